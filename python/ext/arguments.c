@@ -556,6 +556,33 @@ static int too_many(void) {
   return -1;
 }
 
+/* An array of which some extents and strides are constants. */
+static int read_static(call_t *call, Py_ssize_t leaf, PyObject *object, PyObject *form) {
+  size_t at = call->key_count, first = call->word_count;
+  if (read_leaf(call, leaf, object, call->reader.state->exchange))
+    return -1;
+  uint64_t word = call->key[at], mask = PyLong_AsUnsignedLong(form);
+  if (word & (SCALAR_WORD | DTYPE_WORD | STRUCTURE_WORD | CONSTANT_WORD))
+    return 0;
+  int rank = (int)(word >> 8 & 15);
+  if ((mask & 255) >> rank || mask >> 8 >> rank) {
+    tw_ext_error(TW_VALUE_ERROR, "it has %d dimensions, and its ct.ArrayAnnotation names an axis beyond them", rank);
+    return -1;
+  }
+  if (call->key_count + 1 + 2 * TW_MAX_RANK > KEY_WORDS - 2 * TW_MAX_ARGS)
+    return too_many();
+  call->key[at] |= STATIC_WORD;
+  call->key[call->key_count++] = mask;
+  for (int bit = 0; bit < 16; bit++)
+    if (mask >> bit & 1)
+      call->key[call->key_count++] = call->words[first + 1 + (size_t)(bit < 8 ? bit : rank + bit - 8)];
+  return 0;
+}
+
+static int read_marked(call_t *call, Py_ssize_t leaf, PyObject *object, PyObject *form) {
+  return PyLong_CheckExact(form) ? read_static(call, leaf, object, form) : read_constant(call, leaf, object);
+}
+
 static int read_parts(call_t *call, Py_ssize_t *next, const tw_structure_t *structure, PyObject *form, int levels);
 
 static int read_nested(call_t *call, Py_ssize_t *next, PyObject *object, PyObject *form, int levels) {
@@ -583,8 +610,9 @@ static int read_part(call_t *call, Py_ssize_t *next, PyObject *object, PyObject 
   if (leaf >= TW_MAX_ARGS)
     return too_many();
   call->place[leaf] = 0;
-  return form == Py_True ? read_constant(call, leaf, object)
-                         : read_leaf(call, leaf, object, call->reader.state->exchange);
+  if (form == Py_True || PyLong_CheckExact(form))
+    return read_marked(call, leaf, object, form);
+  return read_leaf(call, leaf, object, call->reader.state->exchange);
 }
 
 static int read_parts(call_t *call, Py_ssize_t *next, const tw_structure_t *structure, PyObject *form, int levels) {
@@ -613,7 +641,9 @@ TW_COLD static int read_structure(call_t *call, Py_ssize_t leaf, PyObject *objec
 static inline int read_argument(call_t *call, Py_ssize_t i, PyObject *object, tw_known_type_t tensors) {
   Py_ssize_t leaf = i + call->shift;
   call->place[leaf] = 0;
-  return call->self->constants >> i & 1 ? read_constant(call, leaf, object) : read_leaf(call, leaf, object, tensors);
+  if (call->self->marked >> i & 1)
+    return read_marked(call, leaf, object, call->self->forms ? PyTuple_GetItem(call->self->forms, i) : Py_True);
+  return read_leaf(call, leaf, object, tensors);
 }
 
 TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {

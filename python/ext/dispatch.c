@@ -510,16 +510,21 @@ static int read_constants(dispatcher_t *self, PyObject *positions) {
       count = -1;
       break;
     }
-    self->constants |= 1ull << position;
+    self->marked |= 1ull << position;
   }
   Py_XDECREF(tuple);
   return count < 0 ? -1 : 0;
 }
 
 /* None, or one form a parameter. */
-static int check_forms(const dispatcher_t *self, PyObject *forms) {
-  if (forms == Py_None || (PyTuple_Check(forms) && PyTuple_Size(forms) == self->count))
+static int check_forms(dispatcher_t *self, PyObject *forms) {
+  if (forms == Py_None)
     return 0;
+  if (PyTuple_Check(forms) && PyTuple_Size(forms) == self->count) {
+    for (Py_ssize_t i = 0; i < self->count; i++)
+      self->marked |= (uint64_t)PyLong_CheckExact(PyTuple_GetItem(forms, i)) << i;
+    return 0;
+  }
   PyErr_SetString(PyExc_ValueError, "forms must be None or a tuple with an entry for each parameter");
   return -1;
 }

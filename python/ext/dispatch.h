@@ -31,12 +31,16 @@ typedef struct tw_variant {
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
 PyObject *tw_ext_target_name(int major, int minor);
 
-/* The target, two words for a leaf, one for a structure. */
-enum { MOST_STRUCTURES = TW_MAX_ARGS, KEY_WORDS = 1 + 2 * TW_MAX_ARGS + MOST_STRUCTURES };
+/* The target, two words for a leaf, one for a structure, and the extents and strides that are constants. */
+enum { MOST_STRUCTURES = TW_MAX_ARGS, MOST_STATIC = 256 };
+enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS + MOST_STRUCTURES + MOST_STATIC };
 
 /* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
 #define SCALAR_WORD (1ull << 60)
 #define SCALAR_DIV (1ull << 8)
+/* Of an array with extents or strides that are constants: a word says which (bit d: extent d, bit 8 + d: stride d), and
+ * these follow. */
+#define STATIC_WORD (1ull << 59)
 /* Key word of a dtype that is passed as an argument: a constant without a second word. */
 #define DTYPE_WORD (1ull << 61)
 
@@ -66,7 +70,7 @@ typedef struct dispatcher {
   PyObject *records;             /* owned dict: type -> (names of fields, their forms), or None: no dataclass */
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
-  uint64_t constants;            /* bit i: argument i is a constant */
+  uint64_t marked;               /* bit i: argument i is a constant, or an array with extents or strides that are */
   tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch */
   Py_ssize_t leaves;             /* as many as there are parameters, until there is a structure */
   Py_ssize_t count;              /* of parameters */
@@ -130,7 +134,8 @@ tw_structure_kind_t tw_structure_kind(const call_t *call, PyObject *object);
 /* Takes an object of a kind other than TW_LEAF apart. 0, or -1 with an exception and nothing to close. */
 int tw_structure_open(const call_t *call, PyObject *object, tw_structure_t *out);
 void tw_structure_close(tw_structure_t *structure);
-/* A form is what annotations say of an argument or a part of one: None is nothing, True that it is a constant, a tuple
+/* A form is what annotations say of an argument or a part of one: None is nothing, True that it is a constant, an int
+ * which extents and strides of an array are (as the word behind one with STATIC_WORD), a tuple
  * has the form of each part, a list the form of all. Whether it is one for so many parts: 0, or -1 with an exception.
  */
 int tw_structure_check_form(const tw_structure_t *structure, PyObject *form);

@@ -38,6 +38,36 @@ static PyObject *describe_array_facts(uint64_t word) {
                        strides, word & TW_FACT_WRITABLE ? Py_True : Py_False, word & TW_FACT_TMA ? Py_True : Py_False);
 }
 
+/* {axis: value} of what follows the mask of an array with constants; `at` is the first bit. */
+static PyObject *describe_static(uint64_t mask, int at, const uint64_t **key) {
+  PyObject *result = PyDict_New();
+  for (int axis = 0; result && axis < 8; axis++) {
+    if (!(mask >> (at + axis) & 1))
+      continue;
+    PyObject *place = PyLong_FromLong(axis), *value = PyLong_FromLongLong((long long)*(*key)++);
+    if (!place || !value || PyDict_SetItem(result, place, value))
+      Py_CLEAR(result);
+    Py_XDECREF(place);
+    Py_XDECREF(value);
+  }
+  return result;
+}
+
+static PyObject *describe_array(uint64_t word, const uint64_t **key) {
+  PyObject *facts = describe_array_facts(word & ~STATIC_WORD);
+  if (!facts || !(word & STATIC_WORD))
+    return facts;
+  uint64_t mask = *(*key)++;
+  PyObject *extents = describe_static(mask, 0, key), *strides = describe_static(mask, 8, key);
+  PyObject *more = extents && strides ? PyTuple_Pack(2, extents, strides) : NULL;
+  PyObject *result = more ? PySequence_Concat(facts, more) : NULL;
+  Py_XDECREF(extents);
+  Py_XDECREF(strides);
+  Py_XDECREF(more);
+  Py_DECREF(facts);
+  return result;
+}
+
 static PyObject *describe(const call_t *call, const uint64_t **key, PyObject *object);
 
 static PyObject *describe_parts(const call_t *call, const uint64_t **key, PyObject *parts) {
@@ -82,7 +112,7 @@ static PyObject *describe(const call_t *call, const uint64_t **key, PyObject *ob
     return Py_BuildValue("(sO)", "const", object);
   if (word & SCALAR_WORD)
     return Py_BuildValue("(ssi)", "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
-  return describe_array_facts(word);
+  return describe_array(word, key);
 }
 
 /* One tuple a parameter; `arguments` give the values of constants. */

@@ -92,8 +92,8 @@ def _argument(entry: tuple[Any, ...]) -> Any:
         return StructureArgument(kind, like, tuple(map(_argument, parts)))
     if kind == "scalar":
         return ScalarArgument(BY_NAME[facts[0]], facts[1])
-    name, rank, align, shape_div, strides, writable, tma = facts
-    return ArrayArgument(BY_NAME[name], rank, align, shape_div, strides, writable, tma)
+    name, *rest = facts
+    return ArrayArgument(BY_NAME[name], *rest)
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target

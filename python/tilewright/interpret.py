@@ -274,6 +274,16 @@ def _annotated(value: Any, name: str, wanted: DType | None) -> Any:
     return convert(value, wanted)
 
 
+def _annotated_array(array: Array, marks: structure.Marks) -> Array:
+    if max((*marks.extents, *marks.strides), default=-1) >= array.ndim:
+        raise TileValueError(
+            f"argument {array._name!r}: it has {array.ndim} dimensions, and its ct.ArrayAnnotation names an axis "
+            "beyond them"
+        )
+    array._constant, array._constant_strides = frozenset(marks.extents), frozenset(marks.strides)
+    return array
+
+
 _MOST_LEVELS = 16  # of structures in structures
 
 
@@ -307,7 +317,7 @@ class _Arguments:
             array, back = _host_array(value, name)
             if back is not None:
                 self.finish.append(back)
-            return Array(array, name, marks.index_dtype or dt.int32)
+            return _annotated_array(Array(array, name, marks.index_dtype or dt.int32), marks)
         return _annotated(_scalar_argument(value, name), name, marks.index_dtype)
 
     def _structure(self, name: str, marks: structure.Marks, kind: str, like: Any, parts: list[Any]) -> Any:

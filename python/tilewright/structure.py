@@ -21,7 +21,7 @@ from .errors import TileTypeError
 from .tile import ArrayAnnotation, ConstantAnnotation, ListAnnotation, ScalarAnnotation
 
 # What python/ext/structure.c is told of an argument: None is nothing, True that it is a constant, a tuple has the form
-# of each part, a list of one the form of all.
+# of each part, a list of one the form of all, an int which extents (bit d) and strides (bit 8 + d) of an array are.
 Form = Any
 
 # ---------------------------------------------------------------------------------------------
@@ -32,11 +32,14 @@ Form = Any
 class Marks:
     """What an annotation says of an argument: a constant, the dtype of indices or of a scalar, and that of its parts.
 
+    `extents` and `strides` are the axes of an array along which they are constants.
     `parts` are those of a tuple of this length; `each` is for all parts, however many there are.
     """
 
     constant: bool = False
     index_dtype: DType | None = None
+    extents: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
     parts: tuple[Marks, ...] | None = None
     each: Marks | None = None
 
@@ -45,6 +48,8 @@ class Marks:
             return True
         if self.parts is not None:
             return tuple(part.form() for part in self.parts)
+        if self.extents or self.strides:
+            return sum(1 << axis for axis in self.extents) | sum(1 << 8 + axis for axis in self.strides)
         inner = self.each.form() if self.each is not None else None
         return None if inner is None else [inner]
 
@@ -65,12 +70,16 @@ def marks_of(annotation: Any) -> Marks:
         if isinstance(mark, ConstantAnnotation):
             inner = Marks(constant=True)
         elif isinstance(mark, ArrayAnnotation):
-            inner = dataclasses.replace(inner, index_dtype=mark.index_dtype)
+            inner = _of_array(mark)
         elif isinstance(mark, ScalarAnnotation):
             inner = dataclasses.replace(inner, index_dtype=mark.dtype)
         elif isinstance(mark, ListAnnotation):
-            inner = dataclasses.replace(inner, each=Marks(index_dtype=mark.element.index_dtype))
+            inner = dataclasses.replace(inner, each=_of_array(mark.element))
     return inner
+
+
+def _of_array(mark: ArrayAnnotation) -> Marks:
+    return Marks(index_dtype=mark.index_dtype, extents=mark.static_shape_dims, strides=mark.static_stride_dims)
 
 
 def _marks_of_parts(annotation: Any) -> Marks:

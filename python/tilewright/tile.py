@@ -300,12 +300,15 @@ class ConstantAnnotation:
 Constant = Annotated[T, ConstantAnnotation()]
 
 
+_MOST_AXES = 8  # of an array
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArrayAnnotation:
     """How a kernel sees an array parameter: `x: Annotated[ct.Array, ct.ArrayAnnotation(index_dtype=ct.int64)]`.
 
-    With `index_dtype` int64 extents are int64 scalars. Extents and strides as compile-time constants
-    (`static_shape_dims`, `static_stride_dims`) are refused so far.
+    With `index_dtype` int64 extents are int64 scalars. The extents along the axes `static_shape_dims`, and the strides
+    along `static_stride_dims`, are constants in tile code; the kernel is compiled for each of their values.
     """
 
     index_dtype: DType = int32
@@ -315,9 +318,12 @@ class ArrayAnnotation:
     def __post_init__(self) -> None:
         _check_index_dtype("ArrayAnnotation: index_dtype", self.index_dtype)
         for name in ("static_shape_dims", "static_stride_dims"):
-            if getattr(self, name):
-                raise TileUnsupportedFeatureError(
-                    f"ct.ArrayAnnotation: {name} is not supported yet; pass the extent as a ct.Constant parameter"
+            axes = getattr(self, name)
+            if not isinstance(axes, tuple) or not all(type(axis) is int for axis in axes):
+                raise TileTypeError(f"ct.ArrayAnnotation: {name} must be a tuple of integers, found {axes!r}")
+            if not all(0 <= axis < _MOST_AXES for axis in axes) or len(set(axes)) < len(axes):
+                raise TileValueError(
+                    f"ct.ArrayAnnotation: {name} has different axes, from 0 to {_MOST_AXES - 1}, found {axes}"
                 )
 
 

@@ -222,3 +222,40 @@ def test_tuning_refuses_them() -> None:
 
     with pytest.raises(TileUnsupportedFeatureError, match="the argument 'xs' holds others"):
         tune.search(lists_of_different_lengths, ([filled(1)], filled(0), ()), space={"num_warps": (4, 8)}, grid=1)
+
+
+Still = Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,), static_stride_dims=(0, 1))]
+
+
+@ct.kernel
+def still(x: Still, many: Annotated[list, ct.ListAnnotation(element=ct.ArrayAnnotation(static_shape_dims=(1,)))], out):
+    ct.static_assert(x.shape[0] == 4 and x.strides[0] == 10 and x.strides[1] == 1)
+    ct.static_assert(many[0].shape[1] + many[1].shape[1] == 11)
+    t = ct.load(x, (0, 0), (x.shape[0], 8)) + x.shape[1] + x.slice(0, 1, 3).shape[0]
+    ct.store(out, (0, 0), t + ct.num_tiles(x, 0, (2, 8)) + x.strides[0] + many[1].shape[0])
+
+
+def test_extents_and_strides_that_are_constants(backends: Backends) -> None:
+    x = np.arange(40, dtype=np.int64).reshape(4, 10)[:, :8]
+    many = [np.zeros((2, 5), np.float32), np.zeros((3, 6), np.float32)]
+    backends.run_all(still, (1,), lambda: [x, many, np.zeros((4, 8), np.int64)])
+
+
+def test_each_constant_extent_is_compiled_for() -> None:
+    @ct.kernel
+    def k(x: Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,))], out):
+        ct.store(out, 0, ct.full(8, x.shape[0], ct.float32))
+
+    out = filled(0)
+    for n, variants in [(16, 1), (32, 2), (16, 2)]:
+        ct.launch(None, 1, k, (filled(0, n), out))
+        assert out[0] == n and len(k.variants()) == variants
+
+
+def test_annotations_that_are_wrong(backends: Backends) -> None:
+    with pytest.raises(TileTypeError, match="must be a tuple of integers"):
+        ct.ArrayAnnotation(static_shape_dims=(False,))
+    with pytest.raises(TileError, match="has different axes, from 0 to 7"):
+        ct.ArrayAnnotation(static_stride_dims=(1, 1))
+    x = np.zeros(8, np.int64)
+    backends.rejects(still, (1,), lambda: [x, [x, x], x], TileError, "'x': it has 1 dimensions, and its ct.ArrayAnn")

@@ -520,8 +520,7 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
     if name == "shape":
         return tuple(_extent(frame, value, d) for d in range(value.ndim))
     if name == "strides":
-        typed = frame.emit.typed
-        return tuple(typed("tile.stride", [value.ir], {"axis": d}, int64, ()) for d in range(value.ndim))
+        return tuple(_stride(frame, value, d) for d in range(value.ndim))
     if name in ARRAY_METHODS:
         return views.attribute(frame, value, name)
     near = difflib.get_close_matches(name, ct.ARRAY_ATTRIBUTES, n=1)
@@ -532,8 +531,14 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
 
 
 def _extent(frame: Frame, array: Array, axis: int) -> Any:
-    _, length = array.windows.get(axis, (None, None))
+    _, length = array.windows.get(axis, (None, array.extents.get(axis)))
     return length if isinstance(length, int) else frame.emit.cast(memory.extent(frame, array, axis), array.index_dtype)
+
+
+def _stride(frame: Frame, array: Array, axis: int) -> Any:
+    if axis in array.strides:
+        return array.strides[axis]
+    return frame.emit.typed("tile.stride", [array.ir], {"axis": axis}, int64, ())
 
 
 @handles(ast.Subscript)

@@ -33,6 +33,7 @@ class ArrayArgument:
     shape_div:  for each axis a number that divides the extent
     strides:    for each axis (1, 1) where the stride is 1, else (0, a number that divides it)
     tma:        a tensor map can describe it: copies may go through the tensor memory accelerator
+    extents, known_strides: by axis, those that an annotation makes constants
     """
 
     dtype: DType
@@ -42,6 +43,8 @@ class ArrayArgument:
     strides: tuple[tuple[int, int], ...] = ()
     writable: bool = True
     tma: bool = False
+    extents: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    known_strides: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
     def type(self) -> str:
         extents = "?x" * self.ndim
@@ -199,8 +202,10 @@ class _Binding:
         self.position += 1
         if isinstance(argument, ArrayArgument):
             unit = next((d for d, (is_one, _) in enumerate(argument.strides) if is_one), None)
-            index_dtype, position = marks.index_dtype or int32, self.position - 1
-            return Array(next(self.values), argument.dtype, argument.ndim, name, position, index_dtype, unit)
+            array = Array(next(self.values), argument.dtype, argument.ndim, name, self.position - 1)
+            array.index_dtype, array.unit = marks.index_dtype or int32, unit
+            array.extents, array.strides = argument.extents, argument.known_strides
+            return array
         if isinstance(argument, ScalarArgument):
             return self._scalar(name, argument, marks.index_dtype)
         if is_numpy_scalar(argument.value):

@@ -38,6 +38,8 @@ def extent(frame: Frame, array: Array, axis: int) -> Tile:
     if axis in array.windows:
         length = array.windows[axis][1]
         return frame.emit.constant(length, int32, ()) if isinstance(length, int) else frame.emit.cast(length, int32)
+    if axis in array.extents:
+        return frame.emit.constant(array.extents[axis], int32)
     return frame.emit.typed("tile.dim", [array.ir], {"axis": axis}, int32, ())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from ..dtype import DType, constant_dtype, int32, number_text
@@ -41,7 +42,8 @@ class Array:
     """An array argument, or a part of one. `position` counts the kernel's parameters.
 
     `windows` has for each axis that is sliced where the part begins, and how many elements it has: a constant, or an
-    int64 scalar. `unit` is an axis along which neighbours lie side by side.
+    int64 scalar. `unit` is an axis along which neighbours lie side by side. `extents` and `strides` are those, by axis,
+    that are constants.
     """
 
     ir: Any
@@ -52,6 +54,8 @@ class Array:
     index_dtype: DType = int32  # of its extents
     unit: int | None = None
     windows: dict[int, tuple[Any, Any]] = dataclasses.field(default_factory=dict)
+    extents: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    strides: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -156,7 +156,22 @@ def _fact(kernel: Any, name: str, p: ParameterConstraint) -> tuple[Any, ...]:
         tuple((1, 1) if constant == 1 else (0, _power_of_two(constant or n)) for constant, n in strides),
         True,
         False,  # no tensor maps
+        _known(kernel, name, marks.extents, p.shape_constant, "extent"),
+        _known(kernel, name, marks.strides, p.stride_constant, "stride"),
     )
+
+
+def _known(kernel: Any, name: str, axes: tuple[int, ...], constants: Sequence[int | None], what: str) -> dict[int, int]:
+    """The extents or strides that an annotation makes constants, which the signature must know."""
+    found = {}
+    for axis in axes:
+        value = constants[axis] if axis < len(constants) else None
+        if value is None:
+            raise TileTypeError(
+                f"kernel {kernel.name}: parameter {name} has a constant {what} along axis {axis}, the signature none"
+            )
+        found[axis] = value
+    return found
 
 
 def _power_of_two(n: int) -> int:

@@ -314,7 +314,10 @@ def _of_fact(kind: str, *facts: Any) -> ParameterConstraint:
         return ScalarConstraint(BY_NAME[facts[0]])
     if kind != "array":
         raise TypeError(f"a parameter that is a {kind} has no constraint")
-    dtype, ndim, align, shape_div, strides, *_ = facts
+    dtype, ndim, align, shape_div, strides, _, _, *known = facts
+    none: tuple[dict[int, int], dict[int, int]] = {}, {}
+    extents, known_strides = known or none
+    steps = [1 if one else None for one, _ in strides] if not known_strides else [None] * ndim
     return ArrayConstraint(
         BY_NAME[dtype],
         ndim,
@@ -322,7 +325,8 @@ def _of_fact(kind: str, *facts: Any) -> ParameterConstraint:
         stride_lower_bound_incl=0,
         alias_groups=(),
         may_alias_internally=False,
-        stride_constant=[1 if one else None for one, _ in strides],
+        stride_constant=[known_strides.get(axis, step) for axis, step in enumerate(steps)],
+        shape_constant=[extents.get(axis) for axis in range(ndim)],
         stride_divisible_by=[1 if one else divisor for one, divisor in strides],
         shape_divisible_by=shape_div,
         base_addr_divisible_by=align,

@@ -212,7 +212,7 @@ def _shape_arguments(public: Callable[..., Any], args: tuple[Any, ...]) -> tuple
 class Array:
     """An array in global memory, over the caller's NumPy array; strides count elements."""
 
-    __slots__ = ("_constant", "_data", "_dtype", "_index_dtype", "_name")
+    __slots__ = ("_constant", "_constant_strides", "_data", "_dtype", "_index_dtype", "_name")
 
     def __init__(self, data: np.ndarray, name: str = "array", index_dtype: DType = dt.int32) -> None:
         dtype = dt._from_numpy(data.dtype)
@@ -229,7 +229,9 @@ class Array:
         self._dtype = dtype
         self._name = name
         self._index_dtype = index_dtype
-        self._constant: frozenset[int] = frozenset()  # axes that a slice gave a constant extent
+        # Axes of constant extents, by a slice or an annotation, and of constant strides.
+        self._constant: frozenset[int] = frozenset()
+        self._constant_strides: frozenset[int] = frozenset()
 
     @property
     def dtype(self) -> DType:
@@ -244,9 +246,12 @@ class Array:
         )
 
     @property
-    def strides(self) -> tuple[Tile, ...]:
+    def strides(self) -> tuple[Tile | int, ...]:
         """Distance of neighbours along each axis, in elements."""
-        return tuple(Tile(s // self._data.itemsize, dt.int64) for s in self._data.strides)
+        return tuple(
+            s // self._data.itemsize if axis in self._constant_strides else Tile(s // self._data.itemsize, dt.int64)
+            for axis, s in enumerate(self._data.strides)
+        )
 
     @property
     def ndim(self) -> int:

@@ -300,7 +300,9 @@ class _Search:
             assembler = assemblers.assemble if assemblers else None
             return compile.Specialization(kernel, target, key, assembler=assembler, made=hear).compile()[0]
 
-        dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, sorted(self.constants), compiled)
+        dispatcher = _core.Dispatcher(
+            kernel.name, kernel.parameters, sorted(self.constants), compiled, forms=kernel.forms
+        )
         variant = dispatcher.chosen(grid, problem.args_of(candidate))
         chosen, image = made[variant]
         if not image.is_asked_for_room:
