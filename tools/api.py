@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE, PAGE = ROOT / "tools/api_examples.tsv", ROOT / "docs/api.md"
 HOST = ("kernel", "function", "launch", "ByTarget", "compiler_timeout")
 STORES = {"store", "scatter", "store_advanced_indexing"}
-STATEMENTS = {"assert_", "print", "printf", "static_assert"} | STORES  # what gives nothing back
+OVERLAP = {"grid_dependency_control_launch_dependents", "grid_dependency_control_wait"}
+STATEMENTS = {"assert_", "print", "printf", "static_assert"} | OVERLAP | STORES  # what gives nothing back
 
 HEAD = """# API reference
 

@@ -14,18 +14,28 @@ import math
 from . import tile as ct
 
 __all__ = [
+    "argsort",
     "asinh",
     "atan2",
     "cbrt",
     "clip",
+    "dot",
     "erf",
     "expm1",
+    "flip",
     "gelu",
+    "grid_dependency_control_launch_dependents",
+    "grid_dependency_control_wait",
     "log1p",
+    "philox",
+    "rand",
+    "randn",
     "relu",
     "sigmoid",
     "silu",
     "softplus",
+    "sort",
+    "topk",
 ]
 
 
@@ -236,3 +246,183 @@ def _atan2(y, x, series):
 def _is_negative(x):
     """Whether the sign says so, of zeros, too."""
     return ct.where(x == 0, 1 / x, x) < 0
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+def dot(x, y, acc=None, /):
+    """The sum of x * y of two 1-D tiles; of matrices and batches of them the product, added to `acc`.
+
+    As in `mma`, floats add up in float32 (float64 in float64), integers in int32, which is the dtype of the result.
+    """
+    if len(x.shape) == 1:
+        ct.static_assert(acc is None, "ct.dot of 1-D tiles takes no acc")
+        like = _sum_of(x.dtype)
+        return ct.sum(ct.astype(x, like) * ct.astype(y, like))
+    if acc is None:
+        ct.static_assert(len(x.shape) == len(y.shape), "ct.dot needs tiles of as many dimensions, or acc")
+        shape = (*x.shape[:-1], y.shape[-1])
+        return ct.mma(x, y, ct.zeros(shape, _sum_of(x.dtype)))
+    return ct.mma(x, y, acc)
+
+
+def _sum_of(dtype):
+    if dtype == ct.float64:
+        return ct.float64
+    return ct.float32 if dtype.is_float else ct.int32
+
+
+# --- random bits ------------------------------------------------------------------------------------------------------
+
+
+def philox(seed, c0, c1=0, c2=0, c3=0, /):
+    """Four tiles of random uint32: Philox4x32-10 of the counter (c0, c1, c2, c3), 32 bits each, with a key of 64 bits.
+
+    Each counter has bits of its own, whatever else is computed, by whom and in which order.
+    """
+    k0, k1 = _words(seed)
+    a, b, c, d = (ct.astype(word, ct.uint32) for word in (c0, c1, c2, c3))
+    for _ in ct.static_iter(range(10)):
+        high_a, low_a = _words(ct.astype(a, ct.uint64) * 0xD2511F53)
+        high_c, low_c = _words(ct.astype(c, ct.uint64) * 0xCD9E8D57)
+        a, b, c, d = low_c ^ b ^ k0, high_c, low_a ^ d ^ k1, high_a
+        k0, k1 = k0 + ct.uint32(0x9E3779B9), k1 + ct.uint32(0xBB67AE85)
+    return a, b, c, d
+
+
+def _words(x):
+    """The low and the high 32 bits."""
+    wide = ct.astype(x, ct.uint64)
+    return ct.astype(wide & 0xFFFFFFFF, ct.uint32), ct.astype(wide >> 32, ct.uint32)
+
+
+def rand(seed, offset, /):
+    """Random float32 in [0, 1), for each number of the tile `offset` its own: 24 bits of `philox`.
+
+    `ct.rand(seed, i)` of `i = ct.bid(0) * n + ct.arange(n, dtype=ct.int32)` differs from block to block; the same seed
+    gives the same numbers on every machine.
+    """
+    bits, _, _, _ = philox(seed, *_words(offset))
+    return ct.astype(bits >> 8, ct.float32) * 2.0**-24
+
+
+def randn(seed, offset, /):
+    """Normally distributed random float32 (Box and Muller), for each number of the tile `offset` its own."""
+    a, b, _, _ = philox(seed, *_words(offset))
+    uniform = (ct.astype(a >> 8, ct.float32) + 0.5) * 2.0**-24  # not 0
+    angle = ct.astype(b >> 8, ct.float32) * (2 * math.pi * 2.0**-24)
+    return ct.sqrt(-2 * ct.log(uniform)) * ct.cos(angle)
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def flip(x, axis=-1, /):
+    """The elements along the axis in reverse order."""
+    axis = axis % len(x.shape)
+    for i in ct.static_iter(range(_log2(x.shape[axis]))):
+        x = _exchanged(x, axis, 1 << i)
+    return x
+
+
+def _log2(n):
+    return n.bit_length() - 1
+
+
+def _exchanged(x, axis, step):
+    """Elements whose places along the axis differ in one bit, `step`, in each other's place.
+
+    Of two integers, of which one is taken from the sum, the other is left: no memory is gone through.
+    """
+    if x.dtype.is_float:
+        bits = ct.int16 if x.dtype.bits == 16 else ct.int32 if x.dtype.bits == 32 else ct.int64
+        return ct.bitcast(_exchanged(ct.bitcast(x, bits), axis, step), x.dtype)
+    if x.dtype == ct.bool_:
+        return _exchanged(ct.astype(x, ct.int32), axis, step) != 0
+    shape = x.shape
+    pairs = ct.reshape(x, (*shape[:axis], shape[axis] // (2 * step), 2, step, *shape[axis + 1 :]))
+    return ct.reshape(ct.sum(pairs, axis + 1, keepdims=True) - pairs, shape)
+
+
+def sort(x, axis=-1, /, descending=False):
+    """The elements along the axis in ascending order, or descending; NaN is larger than all, as in NumPy."""
+    axis = axis % len(x.shape)
+    values, _ = _sorted(x, None, axis, descending)
+    return values
+
+
+def argsort(x, axis=-1, /, descending=False):
+    """The places along the axis of the elements in order, as int32; of equal elements the first one comes first."""
+    axis = axis % len(x.shape)
+    _, places = _sorted(x, _places(x, axis), axis, descending)
+    return places
+
+
+def topk(x, k, axis=-1, /):
+    """The k largest elements along the axis, in descending order, and their places, as int32.
+
+    k is a power of two; of equal elements the first one comes first, and NaN is larger than all.
+    """
+    axis = axis % len(x.shape)
+    values, places = _sorted(x, _places(x, axis), axis, True)
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    start = (0,) * len(shape)
+    return ct.extract(values, start, shape), ct.extract(places, start, shape)
+
+
+def _along(x, axis):
+    """The places along the axis, in a shape that broadcasts to x."""
+    places = ct.arange(x.shape[axis], dtype=ct.int32)
+    return ct.reshape(places, (*(1,) * axis, x.shape[axis], *(1,) * (len(x.shape) - axis - 1)))
+
+
+def _places(x, axis):
+    return ct.broadcast_to(_along(x, axis), x.shape)
+
+
+def _is_behind(x, y, x_place, y_place, descending):
+    """Whether x comes behind y; of equal ones the first one comes first, if there are places."""
+    before, behind = (y, x) if descending else (x, y)
+    above = before > behind
+    if x.dtype.is_float:
+        above = above | (ct.isnan(before) & (behind == behind))
+    if x_place is None:
+        return above
+    same = (x == y) | (ct.isnan(x) & ct.isnan(y)) if x.dtype.is_float else x == y
+    return above | (same & (x_place > y_place))
+
+
+def _sorted(x, places, axis, descending):
+    """Batcher's bitonic network: runs of 2, 4, 8 ... elements, every second one in reverse, are merged."""
+    along = _along(x, axis)
+    for run in ct.static_iter(range(1, _log2(x.shape[axis]) + 1)):
+        for i in ct.static_iter(range(run - 1, -1, -1)):
+            is_right = (along & (1 << i)) != 0
+            reverse = (along & (1 << run)) != 0
+            y = _exchanged(x, axis, 1 << i)
+            other = None if places is None else _exchanged(places, axis, 1 << i)
+            moves = _moves(x, y, places, other, is_right, reverse, descending)
+            places = None if places is None else ct.where(moves, other, places)
+            x = ct.where(moves, y, x)
+    return x, places
+
+
+def _moves(x, y, x_place, y_place, is_right, reverse, descending):
+    """Whether an element changes places with its partner y: both decide alike, by which of them comes behind."""
+    behind = _is_behind(x, y, x_place, y_place, descending)
+    before = _is_behind(y, x, y_place, x_place, descending)
+    return ct.where(is_right ^ reverse, before, behind)
+
+
+# --- kernels that overlap ---------------------------------------------------------------------------------------------
+
+
+def grid_dependency_control_launch_dependents():
+    """From here on the next kernel in the stream may start. The compiler lets it start at
+    once, and it waits in turn."""
+
+
+def grid_dependency_control_wait():
+    """Behind it, all that the kernel before in the stream has written is there. It is so at each access to memory: the
+    compiler waits before the first one."""

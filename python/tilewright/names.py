@@ -10,14 +10,11 @@ from collections.abc import Iterable
 NOT_YET: dict[str, str] = {
     "assume_divisible_by": "a multiple of 16 is seen at the launch",
     "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
-    "grid_dependency_control_wait": "nothing: the compiler places it",
-    "grid_dependency_control_launch_dependents": "nothing: the compiler places it",
 }
 
 # Names of other systems.
 ELSEWHERE: dict[str, str] = {
     # Triton
-    "dot": "ct.mma(x, y, acc), or x @ y",
     "program_id": "ct.bid(axis)",
     "num_programs": "ct.num_blocks(axis)",
     "constexpr": "ct.Constant",

@@ -141,18 +141,30 @@ if TYPE_CHECKING:
     from .kernel import function as function
     from .kernel import kernel as _kernel
     from .kernel import launch as launch
+    from .library import argsort as argsort
     from .library import asinh as asinh
     from .library import atan2 as atan2
     from .library import cbrt as cbrt
     from .library import clip as clip
+    from .library import dot as dot
     from .library import erf as erf
     from .library import expm1 as expm1
+    from .library import flip as flip
     from .library import gelu as gelu
+    from .library import (
+        grid_dependency_control_launch_dependents as grid_dependency_control_launch_dependents,
+    )
+    from .library import grid_dependency_control_wait as grid_dependency_control_wait
     from .library import log1p as log1p
+    from .library import philox as philox
+    from .library import rand as rand
+    from .library import randn as randn
     from .library import relu as relu
     from .library import sigmoid as sigmoid
     from .library import silu as silu
     from .library import softplus as softplus
+    from .library import sort as sort
+    from .library import topk as topk
 
     # A type checker sees a decorator, with and without hints; it is the class.
     @overload
@@ -182,6 +194,14 @@ _LAZY = {
     **dict.fromkeys(("TiledView", "RawArrayMemory", "Slice"), "views"),
     **dict.fromkeys(
         ("asinh", "atan2", "cbrt", "clip", "erf", "expm1", "gelu", "log1p", "relu", "sigmoid", "silu", "softplus"),
+        "library",
+    ),
+    **dict.fromkeys(
+        ("argsort", "dot", "flip", "philox", "rand", "randn", "sort", "topk"),
+        "library",
+    ),
+    **dict.fromkeys(
+        ("grid_dependency_control_launch_dependents", "grid_dependency_control_wait"),
         "library",
     ),
 }
