@@ -161,9 +161,9 @@ def launches(device: str, rounds: int, cached_rounds: int, folder: str, results:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="sm_90a")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--target", default="sm_90a", help="compiled for (default: sm_90a)")
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each figure (default: 5)")
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

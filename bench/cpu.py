@@ -24,9 +24,11 @@ from typing import Any
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="run the programs whose name contains this")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--threads", type=int, default=len(os.sched_getaffinity(0)), help="of ours and of NumPy (default: all)"
+    )
+    parser.add_argument("--rounds", type=int, default=12, help="of each contender, in turns (default: 12)")
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     return parser.parse_args()
 
 

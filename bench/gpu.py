@@ -280,11 +280,11 @@ def measure(results: Results, timer: Timer, case: Case, rounds: int, copy: tuple
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=sorted(CASES), action="append")
+    parser.add_argument("--only", choices=sorted(CASES), action="append", help="repeat it for several (default: all)")
     parser.add_argument("--lines", default="", help="only lines whose name and shape contain this")
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=50, help="of each contender, in turns (default: 50)")
     parser.add_argument("--sweep", action="store_true", help="several tile sizes each")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("bench/gpu.py: torch sees no GPU")

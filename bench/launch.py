@@ -140,9 +140,9 @@ def chains(length: int) -> tuple[Contenders, Callable[[], float]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=15, help="of each contender, in turns (default: 15)")
     parser.add_argument("--calls", type=int, default=2000, help="launches between two waits")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     contenders, peers = launches(options.calls)
     for measure in contenders.values():

@@ -290,9 +290,9 @@ def measure(results: Results, timer: Timer, case: Case, rounds: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=sorted(CASES), action="append")
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", choices=sorted(CASES), action="append", help="repeat it for several (default: all)")
+    parser.add_argument("--rounds", type=int, default=50, help="of each contender, in turns (default: 50)")
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("bench/memory.py: torch sees no GPU")

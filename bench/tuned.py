@@ -131,13 +131,13 @@ def measure(results: Results, case: Case, budget: float, limit: int, plots: Path
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=sorted(CASES), action="append")
+    parser.add_argument("--only", choices=sorted(CASES), action="append", help="repeat it for several (default: all)")
     parser.add_argument("--shape", help="only shapes whose name has this text")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of measuring for each shape")
     parser.add_argument("--limit", type=int, default=12, help="candidates of each shape that are measured")
     parser.add_argument("--seconds", type=float, default=300.0, help="for all: no shape is begun later")
     parser.add_argument("--plots", type=Path, help="draw every sweep into this folder")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("bench/tuned.py: torch sees no GPU")

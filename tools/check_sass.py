@@ -69,12 +69,12 @@ def versions_for(program: Program, versions: list[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", type=Path, nargs="*", metavar="FILE")
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="PTX, or a cubin")
     parser.add_argument("--ptxas", nargs="*", default=[], help="versions or paths; all of tools/ptxas.txt if left out")
-    parser.add_argument("--corpus", metavar="TARGET")
+    parser.add_argument("--corpus", metavar="TARGET", help="check every kernel of the corpus for a target")
     parser.add_argument("--part", default="0/1", help="which of how many parts of the corpus")
-    parser.add_argument("--random", type=int, metavar="COUNT")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--random", type=int, metavar="COUNT", help="check so many random programs")
+    parser.add_argument("--seed", type=int, default=0, help="of the first random program (default: 0)")
     options = parser.parse_args()
     found, assemblers = {0}, chosen(options.ptxas)
     found |= {check_file(path, assemblers) for path in options.files}

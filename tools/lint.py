@@ -105,9 +105,9 @@ def clang_tidy(build: Path, jobs: int, everything: bool) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = argparse.ArgumentParser(description="Runs every check of the sources that starts no test.")
+    parser.add_argument("--build", type=Path, required=True, help="the tree of make build")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of clang-tidy (default: 2)")
     parser.add_argument("--all", action="store_true", help="clang-tidy on every file")
     options = parser.parse_args()
     c_files = tracked("*.c", "*.h", "*.cpp")

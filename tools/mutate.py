@@ -199,12 +199,12 @@ def covering(mutant: Mutant, rows: dict[str, dict[str, Any]], proven: set[str], 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", type=Path)
-    parser.add_argument("tests", nargs="+")
+    parser.add_argument("module", type=Path, help="the file that is changed")
+    parser.add_argument("tests", nargs="+", help="test files, or what else pytest takes")
     parser.add_argument("--lines", default="1-1000000", help="first and last line that may change")
     parser.add_argument("--most", type=int, default=100, help="mutants, drawn at random")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests-a-mutant", type=int, default=80)
+    parser.add_argument("--seed", type=int, default=1, help="of the draw (default: 1)")
+    parser.add_argument("--tests-a-mutant", type=int, default=80, help="the most that are run for one (default: 80)")
     parser.add_argument("--proven", type=Path, help="file of requirements that had a failing test, read and extended")
     options = parser.parse_args()
     os.environ["TILEWRIGHT_NO_CACHE"] = "1"

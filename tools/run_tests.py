@@ -103,9 +103,9 @@ PYTEST = {  # only in the closing line, which ends with the time
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--jobs", default="2")
+    parser = argparse.ArgumentParser(description="Runs every test, quick ones first, and counts them at the end.")
+    parser.add_argument("--build", type=Path, required=True, help="the tree of make build, or of make sanitize")
+    parser.add_argument("--jobs", default="2", help="processes of each runner (default: 2)")
     parser.add_argument("--sanitize", action="store_true", help="under the sanitizers")
     options = parser.parse_args()
     build = options.build.resolve()

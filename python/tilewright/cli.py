@@ -475,52 +475,83 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tilewright {_version()}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     arguments: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=WHAT"}
-    argument_help = "what a parameter is: A=f16[?,?] or A=f32[1000,777] an array, n=i32 a scalar, TM=128 a constant"
+    argument_help = (
+        "one parameter of the kernel; repeat it for each. A=f16[?,?] or A=f32[1000,777]: an array; n=i32: a scalar; "
+        "TM=128: a constant"
+    )
+    kernel_help = "a Python file, and the name of a kernel in it"
+    target_help = "cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)"
 
-    compile_ = commands.add_parser("compile", help="print a kernel at any stage of compilation; needs no GPU")
-    compile_.add_argument("kernel", metavar="FILE:KERNEL")
+    compile_ = commands.add_parser(
+        "compile",
+        help="print a kernel at a stage of its compilation",
+        description="Compiles a kernel for a target, and prints it at a stage of the compilation. Needs no GPU.",
+        epilog="example: tilewright compile python/examples/softmax.py:softmax --arg 'X=bf16[?,?]' --arg 'Y=bf16[?,?]' "
+        "--arg TN=4096 --emit ptx",
+    )
+    compile_.add_argument("kernel", metavar="FILE:KERNEL", help=kernel_help)
     compile_.add_argument("--arg", **arguments, help=argument_help)
-    compile_.add_argument("--target", default="sm_90a", help="cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)")
+    compile_.add_argument("--target", default="sm_90a", help=target_help)
     stages = ", ".join(dict.fromkeys((*GPU_STAGES, *CPU_STAGES)))
-    emit = f"{stages}; or the name of a pass, such as tile-assign-layouts (default: tile, or nothing with --remarks)"
+    emit = (
+        f"what to print: {stages}; or the IR after a pass, as tile-assign-layouts (default: tile, or nothing with "
+        "--remarks)"
+    )
     compile_.add_argument("--emit", metavar="STAGE", help=emit)
-    compile_.add_argument("--remarks", action="store_true", help="tell what the compiler chose and why, on stderr")
-    compile_.add_argument("--times", action="store_true", help="tell on stderr how long each step took")
-    compile_.add_argument("-o", "--output", metavar="FILE")
+    compile_.add_argument("--remarks", action="store_true", help="list on stderr what the compiler decided, and why")
+    compile_.add_argument("--times", action="store_true", help="list on stderr how long each step took")
+    compile_.add_argument("-o", "--output", metavar="FILE", help="write to a file (default: stdout)")
     compile_.set_defaults(run=command_compile)
 
-    layout = commands.add_parser("layout", help="draw who owns which element of a tile (.svg or .png)")
+    layout = commands.add_parser(
+        "layout",
+        help="draw which thread holds which element of a tile",
+        description="Draws the layout of a tile: which lane of which warp holds an element, in which register. Without "
+        "--value it lists the tiles of the kernel.",
+    )
     layout.add_argument(
-        "subject", metavar="FILE:KERNEL|TYPE", help="a kernel, or a type: tensor<16x8xf32, #tile.linear<…>>"
+        "subject",
+        metavar="FILE:KERNEL|TYPE",
+        help="a kernel, or a type as the IR has it: tensor<16x8xf32, #tile.linear<…>>",
     )
     layout.add_argument("--arg", **arguments, help=argument_help)
-    layout.add_argument("--target", default="sm_90a")
-    layout.add_argument("--stage", default="layout", choices=["layout", "pipelined"])
-    layout.add_argument("--value", help="which value: its number, or a text in its line; without it all are listed")
-    layout.add_argument("-o", "--output", default="layout.svg", metavar="FILE")
+    layout.add_argument("--target", default="sm_90a", help=target_help)
+    layout.add_argument(
+        "--stage", default="layout", choices=["layout", "pipelined"], help="when to look (default: layout)"
+    )
+    layout.add_argument("--value", help="the tile to draw: its number in the list, or a text that its line has")
+    layout.add_argument(
+        "-o", "--output", default="layout.svg", metavar="FILE", help=".svg or .png (default: layout.svg)"
+    )
     layout.set_defaults(run=command_layout)
 
     measured = argparse.ArgumentParser(add_help=False)
-    measured.add_argument("kernel", metavar="FILE:KERNEL")
+    measured.add_argument("kernel", metavar="FILE:KERNEL", help=kernel_help)
     measured.add_argument(
-        "--arg", **arguments, help="a parameter: A=bf16[4096,4096] an array of random numbers, n=1000 or TM=128 a value"
+        "--arg",
+        **arguments,
+        help="one parameter of the kernel; repeat it for each. A=bf16[4096,4096]: an array of random numbers; n=1000 "
+        "or TM=128: a value",
     )
     measured.add_argument(
         "--grid",
         required=True,
         metavar="EXPR",
-        help="one to three extents, of shapes and constants: 'cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)'",
+        help="blocks along each axis, by shapes and constants: 'cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)'",
     )
     measured.add_argument("--device", default="auto", help="cpu, cuda or cuda:1 (default: cuda where there is a GPU)")
-    measured.add_argument("--budget", type=float, default=120.0, metavar="SECONDS", help="for measuring (default: 120)")
+    measured.add_argument(
+        "--budget", type=float, default=120.0, metavar="SECONDS", help="the most that measuring may take (default: 120)"
+    )
 
     tune = commands.add_parser(
         "tune",
         parents=[measured],
-        help="find a kernel's quickest constants and hints, keep them, draw the sweep",
-        description="Every combination of the --space options is a candidate; the --arg options give the kernel as it "
-        "stands, whose result the others must reproduce. The cost model ranks the candidates, the best are compiled "
-        "and measured in a process of their own; what hangs, faults or is wrong is dropped and reported.",
+        help="find the quickest constants and hints of a kernel",
+        description="Every combination of the --space options is a candidate. The --arg options give the kernel as it "
+        "stands; a candidate must give the same result. The cost model ranks them, and the best are compiled and "
+        "measured in a process of their own. A candidate that hangs, faults or is wrong is reported and dropped. "
+        "tune.launch finds the winner in the record.",
         epilog="example: tilewright tune python/examples/vector_add.py:vector_add --arg 'A=f32[10000000]' "
         "--arg 'B=f32[10000000]' --arg 'C=f32[10000000]' --arg T=1024 --space T=512,1024,2048,4096 "
         "--grid 'cdiv(A.shape[0], T)' --plot sweep.svg",
@@ -530,25 +561,44 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUES",
-        help="TM=64,128 or num_warps=none,4,8; may repeat",
+        help="values to try of one constant or hint; repeat it for each: TM=64,128 or num_warps=none,4,8",
     )
-    tune.add_argument("--limit", type=int, default=24, help="candidates to measure, the cost model's best; 0: all (24)")
-    tune.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="after which a launch hangs (10)")
-    tune.add_argument("--forget", action="store_true", help="do not keep the best in the record")
-    tune.add_argument("--plot", metavar="FILE", help="draw times, a heat map and the roofline (.svg or .png)")
+    tune.add_argument("--limit", type=int, default=24, help="how many candidates to measure; 0: all (default: 24)")
+    tune.add_argument(
+        "--timeout", type=float, default=10.0, metavar="SECONDS", help="a launch that takes longer hangs (default: 10)"
+    )
+    tune.add_argument("--forget", action="store_true", help="do not write the winner to the record")
+    tune.add_argument("--plot", metavar="FILE", help="draw the times, a heat map and the roofline: .svg or .png")
     tune.set_defaults(run=command_tune)
 
     roofline = commands.add_parser(
-        "roofline", parents=[measured], help="measure a kernel and draw it under the peaks of the device"
+        "roofline",
+        parents=[measured],
+        help="measure a kernel, and draw it under the peaks of the device",
+        description="Measures a kernel, and draws its rate (operations/s) over its intensity (operations/byte), under "
+        "the peaks of the device.",
     )
-    roofline.add_argument("-o", "--output", default="roofline.svg", metavar="FILE")
+    roofline.add_argument(
+        "-o", "--output", default="roofline.svg", metavar="FILE", help=".svg or .png (default: roofline.svg)"
+    )
     roofline.set_defaults(run=command_roofline)
 
-    doctor = commands.add_parser("doctor", help="what was found on this machine, and what to do about what is missing")
+    doctor = commands.add_parser(
+        "doctor",
+        help="check this machine",
+        description="Lists what was found on this machine (devices, driver, compiler, caches), and what to do about "
+        "what is missing.",
+    )
     doctor.set_defaults(run=command_doctor)
 
-    cache = commands.add_parser("cache", help="the cache of compiled kernels on disk")
-    cache.add_argument("action", nargs="?", default="info", choices=["info", "path", "clear"])
+    cache = commands.add_parser("cache", help="look at, or empty, the cache of compiled kernels on disk")
+    cache.add_argument(
+        "action",
+        nargs="?",
+        default="info",
+        choices=["info", "path", "clear"],
+        help="info: folder, size and limit (default); path: the folder alone; clear: remove all entries",
+    )
     cache.set_defaults(run=command_cache)
     return top
 

@@ -216,9 +216,9 @@ def main() -> int:
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mesh", action="append", choices=MESHES, help="which; may repeat (default: all)")
-    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--seconds", type=float, default=1e9, help="of all meshes, side by side (default: no end)")
     parser.add_argument("--cases", type=int, default=0, help="of each mesh; 0: as many as there is time for")
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case (default: 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes of each mesh (1)")
     parser.add_argument("--case", type=int, help="this one only, in this process")
     parser.add_argument("--kept", type=Path, default=ROOT / "build" / "fuzz", help="where bad cases go (build/fuzz)")

@@ -276,3 +276,14 @@ def test_cache_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert cli.main(["cache", "clear"]) == 0
     assert cli.main(["cache"]) == 0
     assert "0 entries" in capsys.readouterr().out
+
+
+def test_every_argument_has_help() -> None:
+    [commands] = [action for action in cli.parser()._actions if isinstance(action.choices, dict)]
+    silent = {
+        f"{name}: {action.dest}"
+        for name, parser in commands.choices.items()
+        for action in parser._actions
+        if not action.help
+    }
+    assert not silent

@@ -233,19 +233,19 @@ def shrink(worker: Worker, choices: Any, kind: str, text: str, options: Any) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--count", type=int, default=1000, help="programs (default: 1000)")
+    parser.add_argument("--processes", type=int, default=2, help="side by side (default: 2)")
     parser.add_argument("--seconds", type=float, default=3600, help="no program begins later")
     parser.add_argument("--limit", type=float, default=120, help="seconds that a program may take")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--kind", choices=("gemm", "attention", "backward"), help="of all programs")
-    parser.add_argument("--backend", default="gpu")
+    parser.add_argument("--backend", default="gpu", help="what runs them; see above (default: gpu)")
     parser.add_argument(
         "--sizes", choices=("fill", "few", "small"), help="what fills a GPU; few tiles; what a CPU runs"
     )
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--again", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--out", type=Path, help="where programs that fail go")
+    parser.add_argument("--again", type=Path, nargs="+", metavar="FILE", help="run these programs once more")
+    parser.add_argument("--shrink", action="store_true", help="look for plainer ones that fail alike")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
