@@ -362,9 +362,9 @@ MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
  * its memory, or -1. */
 void cpu_begin_function(cpu_t *cx, int num, const MlirType *types);
 MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased);
-/* Binds the arguments of the kernel's block and the extents of the grid from what the launcher passes. */
 /* Where a kernel looks whether it shall stop: at the start of a loop's body. */
 void cpu_look(cpu_t *cx);
+/* Binds the arguments of the kernel's block and the extents of the grid from what the launcher passes. */
 void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid);
 MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 

@@ -65,7 +65,7 @@ static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const re
 }
 
 /* A whole strip goes without mask: before AVX-512 masked moves are slow (of less than 32 bits a branch a lane), and
- * with it a masked store still measured three times as slow on Zen 5. */
+ * with it masked stores still are on some machines (docs/design/measurements.md). */
 static MlirValue is_whole(cpu_t *cx, const reach_t *reach) {
   return cpu_cmpi(cx, CPU_SGE, reach->left, cpu_int_const(cx, cpu_int(cx, 32), reach->lanes));
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Costs from which a buffer pays: needed twice; repeated along rows; computed a scalar at a time. */
-enum { COST_SHARED = 6, COST_REPEATED = 4, COST_SCALAR = 8, COST_FREE = 4 };
+enum { COST_SHARED = 6, COST_REPEATED = 4, COST_SCALAR = 8, COST_FREE = 4, MOST_COST = 1000 };
 
 /* --- slots ------------------------------------------------------------------------------------------------- */
 
@@ -119,6 +119,7 @@ static bool same_point(const cpu_point_t *x, const cpu_point_t *y) {
   return true;
 }
 
+/* The innermost scope that the place of a strip depends on: what is computed there stands in no loop further in. */
 static int point_depth(cpu_t *cx, const cpu_point_t *point) {
   int depth = cx->base_depth;
   for (int d = 0; d < point->rank; d++)
@@ -135,6 +136,7 @@ static void remember(cpu_t *cx, MlirValue value, const cpu_point_t *point, int d
   cx->memo[cx->memo_size++] = (cpu_memo_t){value, result, *point, depth};
 }
 
+/* By the rule of the op that makes the value: its operands at the same place, or as the rule itself asks for them. */
 static MlirValue compute(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
   MlirOperation op = tw_def(value);
   const cpu_rule_t *rule = mlirOperationIsNull(op) ? NULL : cpu_rule(cx, op);
@@ -193,6 +195,7 @@ void cpu_nest_set(cpu_t *cx, cpu_nest_t *nest, MlirType tile, int lane_axis) {
     nest->point.lanes = nest->shape[lane_axis] < cx->lanes ? (int)nest->shape[lane_axis] : cx->lanes;
 }
 
+/* An axis that one step covers gets no loop. */
 static void open_axis(cpu_t *cx, cpu_nest_t *nest, int axis, int64_t step) {
   if (nest->held[axis])
     return;
@@ -204,6 +207,7 @@ static void open_axis(cpu_t *cx, cpu_nest_t *nest, int axis, int64_t step) {
       cpu_loop_begin(cx, &nest->loops[nest->num_loops++], cpu_index(0), cpu_index(nest->shape[axis]), step, 0, NULL);
 }
 
+/* The axis of the lanes is the innermost loop. What was computed outside of the nest is not known in it. */
 void cpu_nest_begin(cpu_t *cx, cpu_nest_t *nest) {
   cx->memo_size = 0;
   for (int d = 0; d < nest->rank; d++)
@@ -228,6 +232,8 @@ typedef struct {
 
 enum { MAX_FIRST = 64 };
 
+/* The buffers that a nest fills on its way, and those that must be full before it begins: at least one of these, if
+ * there are any, though not always all. */
 typedef struct {
   MlirType space;
   MlirOperation writer; /* null: the nest writes no array */
@@ -267,7 +273,7 @@ static map_t identity_map(void) {
   return map;
 }
 
-/* Axis `from` of the operand lies along axis `to` of the result; calls for axes longer than one. */
+/* Which axes of the nest those of an operand follow, where the result's follow `map`. */
 static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *map) {
   MlirType in = mlirValueGetType(mlirOperationGetOperand(op, 0)), out = mlirValueGetType(mlirOperationGetResult(op, 0));
   map_t inner = identity_map();
@@ -294,6 +300,7 @@ static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *
   return inner;
 }
 
+/* Whether a tile is stored where it was loaded from. */
 static bool same_place(MlirOperation load, MlirOperation store) {
   intptr_t num = mlirOperationGetNumOperands(load);
   if (!tw_op_loads_tile(load) || !tw_op_stores_tile(store) ||
@@ -334,6 +341,9 @@ static uint64_t number_of(const map_t *map) {
   return number;
 }
 
+/* Goes through all that the nest computes for a tile, whose axes lie along the nest's as `map` says. A tile that is
+ * wanted in a buffer fills it on the way, if the nest visits each of its elements once and in order; else it is filled
+ * first, and read. */
 static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   MlirOperation op = tw_def(tile);
@@ -375,6 +385,7 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
       visit(cx, plan, mlirOperationGetOperand(op, i), &inner);
 }
 
+/* Another path to a tile may want it filled first: then the nest does not fill it. */
 static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *tiles) {
   map_t map = identity_map();
   cx->visit++;
@@ -388,6 +399,7 @@ static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *ti
           plan->tees[t] = plan->tees[--plan->num_tees];
 }
 
+/* A buffer that is full now changes what the nest computes, so it is looked at again, until nothing is to be filled. */
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer) {
   nest_plan_t plan = {.space = space, .writer = writer};
   for (visit_all(cx, &plan, num, tiles); plan.num_first > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
@@ -426,7 +438,7 @@ void cpu_forget_filled(cpu_t *cx, size_t since) {
   }
 }
 
-/* Fills the buffer of a tile that moves the last axis. */
+/* Fills the buffer of a tile by the rule's own way. */
 static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
   MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
   cpu_rule(cx, tw_def(slot->value))->fill(cx, slot->value, buffer);
@@ -487,6 +499,7 @@ static MlirOperation in_block(MlirOperation op, MlirBlock block) {
   return op;
 }
 
+/* Notes a nest that needs the tile, by its position in the block. */
 static void add_root(cpu_slot_t *slot, int root) {
   if (slot->first_root != INT_MAX && slot->first_root != root)
     slot->many_roots = true;
@@ -511,6 +524,8 @@ static void want_if_repeated(cpu_slot_t *slot, MlirOperation user) {
     slot->wanted = true;
 }
 
+/* A use in a loop or branch would be computed in each iteration. One by a virtual tile is a use by the nests that need
+ * that one, all of which are known: users come before. */
 static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation user) {
   MlirOperation outer = in_block(user, block);
   if (!mlirOperationEqual(outer, user)) {
@@ -531,6 +546,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
     want_if_repeated(slot, user);
 }
 
+/* Of an element, with all that goes into it. Narrow formats are taken apart and put together. */
 static void add_cost(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
   MlirType element = tw_element(mlirValueGetType(slot->value));
@@ -545,8 +561,8 @@ static void add_cost(cpu_t *cx, MlirOperation op) {
     slot->cost += from->kind == CPU_BUFFER ? 1 : from->cost;
     slot->memory |= from->kind == CPU_VIRTUAL && from->memory;
   }
-  if (slot->cost > 1000)
-    slot->cost = 1000;
+  if (slot->cost > MOST_COST)
+    slot->cost = MOST_COST;
 }
 
 void cpu_analyze(cpu_t *cx, MlirBlock block) {
@@ -610,6 +626,8 @@ static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
   return false;
 }
 
+/* A live tile that reads memory and is used behind the op is kept: by the op's own nest, if that fills its buffer on
+ * the way, else by one before it. */
 void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, const MlirValue *tiles) {
   size_t from = cx->live_base, to = cx->live_size;
   bool *keep = tw_allocate(to - from + 1, 1);

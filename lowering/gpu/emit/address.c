@@ -7,8 +7,7 @@ static MlirValue to_i64(tw_emitter_t *e, MlirValue x) {
   return mlirIntegerTypeGetWidth(mlirValueGetType(x)) == 64 ? x : twg_cast(e, "llvm.sext", e->i64, x);
 }
 
-/* Elements to bytes; 4-bit elements are halved. */
-static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
+MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
   if (bits == 8)
     return elements;
   if (bits == 4)
@@ -72,7 +71,7 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   }
   p->pointer = twg_array_pointer(e, array);
   if (sum.ptr)
-    p->pointer = twg_offset_pointer(e, p->pointer, to_bytes(e, sum, p->bits));
+    p->pointer = twg_offset_pointer(e, p->pointer, twg_to_bytes(e, sum, p->bits));
 }
 
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
@@ -106,7 +105,7 @@ MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *of
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
   }
   *offset = elements * p->bits / 8;
-  return sum.ptr ? twg_offset_pointer(e, p->pointer, to_bytes(e, sum, p->bits)) : p->pointer;
+  return sum.ptr ? twg_offset_pointer(e, p->pointer, twg_to_bytes(e, sum, p->bits)) : p->pointer;
 }
 
 void twg_vector_registers(int r, int bits, const int *regs, int *out) {

@@ -41,6 +41,7 @@ MlirValue twg_both(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
 }
 
+/* Elements that an index along an axis is away from the start. */
 static MlirValue along(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index) {
   if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
     index = twg_cast(e, "llvm.sext", e->i64, index);
@@ -131,6 +132,9 @@ static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
   return chosen;
 }
 
+/* What the loop around does not change is added up in front of it (`still`), and so is its predicate. The rest moves
+ * with the loop: an index that a scalar moves is the still tile and that scalar. Its bounds are checked once a step;
+ * where the still predicate is false the index is the least number, so that this one comparison is false, too. */
 tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r) {
   tw_place_t place = {{NULL}, {NULL}, {NULL}};
   MlirValue guard = find_still(e, op, x, r, &place);
@@ -164,20 +168,14 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
   return place;
 }
 
-static MlirValue to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
-  if (bits == 4)
-    return twg_binary(e, "llvm.ashr", elements, twg_const_int(e, e->i64, 1));
-  return bits > 8 ? twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8)) : elements;
-}
-
 MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place, int bits) {
   MlirValue pointer = twg_array_pointer(e, array);
   MlirBlock here = e->block;
   if (bits < 8) /* halves of bytes are added up before they are bytes */
-    return twg_offset_pointer(e, pointer, to_bytes(e, twg_plus(e, place.still, place.moved), bits));
+    return twg_offset_pointer(e, pointer, twg_to_bytes(e, twg_plus(e, place.still, place.moved), bits));
   e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
   if (place.still.ptr)
-    pointer = twg_offset_pointer(e, pointer, to_bytes(e, place.still, bits));
+    pointer = twg_offset_pointer(e, pointer, twg_to_bytes(e, place.still, bits));
   e->block = here;
-  return place.moved.ptr ? twg_offset_pointer(e, pointer, to_bytes(e, place.moved, bits)) : pointer;
+  return place.moved.ptr ? twg_offset_pointer(e, pointer, twg_to_bytes(e, place.moved, bits)) : pointer;
 }

@@ -141,7 +141,8 @@ static int64_t words_of(const selector_t *s, MlirOperation mma) {
 /* Of few columns an instruction multiplies as long as shared memory takes to bring both operands: nothing is left for
  * copies, nor for the other warpgroup. So where a loop has several such products (the gradients of attention: scores,
  * and what comes back through the weights), what stays the same stays in registers, if these suffice for it beside all
- * sums of the loop and computed operands. Beside one such product the Tensor Core recovers: 1 to 3 %. */
+ * sums of the loop and computed operands. Beside one such product the Tensor Core recovers
+ * (docs/design/measurements.md). */
 static bool stays_in_registers(const selector_t *s, MlirOperation mma) {
   enum { SEVERAL = 2 };
   int64_t words = 0;

@@ -56,6 +56,7 @@ static MlirType operand_element(MlirOperation op, intptr_t i) {
 
 /* ---- floats ------------------------------------------------------------------------------------ */
 
+/* Formats of 8 bits and fewer are bits to a thread: they are computed as f32, and rounded once. */
 static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
   if (!tw_is_narrow(element))
@@ -92,6 +93,7 @@ static bool same_throughout(tw_values_t x) {
   return true;
 }
 
+/* In pairs where all registers have a neighbour, and two are not known to be the same: that one is computed once. */
 bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   bool even = x.count == y.count && x.count % 2 == 0 && !(same_throughout(x) && same_throughout(y));
@@ -221,6 +223,7 @@ static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *
   return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
 }
 
+/* Neighbours are converted together where an instruction does so; the first pair tells whether there is one. */
 static bool rule_float_cast(tw_emitter_t *e, MlirOperation op) {
   MlirType from = operand_element(op, 0), to = result_element(op);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
@@ -256,6 +259,7 @@ static bool rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_re
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
+/* As a thread holds it: narrow formats as bits, tf32 as f32. */
 static MlirValue constant(tw_emitter_t *e, MlirType element, MlirAttribute value) {
   if (mlirTypeIsAFloat(element) && (tw_is_narrow(element) || mlirTypeIsATF32(element))) {
     double x = mlirFloatAttrGetValueDouble(value);
