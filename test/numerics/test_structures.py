@@ -259,3 +259,69 @@ def test_annotations_that_are_wrong(backends: Backends) -> None:
         ct.ArrayAnnotation(static_stride_dims=(1, 1))
     x = np.zeros(8, np.int64)
     backends.rejects(still, (1,), lambda: [x, [x, x], x], TileError, "'x': it has 1 dimensions, and its ct.ArrayAnn")
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Its methods are tile code."""
+
+    slope: Any
+    offset: Any
+    target: Any = None
+    seen: list[Any] = dataclasses.field(default_factory=list)
+    start: dataclasses.InitVar[int] = 0
+
+    def __post_init__(self, start):
+        if start:
+            ct.scatter(self.target, 7, self.offset + start)
+
+    def __call__(self, x):
+        return self.slope * x + self.offset
+
+    def __getitem__(self, i):
+        return self(i) * 100
+
+    def __setitem__(self, i, value):
+        ct.scatter(self.target, i, value + self.slope)
+
+    @property
+    def root(self):
+        return -self.offset / self.slope
+
+
+@ct.kernel
+def methods(out, n):
+    line = Line(n, 2.0, out, start=5)
+    for i in range(n):
+        line = dataclasses.replace(line, slope=line.slope + i, offset=line.offset * 2)
+    line[1] = line(3.0)
+    ct.scatter(out, 2, line[4])
+    ct.scatter(out, 3, line.root)
+    ct.static_assert(type(line) is Line)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_methods_of_records(backends: Backends, n: int) -> None:
+    backends.run_all(methods, (1,), lambda: [filled(0), n])
+
+
+def test_what_records_refuse() -> None:
+    @ct.kernel
+    def unknown(out):
+        dataclasses.replace(Line(1, 2), curve=3)
+
+    @ct.kernel
+    def number(out):
+        dataclasses.replace(out, slope=3)
+
+    @ct.kernel
+    def kinds(out, n):
+        ct.static_assert(type(n) is int)
+
+    for kernel, args, message in [
+        (unknown, (filled(0),), "Line: got an unexpected keyword argument 'curve'"),
+        (number, (filled(0),), "dataclasses.replace needs an object of a dataclass, found the 1-D float32 array"),
+        (kinds, (filled(0), 3), "a run-time int32 scalar: it has a dtype and a shape"),
+    ]:
+        with pytest.raises(TileTypeError, match=message):
+            ct.launch(None, 1, kernel, args)

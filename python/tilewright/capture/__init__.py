@@ -8,6 +8,7 @@ statements.py   statements
 branches.py     branches, and what the variables are after them
 selection.py    one of several arrays or views, which the running kernel chooses
 loops.py        loops, and which variables they carry
+records.py      objects of dataclasses and named tuples
 elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time
 contexts.py     with

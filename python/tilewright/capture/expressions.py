@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import difflib
 import enum
 import functools
@@ -34,7 +35,7 @@ from ..errors import (
 from ..formats import python_conversion
 from ..names import ELSEWHERE, MODULES, advice, keyword_advice, module_advice
 from ..views import ARRAY_METHODS
-from . import elementwise, memory, ops, shapes, simt, views
+from . import elementwise, memory, ops, records, shapes, simt, views
 from .branches import choose, each
 from .elements import elements
 from .emit import fold
@@ -452,6 +453,8 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code; it has none")
     if type(value) is tuple and is_run_time(value):
         return Method(value, name)
+    if records.is_property(value, name):
+        return records.get_property(frame, value, name)
     try:
         found = getattr(value, name)
     except AttributeError:
@@ -555,6 +558,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
     """value[index] of what is no tile."""
     if isinstance(value, Selection):
         return each(frame, value, lambda choice: entry_of(frame, choice, index))
+    if records.method_of(value, "__getitem__"):
+        return records.call_method(frame, value, "__getitem__", [index], {})
     if isinstance(value, Array) and frame.capture.simt:
         return simt.read(frame, value, index)
     if isinstance(value, Array):
@@ -684,6 +689,8 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         )
     if isinstance(function, types.FunctionType) and is_context_manager(function):
         return _generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
+    if isinstance(function, types.FunctionType) and function in BUILTINS:
+        return _call_builtin(frame, BUILTINS[function], function, args, keywords)
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
@@ -691,7 +698,9 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
     if isinstance(function, functools.partial):
         return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
     if is_record_type(function):
-        return _make_record(frame, function, args, keywords)
+        return records.make(frame, function, args, keywords)
+    if records.method_of(function, "__call__"):
+        return records.call_method(frame, function, "__call__", args, keywords)
     if isinstance(function, _core.Dispatcher):
         raise TileTypeError(
             f"the kernel '{function.name}' cannot be called like a function; start it on the "
@@ -816,14 +825,6 @@ def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str,
     if len(args) > 1 or keywords:
         raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
     return ops.OPS["astype"](frame, *(args or (0,)), dtype)
-
-
-def _make_record(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-    """An object of a dataclass or a named tuple, whose fields may be tiles."""
-    try:
-        return kind(*args, **keywords)
-    except TypeError as error:
-        raise TileTypeError(f"{kind.__name__}: {error}") from None
 
 
 def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -962,6 +963,8 @@ BUILTINS: dict[Any, Builtin] = {
     isinstance: _isinstance,
     pow: _pow,
     divmod: ops.OPS["divmod"],
+    type: records.type_of,
+    dataclasses.replace: records.replace,
     math.prod: lambda frame, values, *, start=1: _product(frame, values, start),
     sum: lambda frame, values, start=0: _sum(frame, values, start),
 }

@@ -14,7 +14,7 @@ from typing import Any
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
-from . import simt
+from . import records, simt
 from .branches import branch, each
 from .elements import elements
 from .expressions import BINARY, binary, condition, entry_of, evaluate, index_of, local_function, truth_of, unsupported
@@ -141,6 +141,11 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             index = index_of(frame, target.slice)
             frame.at(target)
             _write_element(frame, what, index, value)
+            return
+        if records.method_of(what, "__setitem__"):
+            index = index_of(frame, target.slice)
+            frame.at(target)
+            records.call_method(frame, what, "__setitem__", [index, value], {})
             return
         raise TileTypeError(
             f"{describe(what)} cannot be assigned by index"

@@ -1,0 +1,84 @@
+"""Records: objects of the user's dataclasses and named tuples. Their methods are captured where they are called."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+from typing import Any
+
+from ..errors import TileTypeError
+from ..structure import is_record
+from .frame import Frame
+from .values import describe, is_run_time
+
+
+def _run(frame: Frame, function: types.FunctionType, args: list[Any], keywords: dict[str, Any]) -> Any:
+    from .expressions import inline  # which needs this module
+
+    return inline(frame, function, args, keywords, frame.node)
+
+
+def method_of(value: Any, name: str) -> types.FunctionType | None:
+    """A method that the class of a record has in Python, `__call__` or another."""
+    found = inspect.getattr_static(type(value), name, None) if is_record(value) else None
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def is_property(value: Any, name: str) -> bool:
+    found = inspect.getattr_static(type(value), name, None) if is_record(value) else None
+    return isinstance(found, property) and isinstance(found.fget, types.FunctionType)
+
+
+def get_property(frame: Frame, value: Any, name: str) -> Any:
+    return _run(frame, getattr(type(value), name).fget, [value], {})
+
+
+def call_method(frame: Frame, value: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """What a method that there is gives."""
+    method = method_of(value, name)
+    assert method is not None
+    return _run(frame, method, [value, *args], keywords)
+
+
+def make(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An object of a dataclass or a named tuple, whose fields may be tiles."""
+    try:
+        if not _has_post_init(kind):
+            return kind(*args, **keywords)
+        bound = inspect.signature(kind).bind(*args, **keywords)
+    except TypeError as error:
+        raise TileTypeError(f"{kind.__name__}: {error}") from None
+    made, given = object.__new__(kind), dict(bound.arguments)
+    for field in dataclasses.fields(kind):
+        value = given[field.name] if field.name in given else _default(field)
+        if value is not dataclasses.MISSING:  # which __post_init__ must set
+            object.__setattr__(made, field.name, value)
+    bound.apply_defaults()
+    others = bound.arguments.keys() - {field.name for field in dataclasses.fields(kind)}  # for __post_init__ alone
+    _run(frame, kind.__post_init__, [made, *(v for n, v in bound.arguments.items() if n in others)], {})
+    return made
+
+
+def _has_post_init(kind: Any) -> bool:
+    generated = getattr(getattr(kind, "__dataclass_params__", None), "init", False)
+    return generated and isinstance(getattr(kind, "__post_init__", None), types.FunctionType)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def replace(frame: Frame, value: Any, /, **changes: Any) -> Any:
+    if not is_record(value):
+        raise TileTypeError(f"dataclasses.replace needs an object of a dataclass, found {describe(value)}")
+    given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    return make(frame, type(value), [], {**given, **changes})
+
+
+def type_of(frame: Frame, value: Any) -> Any:
+    if is_run_time(value) and not is_record(value):
+        raise TileTypeError(f"type() of {describe(value)}: it has a dtype and a shape")
+    return type(value)
