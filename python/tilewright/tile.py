@@ -906,12 +906,11 @@ def ceil(x: Any, /) -> Any:
 def astype(x: Any, /, dtype: DType, *, rounding_mode: RoundingMode | None = None) -> Any:
     """x converted to `dtype`.
 
-    Float to a narrower float rounds to nearest even (to tfloat32 on a GPU: to nearest, halves away
-    from zero); what is too large becomes infinity, or, in a format without (float8_e4m3fn,
-    float4_e2m1fn), the largest value of its sign. In float8_e8m0fnu, ties and what is no number
-    between 2**-126 and 2**127 are unspecified. Float
-    to integer truncates towards zero, and gives an unspecified value where the integer does not
-    exist; integers wrap; anything to bool_ is x != 0.
+    Float to a narrower float rounds to nearest even; what is too large becomes infinity, or, in a
+    format without (float8_e4m3fn, float4_e2m1fn), the largest value of its sign. In float8_e8m0fnu,
+    ties and what is no number between 2**-126 and 2**127 are unspecified. Float to integer truncates
+    towards zero, and gives an unspecified value where the integer does not exist; integers wrap;
+    anything to bool_ is x != 0.
     """
 
 

@@ -37,7 +37,7 @@ APPROXIMATE = {
     "rcp.approx.ftz.f32": "emu_rcp",
     "rsqrt.approx.f32": "emu_rsqrt",
     "tanh.approx.f32": "emu_tanh",
-    "cvt.rna.tf32.f32": "emu_tf32",
+    "cvt.rn.tf32.f32": "emu_tf32",
 }
 # A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}

@@ -938,10 +938,18 @@ EMU_ROUNDED_BOTH(rn, FE_TONEAREST)
 EMU_ROUNDED_BOTH(rz, FE_TOWARDZERO)
 EMU_ROUNDED_BOTH(rm, FE_DOWNWARD)
 EMU_ROUNDED_BOTH(rp, FE_UPWARD)
+/* cvt.rn.tf32: ties to even, by the double that ends where a tf32 does. */
 int32_t emu_tf32(float x) {
+  int exponent;
+  if (isnan(x))
+    return 0x7FFFFFFF;
+  (void)frexpf(x, &exponent);
+  exponent = exponent < -125 ? -125 : exponent; /* subnormal */
+  double unit = ldexp(1, exponent - 11);
+  float rounded = isinf(x) ? x : copysignf((float)(nearbyint((double)x / unit) * unit), x);
   uint32_t bits;
-  memcpy(&bits, &x, 4);
-  return (int32_t)((bits + 0x1000u) & 0xFFFFE000u);
+  memcpy(&bits, &rounded, 4);
+  return (int32_t)bits;
 }
 
 /* cvt.rn.satfinite: the nearest finite number, the even one of two. */

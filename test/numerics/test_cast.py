@@ -91,9 +91,17 @@ def test_tf32_rounds_to_ten_bits(backends: Backends) -> None:
         i = (ct.bid(0),)
         ct.store(Z, i, ct.load(X, i, (TILE,)).astype(ct.tfloat32).astype(ct.float32))
 
-    x = np.concatenate([special(ct.float32), random_values(ct.float32, 300)])
-    ties = (x.view(np.uint32) & 0x1FFF) == 0x1000  # hardware rounds them up or to even
-    _, z = backends.run_all(kernel, ct.cdiv(len(x), TILE), lambda: [x.copy(), np.zeros_like(x)], ignore={1: ties})
+    kept = (
+        np.array([0, 1, 2, 511, 512, 1021, 1022, 1023], np.uint32) << 13
+    )  # even and odd, and what rounds up an exponent
+    exponents = np.arange(512, dtype=np.uint32)[:, None, None] << 23  # with the sign
+    dropped = np.array([0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF], np.uint32)[:, None]
+    near_ties = (exponents | dropped | kept).reshape(-1).view(np.float32)
+    x = np.concatenate([special(ct.float32), random_values(ct.float32, 300), near_ties])
+    _, z = backends.run_all(kernel, ct.cdiv(len(x), TILE), lambda: [x.copy(), np.zeros_like(x)])
+    bits = x.view(np.uint32).astype(np.uint64)
+    even = ((bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000).astype(np.uint32)
+    assert (z.view(np.uint32) == even)[~np.isnan(x)].all() and np.isnan(z[np.isnan(x)]).all()
     finite = np.isfinite(z)
     assert not (z.view(np.uint32)[finite] & 0x1FFF).any()
     np.testing.assert_allclose(z[finite], x[finite], rtol=2.0**-11, atol=1e-40)

@@ -59,3 +59,22 @@ def test_a_logarithm_near_one() -> None:
         patch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
         ct.launch(None, 1, kernel, (x, z))
     assert np.allclose(z.astype(np.float32), np.log1p(x), rtol=2**-8, atol=0)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_ties_of_tfloat32(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them go to even, with and without an instruction for it."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        i = ct.bid(0)
+        ct.store(Z, i, ct.load(X, i, 4096).astype(ct.tfloat32).astype(ct.float32))
+
+    monkeypatch.setattr(emulate, "TARGET", target)
+    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    upper = np.arange(1 << 19, dtype=np.uint32)
+    x = (upper << 13 | 1 << 12).view(np.float32)
+    z = np.zeros_like(x)
+    ct.launch(None, len(x) // 4096, kernel, (x, z))
+    even = (upper + (upper & 1) << 13).view(np.float32)
+    assert np.array_equal(z, np.where(np.isnan(x), x, even), equal_nan=True)

@@ -3,6 +3,7 @@
 
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/sm89/fp8.h"
+#include "lowering/gpu/machine/target.h"
 
 #include <math.h>
 
@@ -89,9 +90,25 @@ static MlirValue narrow_down(tw_emitter_t *e, MlirValue x, MlirType element) {
   return twg_cast(e, "llvm.trunc", e->i8, twg_binary(e, "llvm.or", out, sign));
 }
 
-/* tf32 keeps 10 bits of mantissa, to the nearest (ties away, as the hardware rounds). */
+/* To a multiple of the last place by integer addition: half of it, less what keeps an even tie. Infinity stays. */
+static MlirValue round_bits(tw_emitter_t *e, MlirValue x, int drop) {
+  MlirValue bits = twg_bitcast(e, x, e->i32);
+  MlirValue odd =
+      twg_binary(e, "llvm.and", twg_binary(e, "llvm.lshr", bits, twg_const_i32(e, drop)), twg_const_i32(e, 1));
+  MlirValue half = twg_binary(e, "llvm.add", odd, twg_const_i32(e, (1 << (drop - 1)) - 1));
+  MlirValue sum = twg_binary(e, "llvm.add", bits, half);
+  MlirValue rounded = twg_bitcast(e, twg_binary(e, "llvm.and", sum, twg_const_i32(e, -(1 << drop))), e->f32);
+  return twg_select(e, twg_fcmp(e, TW_UNO, x, x), twg_const_float(e, e->f32, NAN), rounded);
+}
+
+/* tf32 keeps 10 bits of mantissa, to the nearest, ties to even. Before sm_90 the hardware rounds ties away from zero
+ * only (cvt.rna): there six instructions of integers take the place of one. */
 static MlirValue round_tf32(tw_emitter_t *e, MlirValue x) {
-  MlirValue bits = twg_asm(e, "cvt.rna.tf32.f32 $0, $1;", "=r,f", e->i32, 1, &x, false);
+  enum { DROPPED = 13 };
+  tw_gpu_target_t target = tw_gpu_target_of(e->module);
+  if (!tw_gpu_has(&target, TW_GPU_CVT_TF32_EVEN))
+    return round_bits(e, x, DROPPED);
+  MlirValue bits = twg_asm(e, "cvt.rn.tf32.f32 $0, $1;", "=r,f", e->i32, 1, &x, false);
   return twg_bitcast(e, bits, e->f32);
 }
 

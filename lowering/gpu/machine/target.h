@@ -30,6 +30,7 @@ typedef enum tw_gpu_feature {
   TW_GPU_DEPENDENT_LAUNCH = 1 << 15, /* griddepcontrol: a kernel waits for its predecessor itself */
   TW_GPU_CLUSTERS = 1 << 16,         /* blocks that see each other's shared memory */
   TW_GPU_VECTOR_RED = 1 << 17,       /* red of several floats at once, atom and red of bf16 */
+  TW_GPU_CVT_TF32_EVEN = 1 << 18,    /* cvt.rn.tf32: ties to even, as all other conversions round them */
 } tw_gpu_feature_t;
 
 typedef struct tw_gpu_target {

@@ -97,7 +97,7 @@ module attributes {tile.target = "sm_90a"} {
 // SELECT-LABEL: @rounded
 // SELECT: tile.family = "wgmma", tile.places = "rw"
 // NVVM-LABEL: @rounded
-// NVVM: cvt.rna.tf32.f32
+// NVVM: cvt.rn.tf32.f32
 // NVVM: fence.proxy.async
 // NVVM: m64n64k8.f32.tf32.tf32 {{.*}}{$64,$65,$66,$67}, b, q, 1, 1;
 module attributes {tile.target = "sm_90a"} {
