@@ -307,7 +307,7 @@ def as_tile(value: Any, what: str) -> Tile:
 
 def as_array(value: Any, what: str) -> Array:
     if not isinstance(value, Array):
-        raise TileTypeError(f"{what} needs an array (a kernel argument), found {value!r}")
+        raise TileTypeError(f"{what} needs an array (an argument of the kernel), found {value!r}")
     return value
 
 
