@@ -86,11 +86,11 @@ class TileSyntaxError(TileError):
     """Python that tile code does not have."""
 
 
-class TileTypeError(TileError):
+class TileTypeError(TileError, TypeError):
     """Dtypes or kinds of values that do not fit an operation."""
 
 
-class TileValueError(TileError):
+class TileValueError(TileError, ValueError):
     """A value, shape or axis out of its range."""
 
 

@@ -296,3 +296,30 @@ def test_truth_of_mixed_types(backends: Backends, n: int, flag: bool) -> None:
         wanted += 100
     wanted += 1000 if count or flag else 0
     assert check(backends, kernel, n, flag, 1)[0] == wanted
+
+
+@ct.kernel
+def finds(x):
+    t = ct.ones(4, ct.int32)
+    ct.scatter(x, 0, 1 if 2 in (2, t) else 5)  # what comes behind the one that is found is not looked at
+    ct.scatter(x, 1, 1 if 2 in (1, 2, t) else 5)
+    ct.scatter(x, 2, 1 if 2 not in (2, t) else 5)
+
+
+def test_in_ends_where_it_finds(backends: Backends) -> None:
+    assert list(backends.run_all(finds, (1,), lambda: [np.zeros(3, np.int32)])[0]) == [1, 1, 5]
+
+
+def test_errors_are_those_of_python_too() -> None:
+    pair, place = (1, 2), "a"
+
+    @ct.kernel
+    def entry(x):
+        pair[place]
+
+    with pytest.raises(TypeError, match="indices must be integers"):
+        ct.launch(None, 1, entry, (1,))
+    with pytest.raises(TypeError, match="kernel entry, argument 'x': an object of type bytes"):
+        ct.launch(None, 1, entry, (b"x",))
+    with pytest.raises(ValueError, match="fits no dtype"):
+        ct.launch(None, 1, entry, (2**70,))

@@ -214,8 +214,8 @@ def test_dtypes_of_torch_and_numpy() -> None:
 
 
 def test_annotations_that_cannot_be_honoured() -> None:
-    with pytest.raises(TileUnsupportedFeatureError, match="static_shape_dims is not supported yet; pass the extent as"):
-        ct.ArrayAnnotation(static_shape_dims=(0,))
+    with pytest.raises(TileValueError, match="static_shape_dims has different axes, from 0 to 7, found"):
+        ct.ArrayAnnotation(static_shape_dims=(8,))
     with pytest.raises(TileValueError, match="ct.ScalarAnnotation: dtype is int32 or int64, found int8"):
         ct.ScalarAnnotation(dtype=ct.int8)
 

@@ -400,7 +400,11 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):
         found: Any = False
         for entry in y:
-            found = frame.emit.binary("bitwise_or", found, compare_pair(frame, ast.Eq(), x, entry))
+            same = compare_pair(frame, ast.Eq(), x, entry)
+            if same is True:
+                found = True
+                break
+            found = frame.emit.binary("bitwise_or", found, same)
         if isinstance(kind, ast.In):
             return found
         return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
@@ -578,7 +582,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         return frame.adopt(value[index])
     except (TypeError, IndexError, KeyError) as error:
         told = f"it has {len(value)}" if isinstance(error, IndexError) and isinstance(value, tuple) else str(error)
-        raise TileValueError(f"{describe(value)} has no entry {index!r}; {told}") from None
+        kind = TileTypeError if isinstance(error, TypeError) else TileValueError
+        raise kind(f"{describe(value)} has no entry {index!r}; {told}") from None
 
 
 def _run_time_entry(frame: Frame, values: tuple[Any, ...], index: Tile) -> Any:
@@ -874,6 +879,8 @@ Builtin = Callable[..., Any]
 def _call_builtin(frame: Frame, builtin: Builtin, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     try:
         return builtin(frame, *args, **keywords)
+    except TileError:
+        raise
     except TypeError as error:
         raise TileTypeError(f"{function.__name__}: {error}") from None
     except (ValueError, ArithmeticError) as error:
