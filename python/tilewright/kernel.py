@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -34,6 +35,9 @@ class ByTarget:
     """A hint that differs by target: `ByTarget(sm_90=4, default=8)`."""
 
     def __init__(self, *, default: Any = None, **values: Any) -> None:
+        for name in values:
+            if re.fullmatch(r"sm_\d+[af]?|cpu", name) is None:
+                raise ValueError(f"Invalid GPU architecture name: {name}, expected sm_<major><minor>, or cpu")
         self.default = default
         self.values = values
 

@@ -504,3 +504,18 @@ def test_values_that_tile_code_has_not(backends: Backends, value: Any) -> None:
         ct.store(Z, 0, ct.zeros((4,), ct.int32) + value)
 
     backends.rejects(kernel, 1, lambda: [np.zeros(4, np.int32)], TileTypeError, "number|complex|not defined")
+
+
+def test_bools_and_integers_are_both_conditions(backends: Backends) -> None:
+    """What `and` and `or` give may be a bool on one side and an integer on the other: Python's bools are integers."""
+
+    @ct.kernel
+    def kernel(X, a, b, c):
+        n = 1 if (a or b) and c else 0
+        both = (a or b) and c
+        if both:
+            n = n + 10
+        ct.store(X, 0, ct.full((1,), n + (c if a else 300), ct.int32))
+
+    for a, b, c in [(1, 0, True), (0, True, -5), (False, 5, 0), (True, False, False), (0, False, 7)]:
+        backends.run_all(kernel, 1, lambda a=a, b=b, c=c: [np.zeros(1, np.int32), a, b, c])

@@ -170,6 +170,12 @@ def test_the_number_of_warps_is_a_power_of_two(warps: int) -> None:
             copy.replace_hints(num_warps=hint)
 
 
+@pytest.mark.parametrize("name", ["sm100", "SM_90", "sm_"])
+def test_a_hint_by_target_names_targets(name: str) -> None:
+    with pytest.raises(ValueError, match=f"Invalid GPU architecture name: {name}, expected sm_<major><minor>"):
+        ct.ByTarget(**{name: 4})
+
+
 @pytest.mark.parametrize("warps", [16, 32])
 def test_a_block_has_at_most_1024_threads(warps: int) -> None:
     a, c = np.zeros((512, 512), np.float16), np.zeros((512, 512), np.float32)

@@ -42,6 +42,8 @@ class _Missing:
 
 MISSING = _Missing()
 
+CHOICE = "$choice"  # the name of what an expression gives
+
 
 def choose(
     frame: Frame,
@@ -51,16 +53,15 @@ def choose(
     node: ast.AST,
 ) -> Any:
     """The value of one of two expressions, of which only the chosen one is evaluated."""
-    name = "$choice"
 
     def keep(side: Callable[[], Any]) -> Callable[[], None]:
         def run() -> None:
-            frame.env[name] = side()
+            frame.env[CHOICE] = side()
 
         return run
 
     branch(frame, condition, keep(then), keep(orelse), node)
-    value = frame.env.pop(name)
+    value = frame.env.pop(CHOICE)
     if type(value) is Unusable:
         raise TileTypeError(value.message)
     return value
@@ -145,7 +146,7 @@ def as_tile(frame: Frame, value: Any, like: Tile) -> Tile:
     if isinstance(value, Place):
         return value.tile(frame.emit)
     if isinstance(value, Tile):
-        return value
+        return frame.emit.cast(value, like.dtype)
     return frame.emit.constant(value, like.dtype)
 
 
@@ -237,7 +238,7 @@ class _Join:
         choices = united(a, b)
         if choices is not None:
             return Selection(choices, self._result(int32, (), Place(a, choices), Place(b, choices)))
-        common = _common_type(a, b)
+        common = _common_type(a, b) or (_number_type(a, b) if name == CHOICE else None)
         if common is not None:
             return self._result(*common, a, b)
         if not is_run_time(a) and not is_run_time(b) and same_constant(a, b):
@@ -252,7 +253,7 @@ class _Join:
                 f"the results of the 'return' statements differ in type: {type_name(a)} and "
                 f"{type_name(b)}; convert one, as with astype"
             )
-        what = "the value" if name == "$choice" else f"the variable '{name}'"
+        what = "the value" if name == CHOICE else f"the variable '{name}'"
         line = self.frame.places(self.node)[-1].line
         if is_selectable(a) or is_selectable(b):
             return (
@@ -324,6 +325,19 @@ def _common_type(a: Any, b: Any) -> tuple[DType, Shape] | None:
         x, y = constant_dtype(a), constant_dtype(b)
         return (promote(x, y), ()) if x.category == y.category else None
     return None
+
+
+def _number_type(a: Any, b: Any) -> tuple[DType, Shape] | None:
+    """Of a bool and an integer that one expression gives: Python's bools are integers."""
+    dtypes = [v.dtype if isinstance(v, Tile) else constant_dtype(v) for v in (a, b) if _is_scalar(v)]
+    if len(dtypes) < 2 or bool_ not in dtypes:
+        return None
+    other = dtypes[1] if dtypes[0] is bool_ else dtypes[0]
+    return (other, ()) if other.is_integral else None
+
+
+def _is_scalar(value: Any) -> bool:
+    return (isinstance(value, Tile) and not value.shape) or is_number(value)
 
 
 def fits(number: Any, dtype: DType) -> bool:
