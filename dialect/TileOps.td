@@ -564,7 +564,8 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
     `[m, k] x [k, n] + [m, n]`, or with one batch axis in front of each. Inputs of
     one dtype (the two 8-bit floats may mix; so may signed and unsigned bytes);
     the accumulator is f32 (f16, bf16, tf32, fp8), f16 (f16, fp8), f32 or f64 of
-    itself, or i32 (bytes). `unsigned_lhs` and `unsigned_rhs` are set by legalization.
+    itself, or i32 (bytes). `unsigned_lhs` and `unsigned_rhs` are set by legalization. With `fast_accum` the sums of
+    8-bit floats may be as inexact as the hardware's.
 
     ```mlir
     %d = tile.mma %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
@@ -573,7 +574,7 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
   let pyName = "mma";
   let numpy = "np.matmul(x, y) + z";
   let arguments = (ins Tile_AnyTile:$lhs, Tile_AnyTile:$rhs, Tile_AnyTile:$acc,
-      UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs);
+      UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs, UnitAttr:$fast_accum);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)";
 }

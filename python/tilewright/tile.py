@@ -1109,7 +1109,7 @@ def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
     float8_e4m3fn, float8_e5m2: float16 or float32; int8, uint8: int32.
     Sums are made in at least the accumulator's precision, but for 8-bit floats on Hopper: its Tensor Cores keep some 14
     bits of a sum. There each 128 of k are summed so, and these sums in the accumulator's precision; with the hint
-    `fp8_fast_accum` all of k is summed so. `use_fast_acc` permits it for this product, and is not taken yet.
+    `fp8_fast_accum` all of k is summed so. `use_fast_acc` permits it for this product.
     """
 
 

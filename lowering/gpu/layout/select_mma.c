@@ -176,8 +176,8 @@ static void explain(const selector_t *s, MlirOperation mma, const tw_mma_place_t
   }
   if (tw_has_attr(mma, TW_MMA_PROMOTED))
     tw_op_remark(mma,
-                 "adds up in float32 what the tensor core sums over %d of k; the hint fp8_fast_accum leaves it all "
-                 "to the tensor core",
+                 "adds up in float32 what the tensor core sums over %d of k; the hint fp8_fast_accum, or use_fast_acc "
+                 "of ct.mma, leaves it all to the tensor core",
                  s->async->promotion(mma));
 }
 

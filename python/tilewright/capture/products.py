@@ -42,12 +42,13 @@ _ACCUMULATOR: dict[DType, DType] = {
 @op("mma")
 def _mma(frame: Frame, x: Any, y: Any, acc: Any, use_fast_acc: Any) -> Tile:
     operands = [frame.emit.tile(v, "ct.mma") for v in (x, y, acc)]
-    check_fast_accumulation(constant_flag(use_fast_acc, "ct.mma: use_fast_acc"), operands[0].dtype)
+    fast = constant_flag(use_fast_acc, "ct.mma: use_fast_acc")
+    check_fast_accumulation(fast, operands[0].dtype)
     for tile in operands:
         if len(tile.shape) < 2:
             raise TileValueError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
     operands[:2] = _same_batch(frame, operands[0], operands[1], "ct.mma")
-    return frame.emit.op("tile.mma", operands, public="mma")
+    return frame.emit.op("tile.mma", operands, {"fast_accum": None} if fast else None, public="mma")
 
 
 def _same_batch(frame: Frame, x: Tile, y: Tile, what: str) -> list[Tile]:

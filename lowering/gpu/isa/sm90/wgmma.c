@@ -55,8 +55,8 @@ bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
 static int promotion(MlirOperation mma) {
   MlirType in = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))),
            acc = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 2)));
-  bool promotes =
-      mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) && tw_hint_fp8_fast_accum(mma, 0) == 0;
+  bool fast = tw_hint_fp8_fast_accum(mma, 0) != 0 || tw_has_attr(mma, "fast_accum");
+  bool promotes = mlirTypeIsAFloat(in) && tw_bits(in) == 8 && mlirTypeIsAF32(acc) && !fast;
   return promotes ? TW_WGMMA_PROMOTION : 0;
 }
 

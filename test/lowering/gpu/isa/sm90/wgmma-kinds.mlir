@@ -4,7 +4,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory,tile-pipeline),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
 
 // Products of warpgroups on other inputs than 16-bit floats.
-// REMARK: remark: 'tile.mma' op adds up in float32 what the tensor core sums over 128 of k; the hint fp8_fast_accum leaves it all to the tensor core
+// REMARK: remark: 'tile.mma' op adds up in float32 what the tensor core sums over 128 of k; the hint fp8_fast_accum, or use_fast_acc of ct.mma, leaves it all to the tensor core
 // REMARK: remark: 'tile.mma' op transposes its right operand through registers in each iteration: for this dtype wgmma reads what is contiguous along k only
 // REMARK: remark: 'tile.mma' op writes its right operand to shared memory: it is computed
 
@@ -109,6 +109,26 @@ module attributes {tile.target = "sm_90a"} {
     %u = tile.permute %t [1, 0] : tensor<64x64xtf32>
     %d = tile.mma %t, %u, %zero : tensor<64x64xtf32>, tensor<64x64xtf32>, tensor<64x64xf32>
     tile.store %d, %z[%c0, %c0] : tensor<64x64xf32>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf8E4M3FN, strided<[?, 1]>>
+!B = memref<?x?xf8E4M3FN, strided<[1, ?]>>
+
+// A product that permits it is summed by the Tensor Core alone.
+// SELECT-LABEL: @permitted
+// SELECT: fast_accum, tile.family = "wgmma", tile.places = "ss"}
+module attributes {tile.target = "sm_90a"} {
+  func.func @permitted(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %y: !B {tile.align = 16 : i32, tile.stride_div = array<i64: 1, 16>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x128xf8E4M3FN>
+    %b = tile.load %y[%c0, %c0] padding zero : !B, i32, i32 -> tensor<128x64xf8E4M3FN>
+    %d = tile.mma %a, %b, %zero {fast_accum} : tensor<64x128xf8E4M3FN>, tensor<128x64xf8E4M3FN>, tensor<64x64xf32>
+    tile.store %d, %z[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     return
   }
 }
