@@ -18,14 +18,6 @@ bool tw_op_in(MlirOperation op, const char *dialect) {
   return name.length > n && !memcmp(name.data, dialect, n) && name.data[n] == '.';
 }
 
-bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count) {
-  tw_op_kind_t kind = tw_op_kind(op);
-  for (size_t i = 0; i < count; i++)
-    if (kind == kinds[i])
-      return true;
-  return false;
-}
-
 bool tw_is_index_fact(MlirOperation op) { return tw_op_form(op) == TW_FORM_POSITION; }
 
 bool tw_is_arithmetic(MlirOperation op) {
@@ -85,6 +77,13 @@ MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind) {
   while (!mlirOperationIsNull(op) && !tw_op_is(op, kind))
     op = mlirOperationGetNextInBlock(op);
   return op;
+}
+
+bool tw_takes(MlirOperation op, MlirValue value) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (mlirValueEqual(mlirOperationGetOperand(op, i), value))
+      return true;
+  return false;
 }
 
 MlirOperation tw_def(MlirValue value) {

@@ -29,9 +29,6 @@ static inline bool tw_str_is(MlirStringRef text, const char *other) {
   return text.length == length && !memcmp(text.data, other, length);
 }
 static inline bool tw_op_is(MlirOperation op, tw_op_kind_t kind) { return tw_op_is_kind(op, kind); }
-bool tw_op_is_one_of(MlirOperation op, const tw_op_kind_t *kinds, size_t count);
-/* The same for an array whose length is known. */
-#define TW_OP_IS_ONE_OF(op, kinds) tw_op_is_one_of(op, kinds, sizeof(kinds) / sizeof *(kinds))
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
 /* Whether the op gives an extent, a stride or a place in the launch: the same each time, for a scalar's price. */
@@ -57,6 +54,8 @@ bool tw_has_op_like(MlirOperation root, bool (*wanted)(MlirOperation op));
 MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind);
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
+/* Whether an op has the value as an operand. */
+bool tw_takes(MlirOperation op, MlirValue value);
 static inline MlirOperation tw_null_op(void) { return (MlirOperation){NULL}; }
 /* The first block of a region, of which ops of scf and kernels have no other. */
 static inline MlirBlock tw_region_block(MlirOperation op, intptr_t region) {

@@ -200,7 +200,6 @@ void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
 
 /* --- functions.c: private functions beside the kernel ------------------------------------------------- */
 
-tw_builder_t cpu_at_module(cpu_t *cx);
 bool cpu_has_function(cpu_t *cx, const char *name);
 /* The address of a global: a constant of this kernel, or without one a variable that the process has
  * (tilewright/kernel_calls.h). */

@@ -7,7 +7,7 @@
 
 static MlirBlock module_body(cpu_t *cx) { return tw_region_block(cx->module, 0); }
 
-tw_builder_t cpu_at_module(cpu_t *cx) {
+static tw_builder_t at_module(cpu_t *cx) {
   MlirBlock body = module_body(cx);
   return (tw_builder_t){cx->context, body, mlirBlockGetFirstOperation(body), cx->location};
 }
@@ -31,7 +31,7 @@ static void add_function(cpu_t *cx, const char *name, int num, const MlirType *t
   MlirRegion region = mlirRegionCreate();
   if (defined)
     mlirRegionAppendOwnedBlock(region, body);
-  tw_builder_t at = cpu_at_module(cx);
+  tw_builder_t at = at_module(cx);
   tw_build(&at, "func.func",
            (tw_op_parts_t){.num_attrs = defined ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }
@@ -59,7 +59,7 @@ MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute c
                          {"constant", mlirUnitAttrGet(cx->context)},
                          {"value", constant}};
     MlirRegion region = mlirRegionCreate();
-    tw_builder_t at = cpu_at_module(cx);
+    tw_builder_t at = at_module(cx);
     tw_build(&at, "llvm.mlir.global",
              (tw_op_parts_t){.num_attrs = own ? 6 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
   }

@@ -58,6 +58,13 @@ void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t v
   twg_bind(e, mlirOperationGetResult(op, i), values);
 }
 
+bool twg_are_same(tw_values_t values) {
+  for (int r = 1; r < values.count; r++)
+    if (!mlirValueEqual(values.at[r], values.at[0]))
+      return false;
+  return true;
+}
+
 void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue value) {
   tw_values_t values = twg_new_values(e, 1);
   values.at[0] = value;

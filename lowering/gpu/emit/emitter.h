@@ -83,6 +83,8 @@ tw_values_t twg_lookup(tw_emitter_t *e, MlirValue old);
 void twg_bind(tw_emitter_t *e, MlirValue old, tw_values_t values);
 tw_values_t twg_operand(tw_emitter_t *e, MlirOperation op, intptr_t i);
 void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t values);
+/* Whether all registers are known to have the same. */
+bool twg_are_same(tw_values_t values);
 void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue value);
 /* The values of an array (memref) argument. */
 MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array);

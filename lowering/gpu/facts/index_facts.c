@@ -7,23 +7,35 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 
-static const tw_index_facts_t nothing = {0, 0, 0};
+/* Of a tile along one dimension; all three are log2. */
+typedef struct {
+  int run;     /* aligned groups of 2^n neighbours, n <= run, count up by one ... */
+  int divisor; /* ... from a multiple of 2^min(n, divisor) on; with run 0, each element is a multiple */
+  int same;    /* aligned groups of this many neighbours are equal */
+} index_facts_t;
+
+enum { ANY_BITS = 30 };
+
+static const index_facts_t nothing = {0, 0, 0};
+
+/* Facts of a tile of integers along `dim`; of a scalar with dim -1. */
+static index_facts_t facts_of(MlirValue value, int dim);
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 static int max_int(int a, int b) { return a > b ? a : b; }
 
 static int zeros_below(int64_t value) {
   int bits = 0;
-  while (bits < TW_ANY_BITS && (value >> bits & 1) == 0)
+  while (bits < ANY_BITS && (value >> bits & 1) == 0)
     bits++;
   return bits;
 }
 
 /* Powers of two in each element, as opposed to those in the first of a run. */
-static int divisor_of_each(tw_index_facts_t x) { return x.run > 0 ? 0 : x.divisor; }
+static int divisor_of_each(index_facts_t x) { return x.run > 0 ? 0 : x.divisor; }
 
-static tw_index_facts_t sum_of(tw_index_facts_t x, tw_index_facts_t y, bool subtracts) {
-  tw_index_facts_t sum = {.same = min_int(x.same, y.same)};
+static index_facts_t sum_of(index_facts_t x, index_facts_t y, bool subtracts) {
+  index_facts_t sum = {.same = min_int(x.same, y.same)};
   sum.run = min_int(x.run, y.same);
   if (!subtracts)
     sum.run = max_int(sum.run, min_int(x.same, y.run));
@@ -31,12 +43,12 @@ static tw_index_facts_t sum_of(tw_index_facts_t x, tw_index_facts_t y, bool subt
   return sum;
 }
 
-static tw_index_facts_t product_of(tw_index_facts_t x, tw_index_facts_t y) {
+static index_facts_t product_of(index_facts_t x, index_facts_t y) {
   int divisor = divisor_of_each(x) + divisor_of_each(y);
-  return (tw_index_facts_t){0, min_int(divisor, TW_ANY_BITS), min_int(x.same, y.same)};
+  return (index_facts_t){0, min_int(divisor, ANY_BITS), min_int(x.same, y.same)};
 }
 
-static tw_index_facts_t all_equal(int divisor) { return (tw_index_facts_t){0, divisor, TW_ANY_BITS}; }
+static index_facts_t all_equal(int divisor) { return (index_facts_t){0, divisor, ANY_BITS}; }
 
 /* The dimension of a reshape's operand that `dim` of its result is, where only ones come and go; else -1. */
 static int dim_before_reshape(MlirType from, MlirType to, int dim) {
@@ -54,52 +66,52 @@ static int dim_before_reshape(MlirType from, MlirType to, int dim) {
   return found;
 }
 
-static tw_index_facts_t facts_of_shape(MlirOperation op, int dim) {
+static index_facts_t facts_of_shape(MlirOperation op, int dim) {
   MlirValue input = mlirOperationGetOperand(op, 0);
   MlirType from = mlirValueGetType(input), to = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (!tw_is_tile(from))
-    return all_equal(tw_index_facts(input, -1).divisor);
+    return all_equal(facts_of(input, -1).divisor);
   if (tw_op_is(op, TW_TILE_RESHAPE)) {
     int before = dim_before_reshape(from, to, dim);
-    return before < 0 ? nothing : tw_index_facts(input, before);
+    return before < 0 ? nothing : facts_of(input, before);
   }
   int before = dim - (int)(tw_rank(to) - tw_rank(from));
   if (before < 0 || (tw_extent(from, before) == 1 && tw_extent(to, dim) > 1)) {
-    tw_index_facts_t facts = tw_index_facts(input, before < 0 ? 0 : before);
+    index_facts_t facts = facts_of(input, before < 0 ? 0 : before);
     return all_equal(divisor_of_each(facts));
   }
-  return tw_index_facts(input, before);
+  return facts_of(input, before);
 }
 
-static tw_index_facts_t facts_of_op(MlirOperation op, int dim) {
+static index_facts_t facts_of_op(MlirOperation op, int dim) {
   if (tw_op_is(op, TW_TILE_IOTA))
-    return (tw_index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), TW_ANY_BITS, 0};
+    return (index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), ANY_BITS, 0};
   if (tw_op_is(op, TW_TENSOR_SPLAT))
-    return all_equal(tw_index_facts(mlirOperationGetOperand(op, 0), -1).divisor);
+    return all_equal(facts_of(mlirOperationGetOperand(op, 0), -1).divisor);
   if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return facts_of_shape(op, dim);
   if (tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_ARITH_EXTSI))
-    return tw_index_facts(mlirOperationGetOperand(op, 0), dim);
+    return facts_of(mlirOperationGetOperand(op, 0), dim);
   if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
-    return (tw_index_facts_t){.same = min_int(tw_index_facts(mlirOperationGetOperand(op, 0), dim).same,
-                                              tw_index_facts(mlirOperationGetOperand(op, 1), dim).same)};
+    return (index_facts_t){.same = min_int(facts_of(mlirOperationGetOperand(op, 0), dim).same,
+                                           facts_of(mlirOperationGetOperand(op, 1), dim).same)};
   bool adds = tw_op_is(op, TW_ARITH_ADDI), subtracts = tw_op_is(op, TW_ARITH_SUBI);
   if (!adds && !subtracts && !tw_op_is(op, TW_ARITH_MULI))
     return nothing;
-  tw_index_facts_t x = tw_index_facts(mlirOperationGetOperand(op, 0), dim);
-  tw_index_facts_t y = tw_index_facts(mlirOperationGetOperand(op, 1), dim);
+  index_facts_t x = facts_of(mlirOperationGetOperand(op, 0), dim);
+  index_facts_t y = facts_of(mlirOperationGetOperand(op, 1), dim);
   return adds || subtracts ? sum_of(x, y, subtracts) : product_of(x, y);
 }
 
-tw_index_facts_t tw_index_facts(MlirValue value, int dim) {
+static index_facts_t facts_of(MlirValue value, int dim) {
   int64_t constant;
   MlirOperation op = tw_def(value);
   if (tw_known_int(value, &constant))
     return all_equal(zeros_below(constant));
-  tw_index_facts_t facts = mlirOperationIsNull(op) ? nothing : facts_of_op(op, dim);
+  index_facts_t facts = mlirOperationIsNull(op) ? nothing : facts_of_op(op, dim);
   MlirType type = mlirValueGetType(value);
   if (!tw_is_tile(type) || tw_extent(type, dim) == 1)
-    facts.same = TW_ANY_BITS;
+    facts.same = ANY_BITS;
   return facts;
 }
 
@@ -110,13 +122,13 @@ tw_index_facts_t tw_index_facts(MlirValue value, int dim) {
 static int neighbours(MlirOperation op, int axis, int dim) {
   intptr_t first, rank = tw_operands(op, TW_OPERAND_INDICES, &first);
   MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
-  int bits = rank > 0 ? TW_ANY_BITS : 0;
+  int bits = rank > 0 ? ANY_BITS : 0;
   for (intptr_t d = 0; d < rank; d++) {
-    tw_index_facts_t facts = tw_index_facts(mlirOperationGetOperand(op, first + d), dim);
+    index_facts_t facts = facts_of(mlirOperationGetOperand(op, first + d), dim);
     bits = min_int(bits, d == axis ? min_int(facts.run, facts.divisor) : facts.same);
   }
   if (!mlirValueIsNull(mask))
-    bits = min_int(bits, tw_index_facts(mask, dim).same);
+    bits = min_int(bits, facts_of(mask, dim).same);
   return bits;
 }
 

@@ -4,18 +4,6 @@
 
 #include "lowering/ir.h"
 
-/* Of a tile along one dimension; all three are log2. */
-typedef struct tw_index_facts {
-  int run;     /* aligned groups of 2^n neighbours, n <= run, count up by one ... */
-  int divisor; /* ... from a multiple of 2^min(n, divisor) on; with run 0, each element is a multiple */
-  int same;    /* aligned groups of this many neighbours are equal */
-} tw_index_facts_t;
-
-enum { TW_ANY_BITS = 30 };
-
-/* Facts of a tile of integers along `dim`; of a scalar with dim -1. */
-tw_index_facts_t tw_index_facts(MlirValue value, int dim);
-
 /* Neighbours that one access of a tile.gather, tile.scatter or tile.async_gather may take, as log2, and the dimension
  * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
  * together. */

@@ -63,13 +63,6 @@ static bool may_write(MlirOperation op) {
   return mlirOperationGetNumRegions(op) > 0 || tw_op_has(op, TW_WRITES_ARRAY | TW_ORDERS_ALL);
 }
 
-static bool uses(MlirOperation user, MlirValue value) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(user); i++)
-    if (mlirValueEqual(mlirOperationGetOperand(user, i), value))
-      return true;
-  return false;
-}
-
 static bool used_outside(MlirOperation op) {
   for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
@@ -84,7 +77,7 @@ static void sink(MlirOperation op) {
   if (used_outside(op) || mlirOpOperandIsNull(mlirValueGetFirstUse(result)))
     return;
   MlirOperation at = mlirOperationGetNextInBlock(op);
-  for (; !uses(at, result); at = mlirOperationGetNextInBlock(at)) {
+  for (; !tw_takes(at, result); at = mlirOperationGetNextInBlock(at)) {
     if (loads && may_write(at))
       return;
     crosses = crosses || is_boundary(at);

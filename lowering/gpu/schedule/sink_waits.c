@@ -332,13 +332,6 @@ static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOp
   return true;
 }
 
-static bool uses(MlirOperation op, MlirValue value) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (mlirValueEqual(mlirOperationGetOperand(op, i), value))
-      return true;
-  return false;
-}
-
 /* Moves a store to shared memory, and what it stores, in front of the first product of its block. */
 static void write_early(MlirOperation store) {
   MlirBlock block = mlirOperationGetBlock(store);
@@ -349,7 +342,7 @@ static void write_early(MlirOperation store) {
   tw_slice_add_op(&slice, store);
   bool may = is_known_before(&slice, first, store);
   for (MlirOperation op = first; may && !mlirOperationEqual(op, store); op = mlirOperationGetNextInBlock(op))
-    may = !uses(op, mlirOperationGetOperand(store, 1));
+    may = !tw_takes(op, mlirOperationGetOperand(store, 1));
   for (MlirOperation op = first, next; may && !mlirOperationEqual(first, store); op = next) {
     bool last = mlirOperationEqual(op, store);
     next = mlirOperationGetNextInBlock(op);

@@ -70,8 +70,8 @@ static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue
  * such instructions, too, but must take the words apart and put them together to find them, and has got words that a
  * loop carries wrong: docs/design/tensor-cores.md. */
 static bool is_of_pairs(MlirOperation op) {
-  static const tw_op_kind_t kinds[] = {TW_ARITH_ADDF, TW_ARITH_SUBF, TW_ARITH_MULF};
-  return TW_OP_IS_ONE_OF(op, kinds) && mlirTypeIsAF16(result_element(op));
+  tw_op_class_t class = tw_op_class(op);
+  return (class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT) && mlirTypeIsAF16(result_element(op));
 }
 
 static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
@@ -86,17 +86,10 @@ static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-static bool same_throughout(tw_values_t x) {
-  for (int r = 1; r < x.count; r++)
-    if (!mlirValueEqual(x.at[r], x.at[0]))
-      return false;
-  return true;
-}
-
 /* In pairs where all registers have a neighbour, and two are not known to be the same: that one is computed once. */
 bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  bool even = x.count == y.count && x.count % 2 == 0 && !(same_throughout(x) && same_throughout(y));
+  bool even = x.count == y.count && x.count % 2 == 0 && !(twg_are_same(x) && twg_are_same(y));
   return even && is_of_pairs(op) ? float_pairs(e, op) : twg_each_register(e, op, float_binary);
 }
 

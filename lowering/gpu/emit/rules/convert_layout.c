@@ -1,5 +1,6 @@
 /* convert_layout.c - rules: moving elements between registers of one thread, lanes of a warp, and through
  * shared memory */
+#include "lowering/gpu/emit/elements.h"
 #include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
@@ -9,14 +10,6 @@
 static int shared_bits(MlirType element) {
   int bits = tw_memory_bits(element);
   return bits < 8 ? 8 : bits;
-}
-
-/* Register whose element register r copies. */
-static int first_copy(const tw_layout_t *l, int r) {
-  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
-    if (l->basis[TW_REGISTER][b] == 0)
-      r &= ~(1 << b);
-  return r;
 }
 
 /* ---- shuffles ------------------------------------------------------------------------------------ */
@@ -81,7 +74,7 @@ static tw_values_t move_in_warp(tw_emitter_t *e, const tw_layout_t *from, const 
     mover_t mover = {&choice, in, {NULL}};
     if (shuffles)
       mover.lane = p.at[TW_LANE] ? twg_binary(e, "llvm.xor", source, twg_const_i32(e, p.at[TW_LANE])) : source;
-    out.at[r] = first_copy(to, r) != r ? out.at[first_copy(to, r)] : pick(e, &mover, p.at[TW_REGISTER], 0);
+    out.at[r] = twg_first_copy(to, r) != r ? out.at[twg_first_copy(to, r)] : pick(e, &mover, p.at[TW_REGISTER], 0);
   }
   return out;
 }

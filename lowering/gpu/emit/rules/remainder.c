@@ -78,18 +78,11 @@ static void remainders(tw_emitter_t *e, int num, const MlirValue *x, const MlirV
     out[i] = finish(e, mlirBlockGetArgument(head, i), x[i], y[i], &divisors[i]);
 }
 
-static bool is_splat(tw_values_t values) {
-  for (int r = 1; r < values.count; r++)
-    if (!mlirValueEqual(values.at[r], values.at[0]))
-      return false;
-  return true;
-}
-
 static bool rule_remf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
   MlirType wide = mlirTypeIsAF64(element) ? element : e->f32;
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
-  int distinct = is_splat(x) && is_splat(y) ? 1 : x.count;
+  int distinct = twg_are_same(x) && twg_are_same(y) ? 1 : x.count;
   for (int first = 0, num; first < distinct; first += num) {
     MlirValue a[MOST_AT_ONCE], b[MOST_AT_ONCE], rest[MOST_AT_ONCE];
     num = distinct - first < MOST_AT_ONCE ? distinct - first : MOST_AT_ONCE;

@@ -44,7 +44,8 @@ bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType 
   return (half || mlirTypeIsAF32(acc)) && (out->elem_bits != 16 || mlirTypeEqual(in[0], in[1]));
 }
 
-bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
+/* That of a tile.mma. */
+static bool kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
   MlirType type[3];
   for (int i = 0; i < 3; i++)
     type[i] = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, i)));
@@ -251,7 +252,7 @@ static const char *why_not(MlirOperation mma, int num_warps) {
   tw_wgmma_kind_t kind;
   tw_mma_split_t split;
   bool transposed;
-  if (!tw_wgmma_kind_of_mma(mma, &kind))
+  if (!kind_of_mma(mma, &kind))
     return "it has no instruction for its dtypes";
   if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
     return "it is batched, or k is below 32 bytes";
@@ -264,7 +265,7 @@ static void plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
   int64_t shape[3][TW_LAYOUT_MAX_RANK];
   tw_mma_split_t split;
   tw_wgmma_kind_t kind;
-  (void)tw_wgmma_kind_of_mma(mma, &kind);
+  (void)kind_of_mma(mma, &kind);
   for (int i = 0; i < 3; i++)
     tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(mma, i)), shape[i]);
   (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);

@@ -35,8 +35,6 @@ typedef struct tw_wgmma_kind {
 
 /* The instruction for these element types; false if there is none. */
 bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType acc, tw_wgmma_kind_t *out);
-/* That of a tile.mma. */
-bool tw_wgmma_kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out);
 
 /* How warpgroups share an accumulator: along m as far as it has 64 rows for each, then along n as far as it has 64
  * columns for each (a line of 16-bit columns is not shared out); so many compute the same beyond that. */
