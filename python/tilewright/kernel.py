@@ -12,9 +12,9 @@ import re
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _core, checking, compile, knobs
+from . import _core, compile, knobs
 from .dtype import DType
 from .errors import (
     LaunchError,
@@ -26,6 +26,9 @@ from .errors import (
 )
 from .names import hint_advice
 from .structure import UNMARKED, parameter_marks
+
+if TYPE_CHECKING:
+    from .checking import CheckedKernel
 
 _HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
 _POWERS_OF_TWO = {"num_warps"}
@@ -98,7 +101,7 @@ class kernel(_core.Dispatcher):
                 "the hint num_worker_warps is not taken: the compiler chooses the warps; num_warps sets their number",
                 stacklevel=2,
             )
-        self._checked: checking.CheckedKernel | None = None
+        self._checked: CheckedKernel | None = None
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
@@ -131,9 +134,11 @@ class kernel(_core.Dispatcher):
             self._with_hints[row] = type(self)(self.function, **merged)
         return self._with_hints[row]
 
-    def checked(self) -> checking.CheckedKernel:
+    def checked(self) -> CheckedKernel:
         """The same kernel in check mode, which reports what goes wrong."""
         if self._checked is None:
+            from . import checking  # which needs NumPy
+
             self._checked = checking.CheckedKernel(self)
         return self._checked
 
@@ -236,4 +241,8 @@ def _interpret_launch(
 
 # launch(stream, grid, kernel, kernel_args): start a kernel on the device that its arrays live on. NumPy arrays
 # and CPU tensors run on the CPU before the call returns; GPU arrays run on their GPU in stream order.
-launch = _interpret_launch if knobs.interpret() else checking.launch if knobs.check() else _core.launch
+launch = _interpret_launch if knobs.interpret() else _core.launch
+if knobs.check() and not knobs.interpret():
+    from . import checking
+
+    launch = checking.launch
