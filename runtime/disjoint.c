@@ -13,6 +13,7 @@ typedef struct bytes {
   int64_t first, end;
 } bytes_t;
 
+/* Strides may be negative: an array begins at its lowest address. */
 static void find_bytes(const tw_array_place_t *array, const uint64_t *words, bytes_t *out) {
   const uint64_t *shape = words + array->word + 1, *strides = shape + array->rank;
   int64_t first = 0, last = 0, address = (int64_t)words[array->word];

@@ -64,6 +64,7 @@ static bool pool_reserve(pool_t *p, size_t count) {
   return true;
 }
 
+/* What a fiber runs: one thread of the block that this OS thread has; then back for good. */
 static void fiber_main(void) {
   block_t *block = running;
   fiber_t *self = block->current;
@@ -72,6 +73,7 @@ static void fiber_main(void) {
   swapcontext(&self->context, &block->scheduler);
 }
 
+/* The three coordinates of a linear number, x fastest. */
 static void split(int64_t linear, const int32_t *extents, int32_t *out) {
   out[0] = (int32_t)(linear % extents[0]);
   out[1] = (int32_t)(linear / extents[0] % extents[1]);
@@ -98,7 +100,7 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
   running = &block;
   for (size_t i = 0; i < count; i++)
     fiber_start(&pool, i, grid + 3);
-  for (bool alive = true; alive;) {
+  for (bool alive = true; alive;) { /* each goes on to its next barrier, until none has one ahead */
     alive = false;
     for (size_t i = 0; i < count; i++) {
       fiber_t *fiber = &pool.fibers[i];

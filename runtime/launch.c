@@ -197,7 +197,7 @@ static void add_counter(const tw_device_t *device, tw_stream_use_t *use, uint64_
   words[start->count++] = tw_workspace_take(device, use, 0);
 }
 
-/* The whole grid along one axis, or as many blocks of a persistent kernel as take all in wave. */
+/* The whole grid along one axis; of a persistent kernel as many blocks as run at a time, which take all in turn. */
 static tw_status_t start_in_line(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
                                  const uint32_t grid[3], uint64_t *words, started_t *start) {
   uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];

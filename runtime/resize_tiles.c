@@ -2,7 +2,7 @@
  *
  * A kernel whose tiles can be sliced (lowering/gpu/grid/slice_tiles.c) tells what an iteration takes with 1, 2, 4 ...
  * slices of a tile. A launch of few blocks takes the slices with which it is done first (cost.h): those that give each
- * multiprocessor one, or that fill its last wave. Slices may in wave be shared along k (split.c), so that this is
+ * multiprocessor one, or that fill its last wave. Slices may in turn be shared along k (split.c), so that this is
  * compared, too. A launch of many blocks costs one comparison. If its tiles are small, tiles may be coarsened
  * (lowering/gpu/grid/coarsen_tiles.c), by the same estimate. */
 #include "cost.h"

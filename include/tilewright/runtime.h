@@ -3,7 +3,10 @@
  *
  * The way of a launch:
  *   array (tw_array_from_dlpack) -> fact word (tw_array_facts) -> variant, found by its facts
- *   -> words (tw_array_pack) -> tw_cuda_launch on a stream, or tw_cpu_launch on the thread pool. */
+ *   -> words (tw_array_pack) -> tw_cuda_launch on a stream, or tw_cpu_launch on the thread pool.
+ *
+ * Sizes are in bytes unless a name or a comment says otherwise. `ordinal` is a device's number, from 0. A status that
+ * is not NULL is the caller's to free (base.h); its code says which exception it becomes. */
 #ifndef TILEWRIGHT_RUNTIME_H
 #define TILEWRIGHT_RUNTIME_H
 
@@ -162,7 +165,8 @@ static inline size_t tw_array_pack_known(const tw_known_array_t *known, const tw
 
 /* === grid ===================================================================================== */
 
-/* CUDA's limits hold on both back ends, so that a program does not depend on the device. */
+/* TW_LAUNCH_ERROR unless every axis has from 1 to 2147483647, 65535 and 65535 blocks; threads: from 1 to 1024, 1024 and
+ * 64, and 1024 in all. CUDA's limits hold on both back ends, so that a program does not depend on the device. */
 tw_status_t tw_grid_check(const int64_t grid[3]);
 tw_status_t tw_block_check(const int64_t block[3]);
 
@@ -204,7 +208,8 @@ typedef struct tw_device {
   int shared_bytes_per_sm;
   int l2_bytes;
   int max_threads_per_block;
-  int clock_khz, memory_clock_khz, memory_bus_bits; /* at most; memory moves data twice a clock */
+  int clock_khz, memory_clock_khz; /* the highest; memory moves data twice a clock */
+  int memory_bus_bits;
   uint64_t memory_bytes;
   const tw_machine_t *machine; /* what is known of its chip, or of the newest older one */
   void *context;               /* the primary context, retained for the life of the process */
@@ -215,13 +220,16 @@ tw_status_t tw_driver_open(void);
 /* Figures of the chip with this number (90 for sm_90); of an unknown one, those of the newest older one. */
 const tw_machine_t *tw_machine_of(int number);
 tw_status_t tw_driver_version(int *out_version); /* 12040 for CUDA 12.4 */
+/* TW_DRIVER_ERROR where there is no driver, or no GPU. */
 tw_status_t tw_device_count(int *out_count);
 tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, never freed */
+/* Waits for all work of the device. An error names the kernels that were launched last: one of them failed. */
 tw_status_t tw_device_synchronize(int ordinal);
 /* The device of a stream; `stream` NULL: of the current context, or 0. */
 tw_status_t tw_stream_device(void *stream, int *out_ordinal);
 /* Work queued on `consumer` from now on starts after what is queued on `producer` now. */
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
+/* The device of an address; TW_VALUE_ERROR for memory that the driver does not know. */
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 
 /* PTX -> cubin for one device, for the disk cache.
@@ -232,7 +240,7 @@ typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 
 /* `image` is PTX text or a cubin (copied), `record` what a launch must know of the kernel (copied; refused if it is not
  * right). Nothing is loaded before the first launch on a device. Equal images share one loaded module per device, which
- * stays loaded for the life of the process: a captured graph may still hold its functions. */
+ * is unloaded some time after the last kernel and the last captured graph that holds it are gone (runtime/image.c). */
 tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *name, const tw_launch_record_t *record,
                                   tw_cuda_kernel_t **out_kernel);
 void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
@@ -240,7 +248,7 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel);
 /* Borrowed, as long as the kernel lives. */
 const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 
-/* A better variant of a kernel for this launch, with its parameter. */
+/* Which other variant of a kernel does better at a launch. */
 typedef enum tw_alternative_kind {
   TW_ALTERNATIVE_NONE,
   TW_ALTERNATIVE_SLICED,    /* `number` blocks compute a tile, a slice each */
@@ -255,6 +263,7 @@ typedef struct tw_alternative {
   tw_alternative_kind_t kind;
   int number;
 } tw_alternative_t;
+/* The better variant for a launch, TW_ALTERNATIVE_NONE if this one is best. Asks no driver and takes no memory. */
 tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                      const uint64_t *words, tw_alternative_t *out);
 
@@ -266,7 +275,8 @@ bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);
 bool tw_cuda_kernel_is_loaded(const tw_cuda_kernel_t *kernel, int ordinal);
 
-/* Registers, local bytes, static shared bytes and threads that the loaded kernel uses. */
+/* What the loaded kernel takes: registers and bytes of local memory of a thread, static bytes of shared memory of a
+ * block; and the most threads that a block of it may have. Loads it if it must. */
 typedef struct tw_cuda_usage {
   int registers, local_bytes, shared_bytes, max_threads;
 } tw_cuda_usage_t;
@@ -290,7 +300,8 @@ tw_status_t tw_memory_free(int ordinal, uint64_t address);
 tw_status_t tw_memory_copy(int ordinal, uint64_t target, uint64_t source, size_t size);
 tw_status_t tw_memory_fill(int ordinal, uint64_t address, unsigned char byte, size_t size);
 
-/* Points in the default stream; the time between two waits for the second. */
+/* Points in the default stream. The time between two of them is asked for when both are recorded; asking waits for the
+ * second. */
 tw_status_t tw_event_create(int ordinal, void **out_event);
 void tw_event_destroy(int ordinal, void *event);
 tw_status_t tw_event_record(int ordinal, void *event);
