@@ -218,7 +218,9 @@ class Mesh(Base):
         maker = Maker(random.Random(number))
         grid = maker.grid()
         arguments = tuple(maker.argument() for _ in range(maker.pick.choice((2, 2, 2, 3, 1, 4))))
-        extents = [n for n in (grid if isinstance(grid, tuple | list) else (grid,)) if isinstance(n, int | np.integer)]
+        extents = [
+            int(n) for n in (grid if isinstance(grid, tuple | list) else (grid,)) if isinstance(n, int | np.integer)
+        ]
         too_many = math.prod(extents) > 10**6  # a CPU takes seconds for so many blocks, and there is nothing to see
         try:
             ct.launch(None, 1 if too_many else grid, takes, arguments)

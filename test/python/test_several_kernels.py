@@ -6,6 +6,7 @@ at once, so one that wrote anywhere else would show here.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import matmul
 from tilewright import _core, compile, device
 from tilewright import tile as ct
 
-TW_OPT = Path(__file__).resolve().parents[2] / "build/dev/bin/tw-opt"
+TW_OPT = Path(os.environ.get("TW_BIN", Path(__file__).resolve().parents[2] / "build/dev/bin")) / "tw-opt"
 TARGETS = ["sm_80", "sm_90a"]
 
 
