@@ -31,6 +31,16 @@ def Tile_NumBlocksOp : Tile_Op<"num_blocks", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
+def Tile_AssumeDivisibleOp : Tile_Op<"assume_divisible", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "an integer of which the program says that a number divides it";
+  let verifier = "verify_assume"; let legalizer = "tw_legal_assume";
+  let description = [{ The result is the input where that is so, and unspecified otherwise. }];
+  let pyName = "assume_divisible_by";
+  let arguments = (ins Tile_AnyScalar:$input, I32Attr:$divisor);
+  let results = (outs Tile_AnyScalar:$result);
+  let assemblyFormat = "$input `by` $divisor attr-dict `:` type($input)";
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//

@@ -377,6 +377,13 @@ static bool verify_same_type(const verify_t *v) {
 
 /* --- Flags that must fit the dtype ------------------------------------------------------------------------ */
 
+static bool verify_assume(const verify_t *v) {
+  bool is_int = tw_elem_kind(tw_elem_of(result_type(v))) == 'i';
+  return (is_int && integer(v, "divisor") > 0) ||
+         tw_fail(&v->check, "is of an integer and a positive divisor, found divisor %lld",
+                 (long long)integer(v, "divisor"));
+}
+
 static bool verify_pow(const verify_t *v) {
   bool is_int = tw_elem_kind(tw_elem_of(result_type(v))) == 'i';
   return !has(v, "integral") || is_int || tw_fail(&v->check, "is marked `integral`, but its operands are not integers");

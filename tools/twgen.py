@@ -265,7 +265,7 @@ def tables(path: str, folder: Path) -> int:
 # --- Rules of the back ends ----------------------------------------------------------------------
 
 # Ops without an elementwise rule that legalization replaces all the same.
-LEGALIZED = ("bitcast", "cast", "cat", "constant", "insert", "pack_to_bytes", "unpack_from_bytes")
+LEGALIZED = ("assume_divisible", "bitcast", "cast", "cat", "constant", "insert", "pack_to_bytes", "unpack_from_bytes")
 # A row at the start of a line: the name of a macro, and the kind of op as its first argument.
 RULE_ROWS = {
     "lowering/cpu": ("*.c", re.compile(r"^CPU_RULE\w*\(TW_(\w+),", re.MULTILINE)),

@@ -27,12 +27,14 @@
  * are not watched. Where an array is only read, but overlaps one that is written, its loads look at the owners as well.
  * Atomic accesses own nothing. */
 #include "lowering/common/check.h"
+#include "lowering/common/legalize.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SITES "tile.check_sites"
@@ -61,7 +63,7 @@ static intptr_t axis_of(MlirOperation op, intptr_t d) {
   return tw_attr_ints(op, "order", order, TW_MAX_RANK) == 0 ? d : (intptr_t)order[d];
 }
 
-/* ---- out of bounds, of tiles ------------------------------------------------------------------------------------- */
+/* ---- out of bounds, of tiles ------------------------------------- */
 
 /* Where a tile begins along its axis `d`. */
 static MlirValue start_of(const tw_builder_t *at, MlirOperation op, intptr_t d) {
@@ -95,7 +97,7 @@ static void check_tile_bounds(check_t *c, MlirOperation op) {
   tw_check_record(c, &in, site, &finding);
 }
 
-/* ---- out of bounds, of elements ---------------------------------------------------------------------------------- */
+/* ---- out of bounds, of elements ---------------------------------- */
 
 /* One more than the offset of the last element of an array, along the axis whose stride is 1; 0 if it has none. */
 static MlirValue reach_of(const tw_builder_t *at, MlirValue array) {
@@ -206,8 +208,7 @@ static void check_element_bounds(check_t *c, MlirOperation op) {
   tw_set_operand(op, TW_OPERAND_MASK, masked(&at, op, inside));
 }
 
-/* ---- two blocks at one element -------------------------------------------------------------------------------------
- */
+/* ---- two blocks at one element ----------------------------------- */
 
 /* The word of each element in the array of owners. */
 static MlirValue owner_words(check_t *c, const tw_builder_t *at, MlirOperation op, MlirValue first,
@@ -354,8 +355,7 @@ static void check_tile_owners(check_t *c, MlirOperation op) {
   check_owners(c, &in, op, owner_site(c, op, !mlirValueIsNull(value)), first, &where, inside, value);
 }
 
-/* ---- undetermined padding ------------------------------------------------------------------------------------------
- */
+/* ---- undetermined padding ---------------------------------------- */
 
 /* What is stored where it is inside of the array. */
 static void check_stored_padding(check_t *c, MlirOperation op) {
@@ -398,8 +398,7 @@ static void check_padding(check_t *c, MlirOperation op) {
     check_stored_padding(c, op);
 }
 
-/* ---- what the program says ------------------------------------------------------------------------------------------
- */
+/* ---- what the program says --------------------------------------- */
 
 /* A finding instead of a stop: the kernel goes on. */
 static void check_assert(check_t *c, MlirOperation op) {
@@ -413,11 +412,30 @@ static void check_assert(check_t *c, MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
-/* ---- the pass
- * -------------------------------------------------------------------------------------------------------- */
+/* A multiple that the program says is the number itself: the product of its quotient and the divisor. */
+static void check_assumed(check_t *c, MlirOperation op) {
+  tw_builder_t at = tw_build_before(mlirOperationGetNextInBlock(op));
+  at.location = mlirOperationGetLocation(op);
+  MlirOperation quotient = tw_def(mlirOperationGetOperand(op, 0));
+  MlirValue none = {NULL}, input = mlirOperationGetOperand(quotient, 0);
+  MlirType type = mlirValueGetType(input);
+  if (tw_op_is(quotient, TW_ARITH_DIVUI))
+    type = mlirIntegerTypeUnsignedGet(c->context, tw_bits(type));
+  int64_t divisor = 0;
+  char text[32];
+  (void)tw_known_int(mlirOperationGetOperand(op, 1), &divisor);
+  if (tw_op_is(quotient, TW_ARITH_DIVUI) && divisor < 0) /* the bits of a large one */
+    divisor += (int64_t)1 << tw_bits(type);
+  snprintf(text, sizeof text, "%lld", (long long)divisor);
+  int site = tw_check_site(c, op, "not divisible", none, type, tw_str(text));
+  tw_builder_t in = tw_build_guard(&at, tw_compare(&at, TW_NE, input, mlirOperationGetResult(op, 0)));
+  tw_check_record(c, &in, site, &(finding_t){.value = tw_check_bits(&in, input)});
+}
+
+/* ---- the pass ---------------------------------------------------- */
 
 static bool is_checked(MlirOperation op) {
-  return tw_op_has(op, TW_BY_TILE | TW_BY_ELEMENT) || tw_op_is(op, TW_TILE_ASSERT);
+  return tw_op_has(op, TW_BY_TILE | TW_BY_ELEMENT) || tw_op_is(op, TW_TILE_ASSERT) || tw_has_attr(op, TW_ASSUMED);
 }
 
 static bool is_of_parameter(const check_t *c, MlirOperation op) {
@@ -429,6 +447,10 @@ static bool is_of_parameter(const check_t *c, MlirOperation op) {
 static void check_op(check_t *c, MlirOperation op) {
   if (tw_op_is(op, TW_TILE_ASSERT)) {
     check_assert(c, op);
+    return;
+  }
+  if (tw_has_attr(op, TW_ASSUMED)) {
+    check_assumed(c, op);
     return;
   }
   check_padding(c, op);

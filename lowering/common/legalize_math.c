@@ -19,6 +19,15 @@ MlirValue tw_legal_not(const legalize_t *l) {
                    tw_const_int(&l->at, l->result, -1));
 }
 
+MlirValue tw_legal_assume(const legalize_t *l) {
+  const char *divide = tw_is_unsigned(l->result) ? "arith.divui" : "arith.floordivsi";
+  MlirValue by = tw_const_int(&l->at, l->result, tw_attr_int(l->op, "divisor", 1));
+  MlirValue quotient = tw_binary(&l->at, divide, l->result, mlirOperationGetOperand(l->op, 0), by);
+  MlirValue multiple = tw_binary(&l->at, "arith.muli", l->result, quotient, by);
+  tw_set_attr(tw_def(multiple), TW_ASSUMED, mlirUnitAttrGet(l->at.context));
+  return multiple;
+}
+
 /* --- Division -------------------------------------------------------------------------------------- */
 
 /* x mod y of floats: the remainder of truncation, and y more where its sign is not that of y. */

@@ -71,6 +71,16 @@ OPS: tuple[Op, ...] = (
         "stop the kernel with a message where a condition does not hold for every element",
     ),
     Op(
+        "tile.assume_divisible",
+        "assume_divisible_by",
+        "",
+        "",
+        "",
+        "own",
+        0,
+        "an integer of which the program says that a number divides it",
+    ),
+    Op(
         "tile.bitcast",
         "bitcast",
         "",

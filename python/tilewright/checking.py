@@ -271,7 +271,11 @@ def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np
         index = tuple(int(n) for n in record[INDEX : INDEX + len(array["shape"])])
         if site.text == "offset":
             index = (sum(index),)
-    value = _value(record[VALUE], site.dtype, array["dtype"]) if site.dtype and array is not None else None
+    value = (
+        _value(record[VALUE], site.dtype, array["dtype"] if array else site.dtype)
+        if site.dtype and (array or site.parameter < 0)
+        else None
+    )
     name = None if array is None else array["name"]
     shape = None if array is None else tuple(array["shape"])
     return Finding(site.kind, name, shape, index, block, value, other, site.text, site.places)

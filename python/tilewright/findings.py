@@ -15,10 +15,10 @@ Position = tuple[int, int, int]
 class Finding:
     """One thing that went wrong: in which block, at which index of which array, with which value.
 
-    kind:  "read outside", "write outside", "two writers", "read of written", "padding stored", "padding used" or
-           "assertion"
+    kind:  "read outside", "write outside", "two writers", "read of written", "padding stored", "padding used",
+           "not divisible" or "assertion"
     other: the other block, of two
-    text:  the message of an assertion, or what an access at an offset or by an index, mask or condition is
+    text:  the message of an assertion, a divisor, or what an access at an offset or by an index, mask or condition is
     """
 
     kind: str
@@ -64,6 +64,9 @@ _SENTENCES = {
     ),
     "padding stored": lambda f, worth: f"stores to {f.element}{worth} what depends on {_PADDING}",
     "padding used": _used,
+    "not divisible": lambda f, worth: (
+        f"says ct.assume_divisible_by(…, {f.text}) of {f.value}, which {f.text} does not divide"
+    ),
     "assertion": lambda f, worth: f"fails an assertion: {f.text}",
 }
 

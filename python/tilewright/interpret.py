@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextvars
 import dataclasses
 import enum
+import linecache
 import math
 import operator
 import os
@@ -35,7 +36,7 @@ from . import dtype as dt
 from . import structure
 from .dtype import DType
 from .errors import Place, TileCheckError, TileError, TileStaticAssertionError, TileTypeError, TileValueError
-from .findings import Position, error_of
+from .findings import Finding, Position, error_of
 from .formats import printf_parts
 from .reference import (
     atomics,  # noqa: F401 - declares its operations
@@ -61,6 +62,7 @@ from .reference.values import (
     int32_scalar,
     is_number,
 )
+from .shape_rules import check_divisor
 
 _GRID_LIMIT = (2**31 - 1, 65535, 65535)
 
@@ -124,6 +126,20 @@ def _assert(condition: Any, message: Any) -> None:
     assert bool(holds._data.all()), message or "ct.assert_ failed"
 
 
+def _assume_divisible_by(x: Any, divisor: Any) -> Any:
+    check_divisor(divisor, x if type(x) is int else None)
+    if type(x) is int:
+        return x
+    scalar = as_tile(x, "ct.assume_divisible_by")
+    if scalar.ndim or not scalar.dtype.is_integral:
+        raise TileTypeError(
+            f"ct.assume_divisible_by needs an integer scalar, found {scalar.dtype} of shape {scalar.shape}"
+        )
+    if int(scalar) % divisor:
+        raise error_of("", [Finding("not divisible", value=int(scalar), text=str(divisor))])
+    return scalar
+
+
 def _ensure_constant(value: Any) -> Any:
     if isinstance(value, Tile):
         raise TileTypeError("ct.ensure_constant: this value is known at run time only")
@@ -174,6 +190,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "static_assert": _static_assert,
         "static_eval": lambda value: value,
         "static_iter": tuple,
+        "assume_divisible_by": _assume_divisible_by,
         "ensure_constant": _ensure_constant,
         "print": lambda *args, sep, end: _print(args, sep, end),
         "printf": lambda format, *args: _printf(format, args),
@@ -340,7 +357,10 @@ def _told(kernel: str, error: TileCheckError, block: Position) -> TileCheckError
     package, place = os.path.dirname(__file__), cast(tuple[Place, ...], ())
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not frame.f_code.co_filename.startswith(package):
-            place = (Place(frame.f_code.co_filename, line, function=frame.f_code.co_name),)
+            file = frame.f_code.co_filename
+            text = linecache.getline(file, line)
+            column = 1 + len(text) - len(text.lstrip())
+            place = (Place(file, line, column, function=frame.f_code.co_name),)
     return error_of(kernel, [dataclasses.replace(f, block=block, places=place) for f in error.findings])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 # Names of cuTile that do not exist here yet, and what serves in the meantime.
 NOT_YET: dict[str, str] = {
-    "assume_divisible_by": "a multiple of 16 is seen at the launch",
     "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
 }
 
@@ -36,7 +35,7 @@ ELSEWHERE: dict[str, str] = {
     "heuristics": "tilewright.tune.search",
     "associative_scan": "ct.scan",
     "advance": "another index of ct.load",
-    "multiple_of": "nothing: a multiple of 16 is seen at the launch",
+    "multiple_of": "ct.assume_divisible_by(x, divisor)",
     "max_contiguous": "nothing: the compiler finds what lies side by side",
     "max_constancy": "nothing: the compiler finds what is the same",
     "debug_barrier": "nothing: operations on tiles are in order",

@@ -184,3 +184,16 @@ def check_bitcast(source: Any, target: Any) -> None:
             f"ct.bitcast: {source} has {have} bits and {target} has {need}; expected as many: "
             "ct.pack_to_bytes and ct.unpack_from_bytes take elements apart"
         )
+
+
+def check_divisor(divisor: Any, constant: int | None) -> None:
+    """What ct.assume_divisible_by asks of its divisor, and of a constant that it is said to divide."""
+    what = "ct.assume_divisible_by"
+    if not isinstance(divisor, int) or isinstance(divisor, bool):
+        raise TileTypeError(
+            f"{what}: divisor must be a constant integer; a parameter becomes one by the annotation ct.Constant"
+        )
+    if not 1 <= divisor < 2**31:
+        raise TileTypeError(f"{what}: divisor is 1 to 2**31 - 1, found {divisor}")
+    if constant is not None and constant % divisor:
+        raise TileTypeError(f"{what}: {divisor} does not divide the constant {constant}; expected a multiple")

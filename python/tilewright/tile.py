@@ -1158,6 +1158,14 @@ def static_iter(iterable: Any, /) -> Any:
     """The elements of an iterable of constant length: a loop over them is unrolled, its variable a constant."""
 
 
+@op("assume_divisible_by")
+def assume_divisible_by(x: Scalar, divisor: int) -> Scalar:
+    """The integer scalar `x`, of which the program says that the constant `divisor` divides it.
+
+    Accesses then know more of where they begin. The result is open where it is not so; check mode tells.
+    """
+
+
 @op("ensure_constant")
 def ensure_constant(value: Any, /) -> Any:
     """`value` itself if it is a constant; TileTypeError if it is known at run time only."""

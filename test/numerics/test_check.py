@@ -246,6 +246,33 @@ def test_padding_as_an_index(backends: Backends) -> None:
         assert (f.kind, f.array, f.text) == ("padding used", "A", "index")
 
 
+# ---- what the program says of a number ------------------------------------------------------------------------------
+
+
+@ct.kernel
+def assumes(A, B, n):
+    first = ct.assume_divisible_by(n, 16)
+    ct.store(B, (0,), ct.gather(A, ct.arange(16, dtype=ct.int32) + first))
+
+
+def test_assumed_divisor(backends: Backends) -> None:
+    args = [np.arange(64, dtype=np.float32), np.zeros(16, np.float32), 24]
+    for f in told(backends, assumes, 1, args, reference=True):
+        assert (f.kind, f.value, f.text) == ("not divisible", 24, "16")
+    backends.run_all(assumes, 1, lambda: [args[0], np.zeros(16, np.float32), 32])
+
+
+@ct.kernel
+def assumes_unsigned(B, n):
+    ct.store(B, (0,), ct.full((16,), ct.assume_divisible_by(n.astype(ct.uint8), 200), ct.uint8))
+
+
+def test_assumed_divisor_of_unsigned(backends: Backends) -> None:
+    for f in told(backends, assumes_unsigned, 1, [np.zeros(16, np.uint8), 250], reference=True):
+        assert (f.kind, f.value, f.text) == ("not divisible", 250, "200")
+    silent(backends, assumes_unsigned, 1, [np.zeros(16, np.uint8), 200])
+
+
 # ---- assertions ------------------------------------------------------------------------------------------------------
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from ..dtype import bool_
 from ..errors import TileStaticAssertionError, TileTypeError
+from ..shape_rules import check_divisor
 from .frame import Frame
 from .table import op
-from .values import Array, Format, Tile, describe, is_run_time
+from .values import Array, Format, Tile, describe, is_number, is_run_time
 
 
 @op("static_assert")
@@ -32,6 +33,19 @@ def _assert(frame: Frame, condition: Any, message: Any) -> None:
         raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {describe(holds)}; compare, as in x != 0")
     text = frame.told(frame.node, message or "ct.assert_ failed")
     frame.builder.op("tile.assert", [holds.ir], {"message": text}, [])
+
+
+@op("assume_divisible_by")
+def _assume_divisible_by(frame: Frame, x: Any, divisor: Any) -> Any:
+    is_constant = is_number(x) and isinstance(x, int) and not isinstance(x, bool)
+    check_divisor(divisor, x if is_constant else None)
+    if is_constant:
+        return x
+    if not isinstance(x, Tile) or x.shape or not x.dtype.is_integral:
+        raise TileTypeError(f"ct.assume_divisible_by needs an integer scalar, found {describe(x)}")
+    if divisor > x.dtype.max:
+        raise TileTypeError(f"ct.assume_divisible_by: {x.dtype} has no multiples of {divisor} but 0; expected less")
+    return frame.emit.typed("tile.assume_divisible", [x.ir], {"divisor": divisor}, x.dtype, ())
 
 
 @op("ensure_constant")
