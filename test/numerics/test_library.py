@@ -28,12 +28,12 @@ def sigmoid(x: float) -> float:
 
 # name -> its value in float64, the bound in units in the last place, the largest operand, the bound in float64.
 FUNCTIONS: dict[str, tuple[Callable[[float], float], float, float, float]] = {
-    "sigmoid": (sigmoid, 8, 80, 4),
+    "sigmoid": (sigmoid, 7, 80, 4),
     "silu": (lambda x: x * sigmoid(x), 8, 80, 5),
-    "softplus": (lambda x: max(x, 0) + math.log1p(math.exp(-abs(x))), 8, 80, 5),
+    "softplus": (lambda x: max(x, 0) + math.log1p(math.exp(-abs(x))), 7, 80, 5),
     "gelu": (lambda x: 0.5 * x * math.erfc(-x * math.sqrt(0.5)), 4, 10, 64),
     "log1p": (lambda x: math.log1p(x) if x > -1 else -math.inf, 4, 1e30, 4),
-    "expm1": (math.expm1, 8, 80, 6),
+    "expm1": (math.expm1, 6, 80, 6),
     "asinh": (math.asinh, 8, 1e38, 8),
     "cbrt": (lambda x: float(np.cbrt(x)), 2, 1e38, 2),
     "erf": (math.erf, 4, 8, 64),
