@@ -134,9 +134,7 @@ ELSEWHERE: dict[str, str] = {
     "tensordot": "ct.mma(x, y, acc), or x @ y",
     "outer": "x[:, None] * y[None, :]",
     "norm": "ct.sqrt(ct.sum(x * x))",
-    "median": "nothing: tiles are not sorted",
-    "sort": "nothing: tiles are not sorted",
-    "argsort": "nothing: tiles are not sorted",
+    "median": "the middle of ct.sort(x)",
     "round": "ct.floor(x + 0.5)",
     "rint": "ct.floor(x + 0.5)",
     "sign": "ct.where(x > 0, 1, ct.where(x < 0, -1, 0))",
@@ -231,7 +229,7 @@ def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:
 
 def module_advice(module: str, name: str, known: Iterable[str]) -> str:
     """What to write for `module.name` where the module is another system's, as the end of a sentence."""
-    if name in ELSEWHERE:
+    if name in ELSEWHERE and name not in known:
         return f"; for {module}.{name} write {ELSEWHERE[name]}"
     same = name.rstrip("_") if name.rstrip("_") in known else name
     near = [same] if same in known else difflib.get_close_matches(name, known, n=1, cutoff=0.65)

@@ -433,7 +433,7 @@ _COMPARE_PLAIN: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 @handles(ast.Attribute)
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     if isinstance(node.value, ast.Name) and node.value.id in MODULES and not frame.knows(node.value.id):
-        hint = module_advice(node.value.id, node.attr, set(ct.OPS))
+        hint = module_advice(node.value.id, node.attr, set(dir(ct)))
         raise TileSyntaxError(f"the name '{node.value.id}' is not defined{hint}", frame.places(node))
     value = evaluate(frame, node.value)
     frame.at(node)
@@ -864,7 +864,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
 
 def _in_tile_code(name: str) -> str:
     """What tile code has for a function of NumPy, Triton or another system; empty where there is nothing known."""
-    return f"use ct.{name}" if name in ct.OPS else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+    return f"use ct.{name}" if name in dir(ct) else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
 
 
 _READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
