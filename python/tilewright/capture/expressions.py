@@ -864,7 +864,9 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
 
 def _in_tile_code(name: str) -> str:
     """What tile code has for a function of NumPy, Triton or another system; empty where there is nothing known."""
-    return f"use ct.{name}" if name in dir(ct) else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+    found = getattr(ct, name, None)
+    is_here = name in ct.OPS or isinstance(found, DType) or getattr(found, "__module__", "") == "tilewright.library"
+    return f"use ct.{name}" if is_here else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
 
 
 _READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
