@@ -1,4 +1,5 @@
-/* line_info.c - tile-line-info: which line of Python each instruction comes from, for debuggers and profilers
+/* line_info.c - which line of Python each instruction comes from, for debuggers and profilers: the last step of
+ * tile-to-nvvm
  *
  * Before:
  *
@@ -17,10 +18,10 @@
  * so that the translation to LLVM IR gives instructions a DebugLoc, and PTX `.file` and `.loc` directives with
  * `inlined_at`. Nothing else is said of the program: no variables, no sections, and the same instructions.
  *
- * Runs last, on kernels with the hint `line_info`. */
+ * For kernels with the hint `line_info`. */
+#include "lowering/gpu/line_info.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
-#include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -123,12 +124,11 @@ static void describe_kernel(MlirOperation func, MlirLocation place) {
   tw_map_free(&l.locations);
 }
 
-bool tw_run_line_info(MlirOperation module) {
+void tw_add_line_info(MlirOperation module) {
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(module, 0)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     MlirLocation place = place_of(mlirOperationGetLocation(op));
     if (tw_op_is(op, TW_LLVM_FUNC) && tw_has_hint_line_info(op) && !mlirLocationIsNull(place))
       describe_kernel(op, place);
   }
-  return true;
 }

@@ -22,6 +22,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/line_info.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -419,7 +420,9 @@ bool tw_run_to_nvvm(MlirOperation module) {
     else
       mlirOperationDestroy(op); /* what kernels call was inlined */
   }
-  if (ok)
+  if (ok) {
     add_shared_global(module);
+    tw_add_line_info(module);
+  }
   return ok;
 }

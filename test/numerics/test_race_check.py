@@ -56,7 +56,7 @@ def test_compiles_without_overlap(monkeypatch: pytest.MonkeyPatch, name: str) ->
     inputs, outputs = CASES[name].arguments()
     for _, kernel, args in CASES[name].launches(*inputs, *outputs):
         module = kernel.capture("sm_90a", kernel.specialization(args)[1])
-        module.lower("pipelined")
+        module.lower("tile-insert-barriers")
         waits = [line for line in module.text().splitlines() if "async_wait" in line or "mma_wait" in line]
         assert "_turn {tile.groups}" not in module.text()  # groups that meet everywhere cannot wait for their turn
         assert not [line for line in waits if not re.search(r"(async_wait|mma_wait .*,) 0( |$)", line)]

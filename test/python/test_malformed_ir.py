@@ -26,7 +26,6 @@ PASSES = [
         ("tile-promote-memory", True),
         ("tile-pipeline", True),
         ("tile-report", True),
-        ("tile-race-check", True),
         ("tile-allocate-shared", False),
         ("tile-insert-barriers", True),
         ("tile-to-nvvm", False),

@@ -37,6 +37,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/memory/race_check.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
@@ -442,6 +443,7 @@ static MlirWalkResult check_turn(MlirOperation op, void *user) {
 bool tw_run_insert_barriers(MlirOperation function) {
   bool ok = true;
   state_t state = {.ok = &ok};
+  tw_race_check(function);
   if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
     visit_region(&state, function, 0);
   mlirOperationWalk(function, check_turn, &ok, MlirWalkPreOrder);

@@ -1,4 +1,4 @@
-/* race_check.c - tile-race-check: a debug build in which nothing overlaps
+/* race_check.c - a debug build in which nothing overlaps: the first step of tile-insert-barriers
  *
  * Before, on a kernel with the hint `race_check`:
  *
@@ -16,13 +16,13 @@
  *
  * Every wait waits for everything, every access to shared memory stands between barriers, and with every wait goes the
  * fence between what threads and what the asynchronous engines wrote. The order of computations is the same: a kernel
- * whose results differ from those of this build, in any bit, has a race. Runs last among the passes that decide what
- * overlaps; kernels without it are left alone. In `tile.roles` only consumers get barriers, since the
+ * whose results differ from those of this build, in any bit, has a race. Runs behind all passes that decide what
+ * overlaps; kernels without the hint are left alone. In `tile.roles` only consumers get barriers, since the
  * producer, a single warp, has no one to meet. */
+#include "lowering/gpu/memory/race_check.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
-#include "lowering/passes.h"
 
 static bool is_access(MlirOperation op) {
   return tw_op_has(op, TW_READS_SHARED | TW_WRITES_SHARED | TW_STARTS_ASYNC | TW_WAITS_ASYNC) &&
@@ -99,9 +99,8 @@ static void visit_block(MlirBlock block) {
   }
 }
 
-bool tw_run_race_check(MlirOperation func) {
+void tw_race_check(MlirOperation func) {
   MlirBlock body = tw_region_block(func, 0);
   if (tw_has_hint_race_check(func) && !tw_has_attr(func, "tile.simt") && !mlirBlockIsNull(body))
     visit_block(body);
-  return true;
 }

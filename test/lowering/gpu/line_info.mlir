@@ -1,4 +1,4 @@
-// RUN: tw-opt %s --pass-pipeline='builtin.module(tile-line-info)' --mlir-print-debuginfo | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(tile-to-nvvm)' --mlir-print-debuginfo | FileCheck %s
 
 // CHECK-DAG: #[[UNIT:.*]] = #llvm.di_compile_unit<{{.*}}emissionKind = DebugDirectivesOnly
 // CHECK-DAG: #[[HELPER:.*]] = #llvm.di_subprogram<{{.*}}name = "helper", file = #{{.*}}, line = 9

@@ -1,5 +1,5 @@
 // With tile.race_check, every wait waits for everything and every access stands between barriers.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-race-check))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-insert-barriers))' | FileCheck %s
 
 #l = #tile.linear<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0]]>

@@ -2,7 +2,7 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=NVVM
-// RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps,tile-race-check))' 2>/dev/null | FileCheck %s --check-prefix=RACE
+// RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,func.func(tile-insert-barriers))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
 // REMARK: remark: 'func.func' op has a scheduler barrier: one warpgroup computes while the other's products run
 // REMARK-NOT: scheduler barrier
