@@ -69,14 +69,14 @@ def matmul(A, B, C, TMA: ct.Constant[bool]):
 def test_an_array_that_no_map_describes_is_copied_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which means a kernel uses follows from the arrays of the launch, and from allow_tma."""
     monkeypatch.setattr(emulate, "TARGET", "sm_90a")
-    made = []
+    means = []
 
-    def compile_kernel(kernel: Any, target: str, key: Any) -> Any:
+    def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None) -> Any:
         captured = compiler.capture_kernel(kernel, "sm_90a", key)
         captured.module.lower("pipelined")
         text = captured.module.text()
-        made.append(("tile.tma_load" in text, "tile.async_copy" in text))
-        return emulate.compile_kernel(kernel, target, key)
+        means.append(("tile.tma_load" in text, "tile.async_copy" in text))
+        return emulate.compile_kernel(kernel, target, key, made)
 
     monkeypatch.setattr(compiler, "compile_kernel", compile_kernel)
     memory = np.random.default_rng(0).standard_normal((80, 128 + 8)).astype(ml_dtypes.bfloat16)
@@ -94,10 +94,10 @@ def test_an_array_that_no_map_describes_is_copied_otherwise(monkeypatch: pytest.
     ]
     for a, allow, tma in forms:
         c = np.zeros((max(len(a), 1), 72), np.float32)
-        made.clear()
+        means.clear()
         matmul.clear_variants()
         ct.launch(None, (2, 2), matmul, (a, b, c, allow))
-        assert made == [(tma, not tma)]
+        assert means == [(tma, not tma)]
         want = a.astype(np.float32) @ b.astype(np.float32)
         assert np.allclose(c[: len(a)], want, atol=1e-3)
 
