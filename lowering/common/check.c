@@ -39,7 +39,11 @@
 
 #define SITES "tile.check_sites"
 
-enum { STRIP = 1024 }; /* elements of a store whose owners are looked at in one go */
+enum {
+  STRIP = 1024, /* elements of a store whose owners are looked at in one go */
+  REPORT = 2,   /* parameters, counted from the end */
+  OWNERS = 1,
+};
 
 static MlirValue array_of(MlirOperation op) { return tw_operand(op, TW_OPERAND_ARRAY); }
 
@@ -477,11 +481,10 @@ static MlirValue block_number(const tw_builder_t *at) {
 
 static void check_kernel(check_t *c) {
   MlirBlock body = tw_region_block(c->func, 0);
-  intptr_t last = mlirBlockGetNumArguments(body) - 1;
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body));
-  c->num_parameters = (int)last + 1;
-  c->report = mlirBlockGetArgument(body, last - 1);
-  c->owners = mlirBlockGetArgument(body, last);
+  c->num_parameters = (int)mlirBlockGetNumArguments(body);
+  c->report = mlirBlockGetArgument(body, c->num_parameters - REPORT);
+  c->owners = mlirBlockGetArgument(body, c->num_parameters - OWNERS);
   tw_ops_t ops = tw_ops_in(c->func, is_checked, MlirWalkPreOrder);
   c->block = block_number(&at);
   tw_check_find_tainted(c);
@@ -494,15 +497,31 @@ static void check_kernel(check_t *c) {
 
 /* Those of the module's kernels so far. */
 static void read_sites(check_t *c, MlirAttribute list) {
-  for (intptr_t i = 0; !mlirAttributeIsNull(list) && i < mlirArrayAttrGetNumElements(list); i++) {
+  bool is_list = !mlirAttributeIsNull(list) && mlirAttributeIsAArray(list);
+  for (intptr_t i = 0; is_list && i < mlirArrayAttrGetNumElements(list); i++) {
     c->sites = tw_room(c->sites, (size_t)c->num_sites, sizeof *c->sites);
     c->sites[c->num_sites++] = mlirArrayAttrGetElement(list, i);
   }
 }
 
+/* Whether a parameter, counted from the end, is an array of one axis whose elements are integers of so many bits. */
+static bool takes_words(MlirOperation func, int from_end, unsigned bits) {
+  MlirBlock body = tw_region_block(func, 0);
+  intptr_t at = mlirBlockGetNumArguments(body) - from_end;
+  if (at < 0)
+    return false;
+  MlirType type = mlirValueGetType(mlirBlockGetArgument(body, at));
+  return mlirTypeIsAMemRef(type) && tw_rank(type) == 1 && mlirTypeIsAInteger(tw_element(type)) && tw_bits(type) == bits;
+}
+
 bool tw_run_check(MlirOperation func) {
   if (!tw_has_hint_check(func) || mlirBlockIsNull(tw_region_block(func, 0)))
     return true;
+  if (!takes_words(func, REPORT, 64) || !takes_words(func, OWNERS, 32)) {
+    tw_op_error(func, "has the hint check, so its last two parameters must be the report, a memref<?xi64>, and the "
+                      "owners, a memref<?xi32>");
+    return false;
+  }
   check_t c = {.func = func, .context = mlirOperationGetContext(func)};
   MlirOperation module = tw_module_of(func);
   read_sites(&c, tw_attr(module, SITES));
