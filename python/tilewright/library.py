@@ -330,14 +330,16 @@ def _log2(n):
     return n.bit_length() - 1
 
 
+_INTEGERS = {8: ct.int8, 16: ct.int16, 32: ct.int32, 64: ct.int64}
+
+
 def _exchanged(x, axis, step):
     """Elements whose places along the axis differ in one bit, `step`, in each other's place.
 
     Of two integers, of which one is taken from the sum, the other is left: no memory is gone through.
     """
     if x.dtype.is_float:
-        bits = ct.int16 if x.dtype.bits == 16 else ct.int32 if x.dtype.bits == 32 else ct.int64
-        return ct.bitcast(_exchanged(ct.bitcast(x, bits), axis, step), x.dtype)
+        return ct.bitcast(_exchanged(ct.bitcast(x, _INTEGERS[x.dtype.bits]), axis, step), x.dtype)
     if x.dtype == ct.bool_:
         return _exchanged(ct.astype(x, ct.int32), axis, step) != 0
     shape = x.shape
