@@ -6,7 +6,7 @@
 /* --- the rows as data ------------------------------------------------------------------------------ */
 
 #define NUMBERS_ROW(struct_, type, name, count, array, least, most)                                                    \
-  {#name, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, least, most, NULL, TW_ROW_NUMBER, (type)-1 < 1,    \
+  {#name, offsetof(tw_##struct_##_t, name), 0, sizeof(type), count, least, most, NULL, TW_ROW_NUMBER, (type) - 1 < 1,  \
    array},
 #define STRUCT_ROW(struct_, kind, of, name, present, count)                                                            \
   {#name, offsetof(tw_##struct_##_t, name), present, sizeof(tw_##of##_t), count, 0, 0, &struct_of_##of, kind, false,   \

@@ -62,8 +62,8 @@ static bool read_sum(index_sum_t *sum, MlirValue value, int64_t factor);
 static MlirValue split_product(MlirOperation product, int64_t *factor) {
   for (int i = 0; i < 2; i++) {
     int64_t constant;
-    if (tw_known_int(mlirOperationGetOperand(product, i), &constant) && constant > INT32_MIN &&
-        constant<INT32_MAX && * factor> INT32_MIN && *factor < INT32_MAX) {
+    if (tw_known_int(mlirOperationGetOperand(product, i), &constant) && constant > INT32_MIN && constant < INT32_MAX &&
+        *factor > INT32_MIN && *factor < INT32_MAX) {
       *factor *= constant;
       return mlirOperationGetOperand(product, 1 - i);
     }

@@ -68,10 +68,10 @@ static void ordered_store(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, M
 }
 
 static int64_t rmw_of(const cpu_atomic_t *a) {
-  static const int64_t plain[] = {
-      [TW_ATOMIC_XCHG] = RMW_XCHG,  [TW_ATOMIC_ADD] = RMW_ADD,     [TW_ATOMIC_MIN] = RMW_MIN,
-      [TW_ATOMIC_MAX] = RMW_MAX,    [TW_ATOMIC_BIT_AND] = RMW_AND, [TW_ATOMIC_BIT_OR] = RMW_OR,
-      [TW_ATOMIC_BIT_XOR] = RMW_XOR};
+  static const int64_t plain[] = {[TW_ATOMIC_XCHG] = RMW_XCHG,   [TW_ATOMIC_ADD] = RMW_ADD,
+                                  [TW_ATOMIC_MIN] = RMW_MIN,     [TW_ATOMIC_MAX] = RMW_MAX,
+                                  [TW_ATOMIC_BIT_AND] = RMW_AND, [TW_ATOMIC_BIT_OR] = RMW_OR,
+                                  [TW_ATOMIC_BIT_XOR] = RMW_XOR};
   if (a->kind == TW_ATOMIC_ADD && tw_is_float(a->type))
     return RMW_FADD;
   if (a->is_unsigned)

@@ -507,7 +507,8 @@ static bool is_too_wide(MlirOperation op) {
   if (!tw_op_is(op, TW_TILE_REDUCE) && !tw_op_stores_tile(op))
     return false;
   MlirType tile = mlirValueGetType(tile_of(op));
-  return tw_is_tile(tile) && !tw_has_layout(tile) && tw_count(tile) > (tw_op_stores_tile(op) ? MOST_STORED : MOST_ELEMENTS);
+  return tw_is_tile(tile) && !tw_has_layout(tile) &&
+         tw_count(tile) > (tw_op_stores_tile(op) ? MOST_STORED : MOST_ELEMENTS);
 }
 
 static bool is_walked(MlirOperation func) {
