@@ -511,7 +511,8 @@ static bool takes_words(MlirOperation func, int from_end, unsigned bits) {
   if (at < 0)
     return false;
   MlirType type = mlirValueGetType(mlirBlockGetArgument(body, at));
-  return mlirTypeIsAMemRef(type) && tw_rank(type) == 1 && mlirTypeIsAInteger(tw_element(type)) && tw_bits(type) == bits;
+  return mlirTypeIsAMemRef(type) && tw_rank(type) == 1 && mlirTypeIsAInteger(tw_element(type)) &&
+         mlirIntegerTypeIsSignless(tw_element(type)) && tw_bits(type) == bits;
 }
 
 bool tw_run_check(MlirOperation func) {

@@ -18,3 +18,10 @@ func.func @no_parameters() attributes {tile.hints = {check = 1 : i32}} {
 func.func @narrow_owners(%report: memref<?xi64>, %owners: memref<?xi8>) attributes {tile.hints = {check = 1 : i32}} {
   return
 }
+
+// -----
+
+// expected-error @below {{has the hint check}}
+func.func @unsigned_owners(%report: memref<?xi64>, %owners: memref<?xui32>) attributes {tile.hints = {check = 1 : i32}} {
+  return
+}
