@@ -8,12 +8,15 @@ import itertools
 import random
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
+from matmul import matmul
 from tilewright import compilation as co
 from tilewright import tile as ct
 from tilewright.compilation import ArrayConstraint, CallingConvention, KernelSignature, ScalarConstraint
@@ -31,17 +34,6 @@ def scale(X, Y, a, T: ct.Constant[int]):
 @ct.kernel
 def talk(X, T: ct.Constant[int]):
     ct.printf("%f", ct.load(X, index=(0,), shape=(T,)))
-
-
-@ct.kernel
-def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((TM, TN), dtype=ct.float32)
-    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
-        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
-        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
-        acc = ct.mma(a, b, acc)
-    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
 
 
 def vector(**facts: Any) -> ArrayConstraint:
@@ -223,7 +215,7 @@ def test_what_is_not_exported(settings: dict[str, Any], kind: type[Exception], p
 
 def test_an_exported_kernel_runs() -> None:
     """By the driver alone, as a program in C would."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="a tensor of torch gives the kernel its memory")
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
     target = "sm_{}{}".format(*torch.cuda.get_device_capability())

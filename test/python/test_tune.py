@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
+from matmul import matmul
 from tilewright import _core, cli, tune
 from tilewright import compile as compiler
 from tilewright import tile as ct
@@ -59,17 +62,6 @@ def moody(X, Y, MODE: ct.Constant[int]):
 def increment(X, T: ct.Constant[int]):
     i = ct.bid(0)
     ct.store(X, index=(i,), tile=ct.load(X, index=(i,), shape=(T,)) + 1.0)
-
-
-@ct.kernel
-def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
-    i, j = ct.bid(0), ct.bid(1)
-    acc = ct.zeros((TM, TN), dtype=ct.float32)
-    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
-        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
-        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
-        acc = ct.mma(a, b, acc)
-    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
 
 
 def blocks(X, T):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from choices import Choices
@@ -10,7 +11,7 @@ from source import Lines
 BLOCKS = 132
 
 
-class Heads:
+class Heads(ABC):
     """Arrays are [heads, length, D], or [length, heads, D]; a block has a number, and a head."""
 
     def __init__(self, choices: Choices, blocks: int = BLOCKS) -> None:
@@ -21,9 +22,9 @@ class Heads:
         self.window = self.length // 3 + 1
         self.arrays: dict[str, Any] = {}
 
+    @abstractmethod
     def plane(self) -> tuple[int, int]:
         """How many numbers and how many heads blocks have."""
-        raise NotImplementedError
 
     def grid(self) -> tuple[int, ...]:
         numbers, heads = self.plane()
