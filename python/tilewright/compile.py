@@ -80,7 +80,7 @@ def capture_kernel(
         raise TileValueError(problem)
     arguments = [_argument(entry) for entry in key]
     hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
-    return capture(kernel.function, arguments, target, hints, kernel.simt, name, 2 if "check" in hints else 0)
+    return capture(kernel.function, arguments, target, hints, kernel.rules, name, 2 if "check" in hints else 0)
 
 
 def _argument(entry: tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, compile, knobs
+from .capture import TILE
 from .dtype import DType
 from .errors import (
     LaunchError,
@@ -66,7 +67,7 @@ class kernel(_core.Dispatcher):
     Hopper to about 14 bits. `num_worker_warps`, a hint of cuTile, is accepted and not used.
     """
 
-    simt = False  # one program a block; device.kernel: one a thread
+    rules = TILE  # one program a block; device.kernel: one a thread
     decorator = "@ct.kernel"
     hint_names: Iterable[str] = _HINTS
 
@@ -93,7 +94,9 @@ class kernel(_core.Dispatcher):
         positions = [i for i, form in enumerate(forms) if form is True]
         self.forms = forms
         defaults, most = function.__defaults__, knobs.most_variants()
-        super().__init__(function.__name__, parameters, positions, compile_variant, self.simt, defaults, most, forms)
+        super().__init__(
+            function.__name__, parameters, positions, compile_variant, self.rules.simt, defaults, most, forms
+        )
         self.function: Any = function
         self.hints = hints
         if self.hints.pop("num_worker_warps", None) is not None:

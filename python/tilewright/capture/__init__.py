@@ -18,7 +18,8 @@ ops.py          what fills that table: grid.py, elementwise.py, shapes.py, reduc
                 atomics.py, views.py, printing.py, assertions.py, and combine.py for functions of the user's
 numerics.py     rounding modes and flushed subnormals, by plain operations
 checks.py       what the operations ask of their arguments
-simt.py         the objects of tilewright.device
+simt/           the objects of tilewright.device
+rules.py        how literals, operands and assignments are typed, by language
 kernel.py       a kernel with its arguments: the way in
 """
 
@@ -33,12 +34,16 @@ from .kernel import (
     capture,
     symbol,
 )
+from .rules import DEVICE, TILE, Rules
 
 __all__ = [
+    "DEVICE",
+    "TILE",
     "Argument",
     "ArrayArgument",
     "Captured",
     "ConstantArgument",
+    "Rules",
     "ScalarArgument",
     "StructureArgument",
     "capture",

@@ -15,7 +15,6 @@ from .. import _core
 from .._optable import OPS
 from ..dtype import (
     BY_MLIR,
-    PROMOTION,
     DType,
     bool_,
     constant_dtype,
@@ -25,9 +24,9 @@ from ..dtype import (
     int32,
     int64,
     number_text,
-    promote_constant,
 )
 from ..errors import TileTypeError, TileValueError, from_message
+from .rules import TILE, Rules
 from .values import Shape, Tile, describe, is_number, require_tile_or_number, tile_type
 
 # Public name of an operation -> the op of the dialect.
@@ -106,8 +105,8 @@ def fold(name: str, *values: Any) -> Any:
 class Emitter:
     """Appends ops to the block that is open in the builder."""
 
-    def __init__(self, builder: Any) -> None:
-        self.builder = builder
+    def __init__(self, builder: Any, rules: Rules = TILE) -> None:
+        self.builder, self.rules = builder, rules
         self._op = builder.op
         self._constant = builder.constant
 
@@ -179,19 +178,7 @@ class Emitter:
 
     def implicit(self, value: Any, dtype: DType, what: str) -> Tile:
         """`value` as `dtype` if it promotes to it, as in a store."""
-        value = require_tile_or_number(value, what)
-        if isinstance(value, Tile):
-            common = PROMOTION[value.dtype, dtype]
-            found = value.dtype
-        else:
-            common = promote_constant(value, dtype)
-            found = constant_dtype(value)
-        if common is not dtype:
-            raise TileTypeError(
-                f"{what}: {found} does not convert to {dtype} by itself; "
-                f"write the conversion, as in x.astype(ct.{dtype})"
-            )
-        return self.cast(value, dtype)
+        return self.rules.converted(self, value, dtype, what)
 
     def reshape(self, value: Tile, shape: Shape) -> Tile:
         if value.shape == shape:
@@ -207,18 +194,7 @@ class Emitter:
 
     def operands(self, name: str, values: Sequence[Any]) -> list[Tile]:
         """Operands as tiles; a constant takes its dtype from the typed ones."""
-        what = f"ct.{name}"
-        values = [require_tile_or_number(v, what) for v in values]
-        typed = [v.dtype for v in values if isinstance(v, Tile)]
-        result = []
-        for value in values:
-            if isinstance(value, Tile):
-                result.append(value)
-            elif typed:
-                result.append(self.constant(value, promote_constant(value, typed[0])))
-            else:
-                result.append(self.constant(value, constant_dtype(value)))
-        return result
+        return self.rules.operands(self, name, values)
 
     def binary(self, name: str, x: Any, y: Any, propagate_nan: bool = False) -> Any:
         if is_number(x) and is_number(y):

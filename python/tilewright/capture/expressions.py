@@ -35,12 +35,13 @@ from ..errors import (
 from ..formats import python_conversion
 from ..names import ELSEWHERE, MODULES, advice, keyword_advice, module_advice
 from ..views import ARRAY_METHODS
-from . import elementwise, memory, ops, records, shapes, simt, views
+from . import elementwise, memory, ops, records, shapes, views
 from .branches import choose, each
 from .elements import elements
 from .emit import fold
 from .frame import RETURN, VALUE, Frame
 from .selection import are_alike, entry
+from .simt import arrays as simt_arrays
 from .source import source_of
 from .values import (
     Array,
@@ -564,8 +565,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         return each(frame, value, lambda choice: entry_of(frame, choice, index))
     if records.method_of(value, "__getitem__"):
         return records.call_method(frame, value, "__getitem__", [index], {})
-    if isinstance(value, Array) and frame.capture.simt:
-        return simt.read(frame, value, index)
+    if isinstance(value, Array) and frame.capture.rules.simt:
+        return simt_arrays.read(frame, value, index)
     if isinstance(value, Array):
         raise TileTypeError(
             f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for single elements"

@@ -21,6 +21,7 @@ from typing import Any
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
 from ..names import advice
 from .emit import Emitter
+from .rules import TILE, Rules
 from .source import Source
 from .values import Tile, Unusable, is_numpy_scalar
 
@@ -34,11 +35,11 @@ def is_flag(name: str) -> bool:
 class Capture:
     """What is common to all frames of one kernel."""
 
-    def __init__(self, builder: Any, simt: bool = False) -> None:
+    def __init__(self, builder: Any, rules: Rules = TILE) -> None:
         self.builder = builder
         self.combiner = ""  # ct.reduce or ct.scan, whose function is being captured: arithmetic of scalars
-        self.simt = simt  # a value is one element a thread; arrays are indexed
-        self.emit = Emitter(builder)
+        self.rules = rules
+        self.emit = Emitter(builder, rules)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
         self.plans: dict[Any, Any] = {}  # what loops have learnt (loops.py)

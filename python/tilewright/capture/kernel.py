@@ -20,6 +20,7 @@ from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
 from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
 from .frame import Capture, Frame, numpy_scalar
+from .rules import TILE, Rules
 from .source import Source, definition_place, source_of
 from .statements import run_body
 from .values import Array, Tile, is_numpy_scalar
@@ -123,17 +124,19 @@ def capture(
     arguments: Sequence[Argument],
     target: str,
     hints: Mapping[str, int] | None = None,
-    simt: bool = False,
+    rules: Rules = TILE,
     name: str | None = None,
     extra: int = 0,
 ) -> Captured:
-    """Capture `function` as a kernel for `target`, one of threads if `simt`; `hints` are those of hints.def, `name` is
-    its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass uses them."""
+    """Capture `function` as a kernel for `target` under the rules of its language; `hints` are those of hints.def.
+
+    `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
+    uses them."""
     source = source_of(function)
     names = _parameters(source, arguments[: len(arguments) - extra])
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
-    state = Capture(builder, simt)
+    state = Capture(builder, rules)
     state.active.append(function.__code__)
     run_time = [a for a in leaves(arguments) if not isinstance(a, ConstantArgument)]
     block = builder.block([a.type() for a in run_time])
@@ -146,7 +149,7 @@ def capture(
     builder.op("func.return", [], None, [])
     builder.leave()
     builder.op(
-        "func.func", [], _attributes(builder, name or function.__name__, run_time, simt, hints or {}), [], [block]
+        "func.func", [], _attributes(builder, name or function.__name__, run_time, rules.simt, hints or {}), [], [block]
     )
     module = builder.finish()
     module.verify()

@@ -14,12 +14,13 @@ from typing import Any
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
-from . import records, simt
+from . import records
 from .branches import branch, each
 from .elements import elements
 from .expressions import BINARY, binary, condition, entry_of, evaluate, index_of, local_function, truth_of, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
 from .selection import choices_of
+from .simt import arrays as simt_arrays
 from .values import Array, Range, Selection, Tile, describe
 
 Handler = Callable[[Frame, Any], None]
@@ -118,14 +119,14 @@ def _augmented_element(frame: Frame, node: ast.AugAssign) -> None:
 
 
 def _has_elements(frame: Frame, value: Any) -> bool:
-    return frame.capture.simt and any(isinstance(v, Array) for v in choices_of(value))
+    return frame.capture.rules.simt and any(isinstance(v, Array) for v in choices_of(value))
 
 
 def _write_element(frame: Frame, array: Any, index: Any, value: Any) -> None:
     if isinstance(array, Selection):
-        each(frame, array, lambda choice: simt.write(frame, choice, index, value))
+        each(frame, array, lambda choice: simt_arrays.write(frame, choice, index, value))
     else:
-        simt.write(frame, array, index, value)
+        simt_arrays.write(frame, array, index, value)
 
 
 def assign(frame: Frame, target: ast.expr, value: Any) -> None:

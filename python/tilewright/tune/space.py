@@ -39,7 +39,7 @@ class Problem:
     """A kernel with the arguments of one launch: the same for every candidate."""
 
     def __init__(self, kernel: tile_kernel, args: tuple[Any, ...], grid: Grid) -> None:
-        if not isinstance(kernel, tile_kernel) or kernel.simt:
+        if not isinstance(kernel, tile_kernel) or kernel.rules.simt:
             raise TileTypeError(f"tune works on a @ct.kernel, found {kernel!r}")
         self.kernel, self.args, self.grid = kernel, tuple(args), grid
         self.constants = [name for name in kernel.parameters if name in constant_parameters(kernel.function)]

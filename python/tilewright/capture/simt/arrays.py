@@ -1,30 +1,16 @@
-"""Simt: what the objects of tilewright.device become. A thread's values are scalars, tiles of one element;
-an array is read and written by index, which is tile.gather and tile.scatter of that one element.
-"""
+"""Arrays: read and written by index, which is tile.gather and tile.scatter of one element."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import DType, int32
-from ..errors import TileTypeError, TileValueError
-from . import memory
-from .frame import Frame
-from .values import Array, Tile, describe
+from ...dtype import DType
+from ...errors import TileTypeError, TileValueError
+from .. import memory
+from ..frame import Frame
+from ..values import Array, Tile, describe
 
-_AXES = {"x": 0, "y": 1, "z": 2}
 SHARED = -1  # the `position` of an array that is no parameter
-
-
-def position(frame: Frame, what: str, op: str, name: str) -> Tile:
-    """`thread_idx.x` and its like."""
-    if name not in _AXES:
-        raise TileTypeError(f"device.{what} has no attribute '{name}'; it has x, y, z")
-    return frame.emit.typed(op, [], {"axis": _AXES[name]}, int32, ())
-
-
-def sync_threads(frame: Frame) -> None:
-    frame.builder.op("tile.sync_threads", [], None, [])
 
 
 def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:

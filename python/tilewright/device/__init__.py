@@ -1,0 +1,27 @@
+"""SIMT kernels: `from cuda import device`, or `from tilewright import device`.
+
+    @device.kernel
+    def scale(x, y, a):
+        i = device.tid(1)
+        if i < x.shape[0]:
+            y[i] = a * x[i]
+
+    device.launch(scale, x, y, 2.0, grid=cdiv(n, 256), block=256, stream=stream)
+
+A kernel runs once for each thread. It goes through the same dialect and lowering as a tile kernel: a value
+of a thread is a tile of one element. Arrays decide where it runs, as with `tile.launch`. An index outside
+of an array is undefined behaviour; compare it with the extents first. (Source: seed 001, `cuda.device`.)
+"""
+
+from .arrays import *  # noqa: F403
+from .arrays import __all__ as _arrays
+from .barriers import *  # noqa: F403
+from .barriers import __all__ as _barriers
+from .functions import *  # noqa: F403
+from .functions import __all__ as _functions
+from .positions import *  # noqa: F403
+from .positions import __all__ as _positions
+from .types import *  # noqa: F403
+from .types import __all__ as _types
+
+__all__ = [*_arrays, *_barriers, *_functions, *_positions, *_types]
