@@ -3,11 +3,15 @@
 source.py       the tree of a function, its globals and closure
 values.py       what a name can stand for while a kernel is captured
 emit.py         the ops: constants, promotion, arithmetic
-expressions.py  expressions and calls
+expressions.py  expressions: names, literals, and how the rest is reached
+operators.py    operators, comparisons and conditions
+attributes.py   attributes and subscripts
+calls.py        calls; parameters.py binds their arguments, inlining.py captures what the user's functions do,
+                builtin_functions.py has Python's
 statements.py   statements
 branches.py     branches, and what the variables are after them
 selection.py    one of several arrays or views, which the running kernel chooses
-loops.py        loops, and which variables they carry
+loops.py        loops, and which variables they carry; templates.py has the form of a variable, counting.py range
 records.py      objects of dataclasses and named tuples
 elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time
@@ -23,7 +27,7 @@ rules.py        how literals, operands and assignments are typed, by language
 kernel.py       a kernel with its arguments: the way in
 """
 
-from . import contexts, loops, patterns  # noqa: F401  (they register what statements become)
+from . import attributes, calls, contexts, loops, operators, patterns  # noqa: F401  (they register what nodes become)
 from .kernel import (
     Argument,
     ArrayArgument,

@@ -36,7 +36,7 @@ def _given(frame: Frame, what: str, x: Any, identity: Any) -> tuple[list[Tile], 
 
 def _combiner(frame: Frame, what: str, func: Any, tiles: list[Tile], is_tuple: bool) -> Any:
     """A block with the body of the user's function, which yields a scalar of the dtype of each tile."""
-    from .expressions import call  # which needs this module
+    from .calls import call  # which needs this module
 
     capture, builder, node = frame.capture, frame.builder, frame.node
     if capture.combiner:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileSyntaxError, TileTypeError
-from .expressions import GeneratorContext, evaluate, inline
+from .expressions import evaluate
 from .expressions import handles as handles_expression
 from .frame import Frame
+from .inlining import GeneratorContext, inline
 from .statements import assign, handles, run_statements
 from .values import describe
 

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileTypeError
+from .builtin_functions import BUILTINS
+from .calls import call
 from .elements import elements
-from .expressions import BUILTINS, call, condition, evaluate, handles, truth_of
+from .expressions import evaluate, handles
 from .frame import Frame
+from .operators import condition, truth_of
 from .statements import assign, run_statements, run_unless
 from .table import op
 from .values import Tile, describe, is_run_time

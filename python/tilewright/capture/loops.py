@@ -14,57 +14,32 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..dtype import DType, bool_, constant_dtype, int32, int64
+from ..dtype import bool_, int32, int64
 from ..errors import TileError, TileSyntaxError, TileValueError
-from ..structure import is_record, parts_of, record_fields, with_parts
-from .branches import MISSING, as_tile, branch, fits, same_constant
+from ..structure import is_record, record_fields
+from .branches import MISSING, as_tile, branch, same_constant
+from .counting import Count
 from .elements import elements
-from .expressions import condition, evaluate
+from .expressions import evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
-from .selection import Place, covers, united
+from .operators import condition
 from .source import assigned_names
 from .statements import handles, run_statements
-from .values import (
-    Array,
-    LocalFunction,
-    Range,
-    Selection,
-    Shape,
-    Tile,
-    Unusable,
-    describe,
-    is_number,
-    same_form,
-    tile_type,
-    type_name,
-)
+from .templates import Fixed, Slot, adopt, all_alike, fixed, leaves, matches, pairs, rebuild, template_of, with_slots
+from .values import Array, Range, Tile, Unusable, describe, tile_type, type_name
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
-
-
-@dataclasses.dataclass(slots=True)
-class _Slot:
-    """One loop-carried scalar or tile. `loose` is the constant that it starts from, if it does."""
-
-    dtype: DType
-    shape: Shape
-    loose: Any = None
-
-    def matches(self, value: Any) -> bool:
-        if isinstance(value, Tile):
-            return value.dtype is self.dtype and value.shape == self.shape
-        return is_number(value) and not self.shape and fits(value, self.dtype)
 
 
 @dataclasses.dataclass(slots=True)
 class _Plan:
     """What is assumed of a loop.
 
-    carried:   variable -> its value at the entry with a _Slot in the place of what changes
+    carried:   variable -> its value at the entry with a Slot in the place of what changes
     excluded:  variables that have no usable value at the start of an iteration, and why
     exits:     the loop can be left by break or return
     result:    what the function returns from inside, likewise; MISSING if it does not
@@ -115,9 +90,9 @@ class _Loop:
         """Begins with the plan that an earlier capture ended with, if it began as this one does."""
         visible = self._visible()
         for then, plan in reversed(self._kept()):
-            if _all_alike(then, visible):
+            if all_alike(then, visible):
                 fresh = self.plan.carried
-                carried = {name: _with_slots(fresh.get(name, t), t) for name, t in plan.carried.items()}
+                carried = {name: with_slots(fresh.get(name, t), t) for name, t in plan.carried.items()}
                 self.plan = dataclasses.replace(plan, carried=carried, excluded=dict(plan.excluded))
                 return
 
@@ -127,7 +102,7 @@ class _Loop:
         del kept[:-_MOST_PLANS]
 
     def _plan_variable(self, name: str, value: Any) -> None:
-        template = _template(value)
+        template = template_of(value)
         if template is None:
             if type(value) is Unusable:
                 self.plan.excluded[name] = value
@@ -138,8 +113,8 @@ class _Loop:
         self.plan.carried.pop(name, None)
         self.plan.excluded[name] = Unusable(message)
 
-    def slots(self) -> list[_Slot]:
-        return _leaves([*self.plan.carried.values(), self.plan.result])
+    def slots(self) -> list[Slot]:
+        return leaves([*self.plan.carried.values(), self.plan.result])
 
     # -- one attempt
 
@@ -150,10 +125,10 @@ class _Loop:
         tiles = [
             as_tile(self.frame, value, Tile(None, slot.dtype, slot.shape))
             for template, entry in zip(templates, values, strict=True)
-            for slot, value in _pairs(template, entry)
+            for slot, value in pairs(template, entry)
         ]
         constant = self.frame.emit.constant
-        tiles += [constant(0, s.dtype, s.shape) for s in _leaves([self.plan.result])]
+        tiles += [constant(0, s.dtype, s.shape) for s in leaves([self.plan.result])]
         if self.plan.exits:
             tiles.append(self.frame.emit.constant(False, bool_))
         if self.plan.returns:
@@ -169,7 +144,7 @@ class _Loop:
         env = dict(self.before)
         rest = iter(values)
         for name, template in self.plan.carried.items():
-            env[name] = _rebuild(template, rest)
+            env[name] = rebuild(template, rest)
         env.update(self.plan.excluded)
         return env
 
@@ -203,19 +178,19 @@ class _Loop:
         plan = self.plan
         if not plan.returns:
             plan.returns = True
-            plan.result = _Fixed(value) if (t := _template(value)) is None else t
+            plan.result = Fixed(value) if (t := template_of(value)) is None else t
             return True
-        if isinstance(plan.result, _Fixed):
+        if isinstance(plan.result, Fixed):
             if same_constant(plan.result.value, value):
                 return False
-        elif _matches(plan.result, value):
+        elif matches(plan.result, value):
             return False
-        elif (better := _adopt(plan.result, value)) is not None:
+        elif (better := adopt(plan.result, value)) is not None:
             plan.result = better
             return True
         message = "the results of the 'return' statements differ in type"
-        changed = not isinstance(plan.result, _Fixed) or type(plan.result.value) is not Unusable
-        plan.result = _Fixed(Unusable(message))
+        changed = not isinstance(plan.result, Fixed) or type(plan.result.value) is not Unusable
+        plan.result = Fixed(Unusable(message))
         return changed
 
     def _check_variable(self, name: str, value: Any) -> bool:
@@ -228,7 +203,7 @@ class _Loop:
         if name not in plan.carried:
             if same_constant(entry, value):
                 return False
-            better = _adopt(_fixed(entry), value)
+            better = adopt(fixed(entry), value)
             if better is not None:
                 plan.carried[name] = better
                 return True
@@ -240,9 +215,9 @@ class _Loop:
             )
             return True
         template = plan.carried[name]
-        if _matches(template, value):
+        if matches(template, value):
             return False
-        better = _adopt(template, value)
+        better = adopt(template, value)
         if better is not None:
             plan.carried[name] = better
             return True
@@ -259,7 +234,7 @@ class _Loop:
         env, plan = self.frame.env, self.plan
         tiles = []
         for name, template in plan.carried.items():
-            for slot, value in _pairs(template, env[name]):
+            for slot, value in pairs(template, env[name]):
                 tiles.append(as_tile(self.frame, value, Tile(None, slot.dtype, slot.shape)))
         if plan.returns:
             tiles += self._final_result(env)
@@ -274,7 +249,7 @@ class _Loop:
         value = env.get(VALUE, MISSING)
         return [
             as_tile(self.frame, MISSING if value is MISSING else v, Tile(None, s.dtype, s.shape))
-            for s, v in _pairs(self.plan.result, value)
+            for s, v in pairs(self.plan.result, value)
         ]
 
     def _flag(self, value: Any) -> Tile:
@@ -292,8 +267,8 @@ class _Loop:
         if plan.exits:
             self.left = Tile(values[len(self.slots())], bool_, ())
         if plan.returns:
-            count = len(_leaves(list(plan.carried.values())))
-            result = _rebuild(plan.result, iter(values[count:]))
+            count = len(leaves(list(plan.carried.values())))
+            result = rebuild(plan.result, iter(values[count:]))
             env[VALUE] = result
             env[RETURN] = Tile(values[-1], bool_, ())
         frame.env = env
@@ -314,151 +289,6 @@ class _Loop:
             f"the variable '{name}' may not be assigned: it gets a value only in the loop in line "
             f"{self.line}, which may run zero times; assign it before the loop"
         )
-
-
-@dataclasses.dataclass(slots=True)
-class _Fixed:
-    """In a template: a compile-time value that stays."""
-
-    value: Any
-
-
-@dataclasses.dataclass(slots=True)
-class _Tree:
-    """In a template: a tuple, dict or record of the form of `like`."""
-
-    like: Any
-    parts: tuple[Any, ...]
-
-
-@dataclasses.dataclass(slots=True)
-class _Pick:
-    """In a template: one of several arrays or views."""
-
-    choices: tuple[Any, ...]
-    slot: _Slot = dataclasses.field(default_factory=lambda: _Slot(int32, ()))
-
-
-def _fixed(value: Any) -> _Fixed | _Tree:
-    """The template of a value of which nothing changes, yet."""
-    held = parts_of(value)
-    return _Fixed(value) if held is None else _Tree(value, tuple(map(_fixed, held)))
-
-
-def _template(value: Any) -> Any:
-    """A value with slots for what may change; None for one that cannot be carried."""
-    if isinstance(value, Selection):
-        return _Pick(value.choices)
-    if isinstance(value, Tile):
-        return _Slot(value.dtype, value.shape)
-    if is_number(value):
-        return _Slot(constant_dtype(value), (), value)
-    held = parts_of(value)
-    if held is None:
-        return None
-    parts = tuple(_template(v) for v in held)
-    if all(p is None for p in parts):
-        return None
-    return _Tree(value, tuple(_Fixed(v) if p is None else p for p, v in zip(parts, held, strict=True)))
-
-
-def _with_slots(template: Any, learnt: Any) -> Any:
-    """A template of this entry with the slots of one that an entry of the same form has led to."""
-    if not isinstance(template, _Tree):
-        return learnt if isinstance(learnt, _Slot | _Pick) else template
-    return _Tree(template.like, tuple(_with_slots(t, o) for t, o in zip(template.parts, learnt.parts, strict=True)))
-
-
-def _all_alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
-    return all(map(_alike, a, b)) and len(a) == len(b)
-
-
-def _alike(a: Any, b: Any) -> bool:
-    """Whether a capture cannot tell two values, but for where they are. What a function reads is not known here."""
-    if isinstance(a, Tile):
-        return isinstance(b, Tile) and a.dtype is b.dtype and a.shape == b.shape and a.known == b.known
-    if isinstance(a, Selection):
-        return isinstance(b, Selection) and len(a.choices) == len(b.choices) and covers(a.choices, b)
-    if isinstance(a, Unusable):
-        return isinstance(b, Unusable) and a.message == b.message
-    if isinstance(a, LocalFunction):
-        return False
-    held = parts_of(a)
-    if held is None:
-        return same_constant(a, b)
-    return same_form(a, b) and all(map(_alike, held, parts_of(b) or ()))
-
-
-def _leaves(template: Any) -> list[_Slot]:
-    if isinstance(template, _Slot):
-        return [template]
-    if isinstance(template, _Pick):
-        return [template.slot]
-    parts = template.parts if isinstance(template, _Tree) else template if isinstance(template, list) else ()
-    return [slot for t in parts for slot in _leaves(t)]
-
-
-def _pairs(template: Any, value: Any) -> list[tuple[_Slot, Any]]:
-    """Each slot of a template with what stands there in a value of its form."""
-    if isinstance(template, _Slot):
-        return [(template, value)]
-    if isinstance(template, _Pick):
-        return [(template.slot, value if value is MISSING else Place(value, template.choices))]
-    if not isinstance(template, _Tree):
-        return []
-    values = [MISSING] * len(template.parts) if value is MISSING else parts_of(value) or []
-    return [pair for t, v in zip(template.parts, values, strict=True) for pair in _pairs(t, v)]
-
-
-def _rebuild(template: Any, values: Any) -> Any:
-    if isinstance(template, _Slot):
-        return Tile(next(values), template.dtype, template.shape)
-    if isinstance(template, _Pick):
-        return Selection(template.choices, Tile(next(values), int32, ()))
-    if isinstance(template, _Tree):
-        return with_parts(template.like, [_rebuild(t, values) for t in template.parts])
-    return template.value if isinstance(template, _Fixed) else template
-
-
-def _matches(template: Any, value: Any) -> bool:
-    if isinstance(template, _Slot):
-        return template.matches(value)
-    if isinstance(template, _Pick):
-        return covers(template.choices, value)
-    if isinstance(template, _Fixed):
-        return same_constant(template.value, value)
-    return same_form(template.like, value) and all(
-        _matches(t, v) for t, v in zip(template.parts, parts_of(value) or (), strict=True)
-    )
-
-
-def _adopt(template: Any, value: Any) -> Any:
-    """A template that starts from the same constants and has the type of `value`, or None."""
-    if isinstance(template, _Slot):
-        return _adopt_slot(template, value)
-    if isinstance(template, _Tree):
-        if not same_form(template.like, value):
-            return None
-        parts = tuple(_adopt(t, v) for t, v in zip(template.parts, parts_of(value) or (), strict=True))
-        return None if any(p is None for p in parts) else _Tree(template.like, parts)
-    if isinstance(template, _Fixed) and _matches(template, value):
-        return template
-    known = template.value if isinstance(template, _Fixed) else Selection(template.choices, Tile(None, int32, ()))
-    choices = united(known, value)
-    return None if choices is None else _Pick(choices)
-
-
-def _adopt_slot(template: _Slot, value: Any) -> _Slot | None:
-    if template.matches(value):
-        return template
-    if template.loose is None:
-        return None
-    dtype = value.dtype if isinstance(value, Tile) and not value.shape else None
-    if is_number(value):
-        dtype = constant_dtype(value)
-    if dtype is not None and fits(template.loose, dtype):
-        return _Slot(dtype, (), template.loose)
-    return None
 
 
 def _remedy(value: Any) -> str:
@@ -539,7 +369,7 @@ def _for(frame: Frame, node: ast.For) -> None:
         if not isinstance(bounds, Range):
             unrolled(frame, node, elements(frame, bounds, "a 'for' loop"))
             return
-        count = _Count(frame, bounds, node)
+        count = Count(frame, bounds, node)
     except TileError as error:
         error.places = error.places or frame.places(node.iter)
         raise
@@ -607,7 +437,7 @@ def _numbered(frame: Frame, number: int) -> Tile:
     return dataclasses.replace(frame.emit.constant(number, dtype), known=number)
 
 
-def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
+def _plain_for(loop: _Loop, count: Count, name: str) -> bool:
     """scf.for; False if the plan was wrong."""
     frame = loop.frame
     frame.refuse_in_combiner("a loop", _UNROLLED)
@@ -632,7 +462,7 @@ def _plain_for(loop: _Loop, count: _Count, name: str) -> bool:
     return True
 
 
-def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
+def _for_as_while(loop: _Loop, count: Count, name: str) -> bool:
     """A loop that can be left: scf.while that counts by itself; False if the plan was wrong."""
     frame, emit = loop.frame, loop.frame.emit
     frame.refuse_in_combiner("a loop", _UNROLLED)
@@ -661,71 +491,3 @@ def _for_as_while(loop: _Loop, count: _Count, name: str) -> bool:
     if settled:
         _finish_while(loop, initial, types, head, body, extra=1)
     return settled
-
-
-class _Count:
-    """A range as an upward count: `lower` to `upper` by `step`, and the variable's value.
-
-    A range with a constant step counts as it is, or downwards as -1 - variable, which is a number of its type, too.
-    What adds the step minds that this could wrap: here, and where an scf.for is lowered. A range whose step is known at
-    run time counts iterations, in int64.
-    """
-
-    def __init__(self, frame: Frame, bounds: Range, node: ast.For) -> None:
-        emit = self.emit = frame.emit
-        parts = [emit.index(b, "a bound of range") for b in (bounds.start, bounds.stop, bounds.step)]
-        dtype = self.variable = self.dtype = int64 if any(p.dtype is int64 for p in parts) else int32
-        start, stop, step = (emit.cast(p, dtype) for p in parts)
-        known = bounds.step if is_number(bounds.step) else None
-        if known == 0:
-            raise TileValueError("the step of range must not be zero")
-        if known == int64.min:
-            raise TileValueError(f"the step of range is {known}; the least is {known + 1}")
-        self.by_one = known in (None, 1, -1)
-        self.by = step
-        self.value: Callable[[Tile], Tile] = self._same
-        if known is None:
-            self.start = start
-            self._count_iterations(frame, node, *(emit.cast(p, int64) for p in (start, stop, step)))
-        elif known > 0:
-            self.lower, self.upper, self.step = start, stop, step
-        else:
-            self.value = self._mirrored_back
-            self.dtype = dtype if -known <= dtype.max else int64
-            self.lower, self.upper = (self._mirrored(emit.cast(p, self.dtype)) for p in (start, stop))
-            self.step = emit.constant(-known, self.dtype)
-
-    def _count_iterations(self, frame: Frame, node: ast.For, start: Tile, stop: Tile, step: Tile) -> None:
-        emit = self.emit
-        condition = emit.compare("not_equal", step, 0)
-        message = frame.told(node, "the step of range must not be zero")
-        frame.builder.op("tile.assert", [condition.ir], {"message": message}, [])
-        up = emit.binary("cdiv", emit.binary("sub", stop, start), step)
-        down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
-        self.value, self.dtype = self._after_iterations, int64
-        self.lower, self.step = emit.constant(0, int64), emit.constant(1, int64)
-        self.upper = emit.select(emit.compare("greater", step, 0), up, down)
-
-    def _same(self, position: Tile) -> Tile:
-        return position
-
-    def _mirrored(self, position: Tile) -> Tile:
-        mirrored: Tile = self.emit.binary("sub", -1, position)
-        return mirrored
-
-    def _mirrored_back(self, position: Tile) -> Tile:
-        return self.emit.cast(self._mirrored(position), self.variable)
-
-    def _after_iterations(self, position: Tile) -> Tile:
-        emit = self.emit
-        value: Tile = emit.binary("add", self.start, emit.binary("mul", emit.cast(position, self.variable), self.by))
-        return value
-
-    def following(self, position: Tile) -> Tile:
-        """The next position; past the end of the type it stays there, which no bound is above."""
-        emit = self.emit
-        following: Tile = emit.binary("add", position, self.step)
-        if self.by_one:
-            return following
-        end = emit.constant(self.dtype.max, self.dtype)
-        return emit.select(emit.compare("less", following, position), end, following)

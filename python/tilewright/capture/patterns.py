@@ -12,8 +12,9 @@ from typing import Any
 from ..errors import TileSyntaxError, TileTypeError
 from ..structure import is_record
 from .branches import branch
-from .expressions import compare_pair, condition, evaluate, truth_of
+from .expressions import evaluate
 from .frame import Frame
+from .operators import compare_pair, condition, truth_of
 from .statements import handles, run_statements
 from .values import Tile, describe, is_record_type
 

@@ -14,7 +14,7 @@ from .values import describe, is_run_time
 
 
 def _run(frame: Frame, function: types.FunctionType, args: list[Any], keywords: dict[str, Any]) -> Any:
-    from .expressions import inline  # which needs this module
+    from .inlining import inline  # which needs this module
 
     return inline(frame, function, args, keywords, frame.node)
 

@@ -15,10 +15,12 @@ from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import records
+from .attributes import entry_of, index_of
 from .branches import branch, each
 from .elements import elements
-from .expressions import BINARY, binary, condition, entry_of, evaluate, index_of, local_function, truth_of, unsupported
+from .expressions import evaluate, local_function, unsupported
 from .frame import RETURN, VALUE, Frame, is_flag
+from .operators import BINARY, binary, condition, truth_of
 from .selection import choices_of
 from .simt import arrays as simt_arrays
 from .values import Array, Range, Selection, Tile, describe

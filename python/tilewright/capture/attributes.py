@@ -1,0 +1,196 @@
+"""Attributes and subscripts."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import types
+from typing import Any
+
+from .. import tile as ct
+from ..dtype import constant_dtype, int64
+from ..errors import TileSyntaxError, TileTypeError, TileValueError
+from ..names import ELSEWHERE, MODULES, advice, module_advice
+from ..views import ARRAY_METHODS
+from . import memory, ops, records, shapes, views
+from .branches import each
+from .expressions import evaluate, handles
+from .frame import Frame
+from .selection import are_alike, entry
+from .simt import arrays as simt_arrays
+from .values import Array, Format, LocalFunction, Method, Range, Selection, Tile, describe, is_number, is_run_time
+
+
+@handles(ast.Attribute)
+def _attribute(frame: Frame, node: ast.Attribute) -> Any:
+    if isinstance(node.value, ast.Name) and node.value.id in MODULES and not frame.knows(node.value.id):
+        hint = module_advice(node.value.id, node.attr, set(dir(ct)))
+        raise TileSyntaxError(f"the name '{node.value.id}' is not defined{hint}", frame.places(node))
+    value = evaluate(frame, node.value)
+    frame.at(node)
+    return attribute(frame, value, node.attr)
+
+
+def attribute(frame: Frame, value: Any, name: str) -> Any:
+    if hasattr(type(value), "__tw_attribute__"):
+        return value.__tw_attribute__(frame, name)
+    if isinstance(value, Tile):
+        return _tile_attribute(frame, value, name)
+    if isinstance(value, Array):
+        return _array_attribute(frame, value, name)
+    if isinstance(value, Selection):
+        return _attribute_of_chosen(frame, value, name)
+    if is_number(value) and name in ("dtype", "shape", "ndim"):
+        return {"dtype": constant_dtype(value), "shape": (), "ndim": 0}[name]
+    if is_number(value) and name == "astype":
+        return Method(value, name)
+    if isinstance(value, Format | Range | Method | LocalFunction):
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code; it has none")
+    if type(value) is tuple and is_run_time(value):
+        return Method(value, name)
+    if records.is_property(value, name):
+        return records.get_property(frame, value, name)
+    try:
+        found = getattr(value, name)
+    except AttributeError:
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}'{_near(value, name)}") from None
+    _note_attribute(frame, value, name, found)
+    return frame.adopt(found)
+
+
+def _attribute_of_chosen(frame: Frame, selection: Selection, name: str) -> Any:
+    """Of one of several arrays or views: which one is decided when a method is called."""
+    kind = type(selection.choices[0])
+    if name in ARRAY_METHODS if kind is Array else callable(getattr(kind, name, None)):
+        return Method(selection, name)
+    return each(frame, selection, lambda choice: attribute(frame, choice, name))
+
+
+def _near(value: Any, name: str) -> str:
+    """What may be meant by an attribute that a module does not have."""
+    if not isinstance(value, types.ModuleType):
+        return advice(name, (n for n in dir(value) if not n.startswith("_")), "")
+    is_ours = getattr(value, "kernel", None) is ct.kernel
+    return advice(name, dir(value)) if is_ours else advice(name, dir(value), "")
+
+
+def _note_attribute(frame: Frame, value: Any, name: str, found: Any) -> None:
+    """Attributes of modules, classes and objects can be set; not those of what Python, NumPy and this package have."""
+    if isinstance(value, types.ModuleType):
+        frame.capture.note_read(vars(value), name, found)
+        return
+    owner = value if isinstance(value, type) else type(value)
+    origin = owner.__module__.partition(".")[0]
+    fixed = origin in ("builtins", "numpy", "ml_dtypes", "enum", "tilewright")
+    if not fixed and (
+        type(found) in _COMPARED or getattr(value, name, None) is found
+    ):  # what is made anew cannot be told
+        frame.capture.note_read(value, name, found)
+
+
+_COMPARED = (int, float, bool, str, bytes, tuple, list, dict, set)
+
+
+def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
+    if name == "dtype":
+        return value.dtype
+    if name == "shape":
+        return value.shape
+    if name == "ndim":
+        return len(value.shape)
+    if name == "T":
+        return ops.OPS["transpose"](frame, value, None, None)
+    if name == "item" or name in ct.TILE_METHODS:
+        return Method(value, name)
+    known = ", ".join(("dtype", "shape", "ndim", "T", "item", *ct.TILE_METHODS))
+    near = difflib.get_close_matches(name, ct.TILE_METHODS, n=1)
+    meant = f"; did you mean {near[0]}?" if near else f"; it has {known}"
+    instead = f"; write {ELSEWHERE[name]}" if name in ELSEWHERE else meant
+    hint = f"; use ct.{name}(x)" if name in ct.OPS else instead
+    raise TileTypeError(f"a tile has no attribute '{name}'{hint}")
+
+
+def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
+    if name == "dtype":
+        return value.dtype
+    if name == "ndim":
+        return value.ndim
+    if name == "shape":
+        return tuple(_extent(frame, value, d) for d in range(value.ndim))
+    if name == "strides":
+        return tuple(_stride(frame, value, d) for d in range(value.ndim))
+    if name in ARRAY_METHODS:
+        return views.attribute(frame, value, name)
+    near = difflib.get_close_matches(name, ct.ARRAY_ATTRIBUTES, n=1)
+    known = f"did you mean {near[0]}?" if near else f"it has {', '.join(ct.ARRAY_ATTRIBUTES)}"
+    if name in ct.OPS:
+        known = f"use ct.{name}"
+    raise TileTypeError(f"an array has no attribute '{name}' in tile code; {known}")
+
+
+def _extent(frame: Frame, array: Array, axis: int) -> Any:
+    _, length = array.windows.get(axis, (None, array.extents.get(axis)))
+    return length if isinstance(length, int) else frame.emit.cast(memory.extent(frame, array, axis), array.index_dtype)
+
+
+def _stride(frame: Frame, array: Array, axis: int) -> Any:
+    if axis in array.strides:
+        return array.strides[axis]
+    return frame.emit.typed("tile.stride", [array.ir], {"axis": axis}, int64, ())
+
+
+@handles(ast.Subscript)
+def _subscript(frame: Frame, node: ast.Subscript) -> Any:
+    value = evaluate(frame, node.value)
+    index = index_of(frame, node.slice)
+    frame.at(node)
+    if isinstance(value, Tile):
+        return shapes.new_axes(frame, value, index)
+    return entry_of(frame, value, index)
+
+
+def entry_of(frame: Frame, value: Any, index: Any) -> Any:
+    """value[index] of what is no tile."""
+    if isinstance(value, Selection):
+        return each(frame, value, lambda choice: entry_of(frame, choice, index))
+    if records.method_of(value, "__getitem__"):
+        return records.call_method(frame, value, "__getitem__", [index], {})
+    if isinstance(value, Array) and frame.capture.rules.simt:
+        return simt_arrays.read(frame, value, index)
+    if isinstance(value, Array):
+        raise TileTypeError(
+            f"the array '{value.name}' cannot be indexed; use ct.load for a tile, or ct.gather for single elements"
+        )
+    if isinstance(index, Tile) and isinstance(value, tuple) and index.known is not None:
+        index = index.known
+    if isinstance(index, Tile) and isinstance(value, tuple) and not index.shape and index.dtype.is_integral:
+        return _run_time_entry(frame, value, index)
+    if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
+        raise TileTypeError(
+            f"an index into {describe(value)} must be a constant; choose by 'if' and 'else', or ct.where"
+        )
+    try:
+        return frame.adopt(value[index])
+    except (TypeError, IndexError, KeyError) as error:
+        told = f"it has {len(value)}" if isinstance(error, IndexError) and isinstance(value, tuple) else str(error)
+        kind = TileTypeError if isinstance(error, TypeError) else TileValueError
+        raise kind(f"{describe(value)} has no entry {index!r}; {told}") from None
+
+
+def _run_time_entry(frame: Frame, values: tuple[Any, ...], index: Tile) -> Any:
+    """An entry of a tuple of arrays that the running kernel chooses."""
+    if not are_alike(values) or any(isinstance(v, Selection) for v in values):
+        raise TileTypeError(
+            f"an index into {describe(values)} must be a constant; a run-time index chooses between arrays, or views, "
+            "of one dtype and as many dimensions"
+        )
+    return entry(frame.emit, values, index)
+
+
+def index_of(frame: Frame, node: ast.expr) -> Any:
+    if isinstance(node, ast.Slice):
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else evaluate(frame, part) for part in parts))
+    if isinstance(node, ast.Tuple):
+        return tuple(index_of(frame, part) for part in node.elts)
+    return evaluate(frame, node)

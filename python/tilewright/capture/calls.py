@@ -1,0 +1,189 @@
+"""Calls: of operations, of functions of the user, of methods, and of what Python computes from constants."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import enum
+import functools
+import types
+from typing import Any
+
+from .. import _core
+from .. import tile as ct
+from ..dtype import DType
+from ..errors import TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError
+from ..names import ELSEWHERE
+from . import ops, records, shapes
+from .attributes import attribute
+from .branches import each
+from .builtin_functions import BUILTINS, call_builtin
+from .expressions import evaluate, handles, items_of
+from .frame import Frame
+from .inlining import generator_context, inline, is_context_manager
+from .parameters import Binder, binder_of
+from .values import LocalFunction, Method, Selection, describe, is_record_type, is_run_time
+
+
+@handles(ast.Call)
+def _call(frame: Frame, node: ast.Call) -> Any:
+    function = evaluate(frame, node.func)
+    if function is ct.static_eval:
+        return _static_eval(frame, node)
+    args = items_of(frame, node.args)
+    keywords: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+        elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
+            keywords.update(value)
+        else:
+            raise TileTypeError(f"only a dict of names can follow '**', found {describe(value)}", frame.places(node))
+    frame.at(node)
+    return call(frame, function, args, keywords, node)
+
+
+def _static_eval(frame: Frame, node: ast.Call) -> Any:
+    """ct.static_eval(expression): Python itself computes it, with all that Python has."""
+    if len(node.args) != 1 or node.keywords:
+        raise TileTypeError("ct.static_eval takes one expression")
+    (expression,) = node.args
+    names = {n.id: n for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    values = {}
+    for name, use in names.items():
+        try:
+            values[name] = frame.lookup(use)
+        except TileSyntaxError:
+            continue  # a variable of a comprehension, or a mistake that Python reports
+    code = compile(ast.Expression(expression), frame.source.file, "eval")
+    try:
+        value = eval(code, {**frame.source.function.__globals__, **values})
+    except Exception as error:
+        told = f"ct.static_eval: {type(error).__name__}: {error}; expected Python on constants only"
+        raise TileStaticEvalError(told, frame.places(node)) from error
+    return frame.adopt(value)
+
+
+def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
+    name = getattr(function, "__tw_op__", None)
+    if name is not None:
+        return _call_op(frame, name, function, args, keywords)
+    if isinstance(function, Method):
+        return _call_method(frame, function, args, keywords)
+    if hasattr(type(function), "__tw_call__"):
+        return _call_special(frame, function, args, keywords)
+    if isinstance(function, DType):
+        return _call_dtype(frame, function, args, keywords)
+    if getattr(function, "__tw_host_only__", False):
+        raise TileTypeError(
+            f"'{function.__name__}' is a function of the host, by ct.function(tile=False); tile code cannot call it"
+        )
+    if isinstance(function, types.FunctionType) and is_context_manager(function):
+        return generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
+    if isinstance(function, types.FunctionType) and function in BUILTINS:
+        return call_builtin(frame, BUILTINS[function], function, args, keywords)
+    if isinstance(function, types.FunctionType | LocalFunction):
+        return inline(frame, function, args, keywords, node)
+    if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
+        return inline(frame, function.__func__, [function.__self__, *args], keywords, node)
+    if isinstance(function, functools.partial):
+        return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
+    if is_record_type(function):
+        return records.make(frame, function, args, keywords)
+    if records.method_of(function, "__call__"):
+        return records.call_method(frame, function, "__call__", args, keywords)
+    if isinstance(function, _core.Dispatcher):
+        raise TileTypeError(
+            f"the kernel '{function.name}' cannot be called like a function; start it on the "
+            "host with ct.launch, or make what both need a @ct.function"
+        )
+    try:
+        builtin = BUILTINS.get(function)
+    except TypeError:  # not hashable
+        builtin = None
+    if builtin is not None:
+        return call_builtin(frame, builtin, function, args, keywords)
+    return _call_plain(frame, function, args, keywords)
+
+
+def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    positional, by_name = binder_of(function).arguments(f"ct.{name}", args, keywords)
+    chosen = next((v for v in positional if isinstance(v, Selection)), None)
+    if chosen is not None:
+
+        def of(choice: Any) -> Any:
+            given = [choice if value is chosen else value for value in positional]
+            return _call_op(frame, name, function, given, by_name)
+
+        return each(frame, chosen, of)
+    if name in ops.EFFECTS:
+        frame.refuse_in_combiner(f"ct.{name}", "it has an effect: do that before or behind")
+    return ops.OPS[name](frame, *positional, **by_name)
+
+
+def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """An object that says itself what a call of it becomes."""
+    name = type(function).__name__.strip("_")
+    positional, by_name = Binder(function).arguments(name, args, keywords)
+    return function.__tw_call__(frame, *positional, **by_name)
+
+
+def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[str, Any]) -> Any:
+    receiver, name = method.receiver, method.name
+    if isinstance(receiver, Selection):
+        return each(frame, receiver, lambda v: call(frame, attribute(frame, v, name), args, keywords, frame.node))
+    if isinstance(receiver, tuple):
+        raise TileTypeError(f"the method '{name}' of a tuple of run-time values is not supported")
+    if name == "item":
+        return shapes.item(frame, receiver)
+    if name in ("reshape", "permute") and len(args) > 1:
+        args = [tuple(args)]
+    return _call_op(frame, name, ct.TILE_METHODS[name], [receiver, *args], keywords)
+
+
+def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(args) > 1 or keywords:
+        raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
+    return ops.OPS["astype"](frame, *(args or (0,)), dtype)
+
+
+def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A function that is not tile code, on constants: Python computes it."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if not callable(function):
+        raise TileTypeError(f"{describe(function)} cannot be called; expected an operation, a function or a method")
+    module = getattr(function, "__module__", None) or getattr(
+        getattr(function, "__objclass__", None), "__module__", None
+    )
+    receiver = getattr(function, "__self__", None)
+    known = module in ("math", "operator", "numpy", "_operator", "builtins") or (
+        isinstance(receiver, int | float | str | tuple | bytes | dict | frozenset)
+    )
+    if isinstance(function, type) and issubclass(function, enum.Enum | contextlib.nullcontext):
+        known = True
+    if not known or function in _REFUSED:
+        expected = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
+        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
+        raise TileSyntaxError(f"{name or repr(function)} cannot be called in tile code; {told or expected}")
+    if isinstance(receiver, dict | tuple) and name in _READS_OF_CONTAINERS:
+        return frame.adopt(function(*args, **keywords))
+    if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
+        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
+        whole = name if module == "builtins" else f"{module}.{name}"
+        raise TileTypeError(f"'{whole}' works on constants only; {told or 'expected no run-time values'}")
+    try:
+        return frame.adopt(function(*args, **keywords))
+    except Exception as error:
+        raise TileValueError(f"'{name}' of constants: {error}") from None
+
+
+def _in_tile_code(name: str) -> str:
+    """What tile code has for a function of NumPy, Triton or another system; empty where there is nothing known."""
+    found = getattr(ct, name, None)
+    is_here = name in ct.OPS or isinstance(found, DType) or getattr(found, "__module__", "") == "tilewright.library"
+    return f"use ct.{name}" if is_here else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+
+
+_READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
+_REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint))

@@ -1,0 +1,117 @@
+"""Functions of the user, whose bodies are captured where they are called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import TileRecursionError, TileSyntaxError, TileTypeError
+from .frame import RETURN, VALUE, Frame
+from .parameters import bind_local, binder_of
+from .source import source_of
+from .values import LocalFunction, Tile, Unusable, describe
+
+MOST_CALLS_OF_ITSELF = 64
+
+
+def inline(
+    frame: Frame,
+    function: types.FunctionType | LocalFunction,
+    args: list[Any],
+    keywords: dict[str, Any],
+    node: ast.AST,
+    on_yield: Callable[[Frame, Any], None] | None = None,
+) -> Any:
+    """What a call of the user's function gives. `on_yield` is what its `yield` does, if it is a generator."""
+    if isinstance(function, LocalFunction):
+        env = bind_local(function, args, keywords)
+        called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
+        key, body, name = function.node, function.node.body, function.name
+    else:
+        env = binder_of(function).bind(function.__name__, args, keywords)
+        env = {key: frame.adopt(value) for key, value in env.items()}
+        source = source_of(function)
+        for part in ("__code__", "__defaults__", "__kwdefaults__"):
+            if part == "__code__" or getattr(function, part) is not None:
+                frame.capture.note_read(function, part, getattr(function, part))
+        of_library = frame.of_library or function.__module__ == "tilewright.library"
+        called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
+        key, body, name = function.__code__, source.tree.body, function.__name__
+    if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
+        raise TileRecursionError(
+            f"recursion: '{name}' calls itself, directly or through others, and has not ended after "
+            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; tile code has loops instead",
+            (*frame.callers[:2], frame.source.place(node)),
+        )
+    from .statements import run_body
+
+    called.on_yield = on_yield
+    capture, builder = frame.capture, frame.builder
+    capture.active.append(key)
+    if called.of_library:
+        run_body(called, body)
+    else:
+        location = builder.call()
+        builder.file(called.source.file, name)
+        run_body(called, body)
+        builder.end_call(location)
+        builder.file(frame.source.file, frame.source.name)
+    capture.active.pop()
+    return _returned(called, name)
+
+
+def _returned(called: Frame, name: str) -> Any:
+    returned = called.env[RETURN]
+    value = called.env.get(VALUE)
+    if returned is False:
+        return None
+    if returned is not True and value is not None:
+        raise TileTypeError(
+            f"'{name}' returns {_describe_result(value)} on some paths and nothing on others; "
+            "return a value on every path"
+        )
+    if type(value) is Unusable:
+        raise TileTypeError(value.message, value.places)
+    return value
+
+
+def _describe_result(value: Any) -> str:
+    return "a value" if type(value) is Unusable else describe(value)
+
+
+def is_context_manager(function: types.FunctionType) -> bool:
+    """Whether a function was made by `contextlib.contextmanager` of a generator."""
+    inner = getattr(function, "__wrapped__", None)
+    return function.__module__ != "contextlib" and inspect.isgeneratorfunction(inner) and inner is not None
+
+
+class GeneratorContext:
+    """A call of a function under `contextlib.contextmanager`, not yet entered."""
+
+    def __init__(self, enter: Callable[[Callable[[Any], None]], None]) -> None:
+        self.enter = enter
+
+
+def generator_context(
+    frame: Frame, function: types.FunctionType, args: list[Any], keywords: dict[str, Any], node: ast.AST
+) -> GeneratorContext:
+    """What a call of `function`, a generator under `contextlib.contextmanager`, gives."""
+
+    def enter(run: Callable[[Any], None]) -> None:
+        runs = 0
+
+        def on_yield(called: Frame, value: Any) -> None:
+            nonlocal runs
+            runs += 1
+            if isinstance(called.exit_state(), Tile) or called.loops or runs > 1:
+                raise TileSyntaxError(f"'{function.__name__}' must yield once, outside of branches and loops")
+            run(value)
+
+        inline(frame, function, args, keywords, node, on_yield)
+        if runs != 1:
+            raise TileSyntaxError(f"'{function.__name__}' does not yield", frame.places(node))
+
+    return GeneratorContext(enter)
