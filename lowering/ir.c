@@ -331,7 +331,7 @@ static MlirAttribute known_number(MlirValue value) {
   MlirOperation def = tw_def(value);
   while (!mlirOperationIsNull(def) && (tw_op_is(def, TW_TENSOR_SPLAT) || tw_op_is(def, TW_TILE_BROADCAST)))
     def = tw_def(mlirOperationGetOperand(def, 0));
-  if (mlirOperationIsNull(def) || (!tw_op_is(def, TW_ARITH_CONSTANT) && !tw_op_is(def, TW_TILE_CONSTANT)))
+  if (mlirOperationIsNull(def) || !tw_is_constant(def))
     return mlirAttributeGetNull();
   MlirAttribute attr = tw_attr(def, "value");
   if (!mlirAttributeIsADenseElements(attr))

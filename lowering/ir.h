@@ -29,6 +29,10 @@ static inline bool tw_str_is(MlirStringRef text, const char *other) {
   return text.length == length && !memcmp(text.data, other, length);
 }
 static inline bool tw_op_is(MlirOperation op, tw_op_kind_t kind) { return tw_op_is_kind(op, kind); }
+/* Whether the op is a constant: upstream's, or ours, which alone holds unsigned numbers. */
+static inline bool tw_is_constant(MlirOperation op) {
+  return tw_op_is(op, TW_ARITH_CONSTANT) || tw_op_is(op, TW_TILE_CONSTANT);
+}
 /* Whether the op's name starts with `dialect` and a dot. */
 bool tw_op_in(MlirOperation op, const char *dialect);
 /* Whether the op gives an extent, a stride or a place in the launch: the same each time, for a scalar's price. */

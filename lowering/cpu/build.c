@@ -123,7 +123,7 @@ MlirValue cpu_splat(cpu_t *cx, MlirValue scalar, int lanes) {
     return scalar;
   MlirOperation def = tw_def(scalar);
   MlirType type = cpu_vector(mlirValueGetType(scalar), lanes);
-  if (!mlirOperationIsNull(def) && tw_op_is(def, TW_ARITH_CONSTANT))
+  if (!mlirOperationIsNull(def) && tw_is_constant(def))
     return cpu_constant(cx, mlirDenseElementsAttrSplatGet(type, tw_attr(def, "value")));
   return cpu_op1(cx, "vector.broadcast", type, 1, &scalar);
 }

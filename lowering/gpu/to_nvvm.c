@@ -45,14 +45,18 @@ static const tw_rule_t *const rules[TW_NUM_OP_KINDS] = {
 
 /* A constant with equal elements is what it is for any number of warps: those of producers stand where others do. */
 static bool is_splat(MlirOperation op) {
-  MlirAttribute value = tw_op_is(op, TW_ARITH_CONSTANT) ? tw_attr(op, "value") : mlirAttributeGetNull();
+  MlirAttribute value = tw_is_constant(op) ? tw_attr(op, "value") : mlirAttributeGetNull();
   return !mlirAttributeIsNull(value) && mlirAttributeIsADenseElements(value) && mlirDenseElementsAttrIsSplat(value);
 }
 
-/* Tiles must have layouts, for no more threads than the block has. */
-static bool check_layout(tw_emitter_t *e, MlirOperation op, MlirType type) {
+/* Integers must be without a sign; tiles must have layouts, for no more threads than the block has. */
+static bool check_result(tw_emitter_t *e, MlirOperation op, MlirType type) {
   tw_layout_t layout;
   int warps = e->num_warps;
+  if (tw_is_unsigned(type)) {
+    tw_op_error(op, "has an unsigned result; run tile-legalize first");
+    return false;
+  }
   if (!tw_is_tile(type))
     return true;
   if (!tw_layout_of_type(type, &layout)) {
@@ -68,9 +72,9 @@ static bool check_layout(tw_emitter_t *e, MlirOperation op, MlirType type) {
   return true;
 }
 
-static bool check_layouts(tw_emitter_t *e, MlirOperation op) {
+static bool check_results(tw_emitter_t *e, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    if (!check_layout(e, op, mlirValueGetType(mlirOperationGetResult(op, i))))
+    if (!check_result(e, op, mlirValueGetType(mlirOperationGetResult(op, i))))
       return false;
   return true;
 }
@@ -86,7 +90,7 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
       tw_op_error(op, "has no GPU lowering");
       return false;
     }
-    if (!check_layouts(e, op) || !(*rule)(e, op))
+    if (!check_results(e, op) || !(*rule)(e, op))
       return false;
   }
   return true;

@@ -109,8 +109,8 @@ class Program:
 
 HEAD = """
 def double(v):
-    if v > 500:
-        return v - 500
+    if abs(v) > 500:
+        return v % 500
     return v * 2
 
 """

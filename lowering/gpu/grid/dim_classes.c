@@ -197,7 +197,7 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tw_ops_add(&d->reads, op);
   if (tw_op_stores(op))
     tw_ops_add(&d->writes, op);
-  if (tw_op_is(op, TW_ARITH_CONSTANT)) {
+  if (tw_is_constant(op)) {
     if (!is_splat(op))
       keep_operands_whole(d, op, "a constant differs along the axis");
   } else if (is_by_element(op)) {
@@ -345,7 +345,7 @@ static void scale(tw_dims_t *d, int class, int64_t times, int64_t by, MlirValue 
     mlirValueSetType(value, type);
     if (mlirOperationIsNull(def))
       continue;
-    if (tw_op_is(def, TW_ARITH_CONSTANT))
+    if (tw_is_constant(def))
       tw_set_attr(def, "value",
                   mlirDenseElementsAttrSplatGet(type, mlirDenseElementsAttrGetSplatValue(tw_attr(def, "value"))));
     if (tw_op_is(def, TW_TILE_IOTA))

@@ -100,7 +100,7 @@ static bool has_extent(const walk_t *w, MlirType type, int axis) {
 static bool can_part(MlirOperation op) {
   bool access = tw_op_loads_tile(op) || tw_op_stores_tile(op);
   bool elementwise =
-      (tw_op_form(op) == TW_FORM_ELEMENTWISE && mlirOperationGetNumResults(op) == 1) || tw_op_is(op, TW_ARITH_CONSTANT);
+      (tw_op_form(op) == TW_FORM_ELEMENTWISE && mlirOperationGetNumResults(op) == 1) || tw_is_constant(op);
   return access || elementwise || tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
 }
 

@@ -57,7 +57,7 @@ bool tw_is_made_anew(MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op))
     return false;
-  if (tw_op_is(op, TW_ARITH_CONSTANT))
+  if (tw_is_constant(op))
     return mlirDenseElementsAttrIsSplat(tw_attr(op, "value"));
   return tw_op_is(op, TW_TENSOR_SPLAT) ||
          (tw_op_is(op, TW_TILE_IOTA) &&
@@ -77,7 +77,7 @@ MlirValue tw_make_part_anew(const tw_builder_t *at, MlirValue value, int axis, i
   MlirType type = tw_part_type(mlirValueGetType(value), axis, part), i32 = tw_i32(at->context);
   if (tw_op_is(op, TW_TENSOR_SPLAT))
     return tw_unary(at, "tensor.splat", type, mlirOperationGetOperand(op, 0));
-  if (tw_op_is(op, TW_ARITH_CONSTANT)) {
+  if (tw_is_constant(op)) {
     MlirAttribute splat = mlirDenseElementsAttrGetSplatValue(tw_attr(op, "value"));
     return tw_op1_attr(at, "arith.constant", type, 0, NULL, "value", mlirDenseElementsAttrSplatGet(type, splat));
   }

@@ -197,7 +197,7 @@ static void wait_to_read(tw_role_t *r, MlirOperation op) {
 /* The product that directly follows one; null if something else does. */
 static MlirOperation next_in_row(MlirOperation product) {
   MlirOperation op = mlirOperationGetNextInBlock(product);
-  while (tw_op_is(op, TW_ARITH_CONSTANT))
+  while (tw_is_constant(op))
     op = mlirOperationGetNextInBlock(op);
   return tw_op_is(op, TW_TILE_ASYNC_MMA) ? op : tw_null_op();
 }

@@ -246,7 +246,7 @@ static intptr_t orderable(const wait_t *w, MlirOperation last) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(last); i++) {
     MlirValue value = mlirOperationGetOperand(last, i);
     MlirOperation def = tw_ancestor_in(tw_def(value), mlirOperationGetBlock(w->op));
-    if (has_words(value) && !mlirOperationIsNull(def) && !tw_op_is(def, TW_ARITH_CONSTANT) && !stays(w, def))
+    if (has_words(value) && !mlirOperationIsNull(def) && !tw_is_constant(def) && !stays(w, def))
       return i;
   }
   return -1;

@@ -12,6 +12,16 @@ module attributes {tile.target = "sm_80"} {
 
 // -----
 
+module attributes {tile.target = "sm_80"} {
+  func.func @not_legal() attributes {tile.kernel} {
+    // expected-error@+1 {{'tile.constant' op has an unsigned result; run tile-legalize first}}
+    %x = tile.constant 200 : ui8
+    return
+  }
+}
+
+// -----
+
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 module attributes {tile.target = "sm_80"} {
   func.func @unallocated(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {

@@ -60,7 +60,7 @@ module attributes {tile.target = "sm_90a"} {
   func.func @product(%x: !A, %y: !A, %bias: memref<?xbf16, strided<[1]>>, %z: !A) attributes {tile.kernel, tile.hints = {slice_tiles = 4 : i32}} {
     %c1 = arith.constant 1 : i32
     %c9 = arith.constant 9 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %zero = tile.constant dense<0.0> : tensor<128x256xf32>
     %i = tile.block_id 0
     %j = tile.block_id 1
     %d = scf.for %k = %i to %c9 step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
