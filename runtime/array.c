@@ -28,7 +28,7 @@ tw_dtype_t tw_dtype_from_name(const char *name) {
 
 /* By DLPack's code and the logarithm of the bits; the last row is for what DLPack has no code for. */
 enum { DL_CODES = 18 };
-#define LOG2(bits) ((bits) == 4 ? 2 : (bits) == 8 ? 3 : (bits) == 16 ? 4 : (bits) == 32 ? 5 : 6)
+#define LOG2(bits) ((bits) == 4 ? 2 : (bits) == 8 ? 3 : (bits) == 16 ? 4 : (bits) == 32 ? 5 : (bits) == 64 ? 6 : 7)
 static const uint8_t dtype_of_code[DL_CODES + 1][8] = {
 #define X(id, name, bits, code) [(code) < 0 ? DL_CODES : (code)][LOG2(bits)] = TW_DTYPE_##id,
     TW_DTYPES(X)
@@ -36,9 +36,26 @@ static const uint8_t dtype_of_code[DL_CODES + 1][8] = {
 };
 
 static tw_dtype_t dtype_from_dlpack(tw_dl_dtype_t type) {
-  if (TW_UNLIKELY((type.code >= DL_CODES) | (type.bits == 0) | ((type.bits & (type.bits - 1)) != 0) | (type.bits > 64)))
+  if (TW_UNLIKELY((type.code >= DL_CODES) | (type.bits == 0) | ((type.bits & (type.bits - 1)) != 0) |
+                  (type.bits > 128)))
     return TW_DTYPE_NONE;
   return (tw_dtype_t)dtype_of_code[type.code][__builtin_ctz(type.bits)];
+}
+
+bool tw_dtype_to_dlpack(tw_dtype_t dtype, tw_dl_dtype_t *out) {
+  *out = (tw_dl_dtype_t){(uint8_t)dtypes[dtype].code, dtypes[dtype].bits, 1};
+  return dtypes[dtype].code >= 0 && dtypes[dtype].bits >= 8;
+}
+
+/* Bits of an element, and what its address is a multiple of. */
+static unsigned bits_of(const tw_array_t *array) {
+  return array->dtype == TW_DTYPE_RECORD ? 8 * array->item_bytes : dtypes[array->dtype].bits;
+}
+
+/* In bytes: of a complex number that of its parts, of a record unknown. */
+static unsigned alignment_of(tw_dtype_t dtype) {
+  unsigned bytes = (dtypes[dtype].bits + 7) / 8;
+  return dtype == TW_DTYPE_COMPLEX64 || dtype == TW_DTYPE_COMPLEX128 ? bytes / 2 : bytes;
 }
 
 static tw_status_t dtype_error(tw_dl_dtype_t type) {
@@ -60,7 +77,7 @@ void tw_array_set_compact(tw_array_t *array) {
   int64_t stride = 1;
   for (int d = array->rank - 1; d >= 0; d--) {
     array->strides[d] = stride;
-    stride *= array->shape[d];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)array->shape[d]); /* too much is refused later */
   }
 }
 
@@ -116,8 +133,20 @@ static tw_status_t extent_error(const tw_array_t *array, int d) {
                   d, (long long)array->shape[d]);
 }
 
+/* Whether the distance between the first and the last byte takes more than 63 bits: a producer's mistake. */
+static bool is_too_far(const tw_array_t *array, unsigned bits) {
+  int64_t low = 0, high = 0;
+  for (int d = 0; d < array->rank; d++) {
+    int64_t reach;
+    if (__builtin_mul_overflow(array->shape[d] - 1, array->strides[d], &reach) ||
+        __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+      return true;
+  }
+  return __builtin_sub_overflow(high, low, &high) || __builtin_mul_overflow(high, (int64_t)(bits + 7) / 8, &high);
+}
+
 tw_status_t tw_array_finish(tw_array_t *array) {
-  unsigned bits = dtypes[array->dtype].bits;
+  unsigned bits = bits_of(array), alignment = alignment_of(array->dtype);
   array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
   bool empty = false;
   for (int d = 0; d < array->rank; d++) {
@@ -131,11 +160,13 @@ tw_status_t tw_array_finish(tw_array_t *array) {
     if (TW_UNLIKELY(!array->data))
       return TW_ERROR(TW_VALUE_ERROR, "it has no memory behind it (NULL data and a non-zero size); fake, meta and "
                                       "lazy tensors cannot be passed to a kernel");
-    if (TW_UNLIKELY((uintptr_t)array->data & ((bits + 7) / 8 - 1)))
+    if (TW_UNLIKELY((uintptr_t)array->data & (alignment - 1)))
       return TW_ERROR(TW_VALUE_ERROR,
                       "its address %p is not a multiple of its item size (%u bytes); copy it to an "
                       "aligned array",
-                      array->data, (bits + 7) / 8);
+                      array->data, alignment);
+    if (TW_UNLIKELY(is_too_far(array, bits)))
+      return TW_ERROR(TW_VALUE_ERROR, "its extents and strides span more than 2**63 bytes, which no memory has");
   }
   normalize_strides(array, bits);
   if (TW_UNLIKELY(overlaps_itself(array)))
@@ -240,7 +271,7 @@ static inline uint64_t facts_of(tw_dtype_t dtype, unsigned rank, const void *dat
   uint64_t starts = steps | (strides ? (uintptr_t)data << 3 : 0);
   bool aligned = !((uintptr_t)data & 15), by_4 = !(steps & 31), by_8 = !(steps & 63), lines = !(starts & 1023);
   bool fits = aligned & ((one | whole) == axes) & (one != 0) & !(one & (one - 1)) & !(strides & outside) &
-              !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype != TW_DTYPE_FLOAT4_E2M1FN);
+              !(flags & TW_FACT_OVERLAP) & (rank <= TW_MAX_MAP_RANK) & (dtype < TW_DTYPE_FLOAT4_E2M1FN);
   return (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)aligned * TW_FACT_ALIGNED | flags |
          (uint64_t)fits * TW_FACT_TMA | by_4 * TW_FACT_STRIDES_4 | by_8 * TW_FACT_STRIDES_8 | lines * TW_FACT_LINES |
          dims << TW_FACT_DIM;
@@ -250,7 +281,7 @@ uint64_t tw_array_facts(const tw_array_t *array) {
   uint64_t dims = 0, strides = 0;
   for (int d = array->rank - 1; d >= 0; d--) {
     strides |= array->strides[d] == 1 ? 0 : (uint64_t)array->strides[d];
-    dims = dims << 3 | facts_of_dim(array->shape[d], array->strides[d], dtypes[array->dtype].bits);
+    dims = dims << 3 | facts_of_dim(array->shape[d], array->strides[d], bits_of(array));
   }
   uint64_t flags = array->flags & TW_ARRAY_READ_ONLY ? 0 : TW_FACT_WRITABLE;
   flags |= array->flags & TW_ARRAY_SELF_OVERLAP ? TW_FACT_OVERLAP : 0;

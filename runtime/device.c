@@ -182,6 +182,12 @@ tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
   return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device") : NULL;
 }
 
+/* A stream that captures a graph waits for nothing outside of it, and nothing outside waits for it: whoever runs the
+ * graph puts the run in order. */
+static bool is_capturing(const tw_driver_t *driver, CUstream stream) {
+  return tw_stream_use(driver, stream).state == TW_STREAM_CAPTURES;
+}
+
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
   if (producer == consumer)
     return NULL;
@@ -190,6 +196,10 @@ tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   const tw_driver_t *driver = scope.driver;
+  if (is_capturing(driver, producer) || is_capturing(driver, consumer)) {
+    tw_context_leave(&scope);
+    return NULL;
+  }
   CUevent event = NULL;
   CUresult result = driver->event_create(&event, CU_EVENT_DISABLE_TIMING);
   if (!result)

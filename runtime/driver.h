@@ -16,6 +16,34 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUuserObject_st *CUuserObject;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+
+typedef struct CUmemPoolProps {
+  int alloc_type, handle_types;
+  struct {
+    int type, id;
+  } location;
+  void *security;
+  size_t max_size;
+  unsigned short usage;
+  unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef struct CUmemcpy2D {
+  size_t source_x, source_y;
+  unsigned source_type;
+  const void *source_host;
+  uint64_t source_device;
+  void *source_array;
+  size_t source_pitch;
+  size_t target_x, target_y;
+  unsigned target_type;
+  void *target_host;
+  uint64_t target_device;
+  void *target_array;
+  size_t target_pitch;
+  size_t width, height;
+} CUmemcpy2D;
 
 typedef struct CUlaunchAttribute {
   int id;
@@ -40,6 +68,8 @@ typedef struct CUtensorMap {
 
 _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchAttribute) == 72, "CUDA ABI");
 _Static_assert(sizeof(void *) != 8 || sizeof(CUlaunchConfig) == 56, "CUDA ABI");
+_Static_assert(sizeof(void *) != 8 || sizeof(CUmemPoolProps) == 88, "CUDA ABI");
+_Static_assert(sizeof(void *) != 8 || sizeof(CUmemcpy2D) == 128, "CUDA ABI");
 
 enum { /* CUresult */
        CUDA_SUCCESS = 0,
@@ -55,6 +85,7 @@ enum { /* CUresult */
        CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
        CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
        CUDA_ERROR_INVALID_HANDLE = 400,
+       CUDA_ERROR_NOT_READY = 600,
        CUDA_ERROR_ILLEGAL_ADDRESS = 700,
        CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
        CUDA_ERROR_LAUNCH_TIMEOUT = 702,
@@ -100,7 +131,16 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_LEGACY = 1, CU_STREAM_PER_THREAD = 
 static inline bool tw_stream_is_default(CUstream stream) { return (uintptr_t)stream <= CU_STREAM_LEGACY; }
 enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
 enum { CU_EVENT_DISABLE_TIMING = 2 };
-enum { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9 };
+enum { /* pointer attributes */
+       CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+       CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+       CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+       CU_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+       CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+};
+enum { CU_MEM_ALLOCATION_PINNED = 1, CU_MEM_LOCATION_DEVICE = 1, CU_MEMPOOL_RELEASE_THRESHOLD = 4 };
+enum { CU_MEMORY_UNIFIED = 4 };
 enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 enum { /* tensor maps */
        CU_TENSOR_MAP_UINT8 = 0,

@@ -32,7 +32,7 @@ enum {
 
 /* === dtypes =================================================================================== */
 
-/* name in Python, bits per element, DLPack code (-1: DLPack has none) */
+/* name in Python, bits per element, DLPack code (-1: DLPack has none); the item size of a record is its array's */
 #define TW_DTYPES(X)                                                                                                   \
   X(BOOL, "bool_", 8, 6)                                                                                               \
   X(INT8, "int8", 8, 0)                                                                                                \
@@ -51,7 +51,10 @@ enum {
   X(FLOAT8_E4M3FN, "float8_e4m3fn", 8, 10)                                                                             \
   X(FLOAT8_E5M2, "float8_e5m2", 8, 12)                                                                                 \
   X(FLOAT8_E8M0FNU, "float8_e8m0fnu", 8, 14)                                                                           \
-  X(FLOAT4_E2M1FN, "float4_e2m1fn", 4, 17)
+  X(FLOAT4_E2M1FN, "float4_e2m1fn", 4, 17)                                                                             \
+  X(COMPLEX64, "complex64", 64, 5)                                                                                     \
+  X(COMPLEX128, "complex128", 128, 5)                                                                                  \
+  X(RECORD, "record", 8, -1)
 
 typedef enum tw_dtype {
   TW_DTYPE_NONE,
@@ -63,7 +66,8 @@ typedef enum tw_dtype {
 
 const char *tw_dtype_name(tw_dtype_t dtype);
 unsigned tw_dtype_bits(tw_dtype_t dtype);
-tw_dtype_t tw_dtype_from_name(const char *name); /* "bool" is taken too; TW_DTYPE_NONE: unknown */
+tw_dtype_t tw_dtype_from_name(const char *name);               /* "bool" is taken too; TW_DTYPE_NONE: unknown */
+bool tw_dtype_to_dlpack(tw_dtype_t dtype, tw_dl_dtype_t *out); /* false: DLPack has none, or packs them by two */
 
 /* === arrays =================================================================================== */
 
@@ -76,6 +80,7 @@ typedef struct tw_array {
   void *data; /* of element 0; byte offsets are in it already */
   uint8_t dtype, rank, device_kind, flags;
   int32_t device_id;
+  uint32_t item_bytes; /* of a record; else by the dtype */
   int64_t shape[TW_MAX_RANK];
   int64_t strides[TW_MAX_RANK]; /* in elements; 0 and negative allowed */
 } tw_array_t;
@@ -306,6 +311,42 @@ tw_status_t tw_event_create(int ordinal, void **out_event);
 void tw_event_destroy(int ordinal, void *event);
 tw_status_t tw_event_record(int ordinal, void *event);
 tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds);
+
+/* The memory behind tilewright.Array (runtime/array_memory.c): of a device from a pool of ours, in the order of a
+ * stream; of the host aligned to 64 bytes, and kept for the next array. Sizes are positive. */
+tw_status_t tw_array_memory_take(int ordinal, void *stream, size_t size, uint64_t *out_address);
+tw_status_t tw_array_memory_give(int ordinal, void *stream, uint64_t address);
+void *tw_host_memory_take(size_t size); /* NULL: there is none */
+void tw_host_memory_give(void *memory, size_t size);
+
+/* `height` rows of `width` bytes, each so many bytes behind the last; of a device or of the host. */
+typedef struct tw_rows {
+  uint64_t target, source;
+  size_t target_pitch, source_pitch, width, height;
+} tw_rows_t;
+/* Queued on the stream; `wait` until it is done. */
+tw_status_t tw_array_memory_copy(int ordinal, void *stream, const tw_rows_t *rows, bool wait);
+
+tw_status_t tw_stream_create(int ordinal, void **out_stream);
+void tw_stream_destroy(int ordinal, void *stream);
+tw_status_t tw_stream_synchronize(int ordinal, void *stream);
+tw_status_t tw_stream_is_busy(int ordinal, void *stream, bool *out_busy);
+tw_status_t tw_event_record_on(int ordinal, void *event, void *stream);
+tw_status_t tw_event_is_over(int ordinal, void *event, bool *out_over);
+/* Has a stream wait, or with NULL the calling thread. */
+tw_status_t tw_event_wait(int ordinal, void *event, void *stream);
+
+/* What the driver knows of an address; TW_VALUE_ERROR for memory that it does not know. */
+typedef struct tw_pointer {
+  void *context;   /* that owns it */
+  uint64_t device; /* the address as a GPU uses it */
+  int ordinal;
+  unsigned memory_type, managed; /* 1: of the host, 2: of a device */
+  bool host_accessible;
+} tw_pointer_t;
+tw_status_t tw_pointer_query(const void *pointer, tw_pointer_t *out);
+/* Makes an address, which a producer may have from another context, the one that our kernels use. */
+tw_status_t tw_pointer_resolve(void **pointer, int *out_ordinal);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],

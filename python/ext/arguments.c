@@ -348,7 +348,8 @@ static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dty
 static int read_numpy_scalar(call_t *call, PyObject *object) {
   tw_dtype_t dtype = tw_ext_dtype_of(object);
   unsigned bits = tw_dtype_bits(dtype);
-  if (dtype == TW_DTYPE_NONE || bits < 8 || (bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL)) {
+  if (dtype == TW_DTYPE_NONE || dtype >= TW_DTYPE_COMPLEX64 || bits < 8 ||
+      (bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL)) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "a scalar of type %U is not supported; pass an int, a float, a bool, or a "
                       "NumPy scalar of an arithmetic dtype",
@@ -380,6 +381,8 @@ static inline void put_place(call_t *call, Py_ssize_t i, int kind, int device_id
 }
 
 static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
+  if (TW_UNLIKELY(array->dtype == TW_DTYPE_RECORD))
+    return tw_ext_fail(TW_TYPE_ERROR, "its elements are structures; pass their fields as arrays, or its bytes");
   if (TW_UNLIKELY(call->word_count + 1 + 2 * (size_t)array->rank > TW_MAX_WORDS)) {
     tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
     return -1;

@@ -57,6 +57,13 @@ int tw_ext_hold_object(tw_hold_t **holds, PyObject *object_owned) {
   return 0;
 }
 
+int tw_ext_hold_owner(tw_hold_t **holds, PyObject *owner, PyObject *interface_owned) {
+  if (tw_ext_hold_object(holds, interface_owned) || tw_ext_hold_object(holds, Py_NewRef(owner)))
+    return -1;
+  (*holds)->until_done = true;
+  return 0;
+}
+
 /* === NumPy, without importing it ================================================================================== */
 
 /* numpy.<name> if NumPy is loaded; borrowed, kept in the module's state once found. */
@@ -121,7 +128,7 @@ static PyObject *view_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   const char *name = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
   tw_dtype_t code = name ? tw_dtype_from_name(name) : TW_DTYPE_NONE;
   Py_XDECREF(text);
-  if (code == TW_DTYPE_NONE)
+  if (code == TW_DTYPE_NONE || code >= TW_DTYPE_COMPLEX64)
     return PyErr_Occurred() ? NULL : tw_ext_error(TW_TYPE_ERROR, "no tile dtype for %R", dtype);
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   view_object_t *view = (view_object_t *)allocate(type, 0);
@@ -177,6 +184,8 @@ static int read_view(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
 static int read_slowly(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
   if (Py_TYPE(object) == reader->state->array_view)
     return read_view(object, reader, out);
+  if (tw_ext_is_device_array(reader->state, object))
+    return tw_ext_read_device_array(object, reader, out);
   if (is_numpy_array(reader->state, object))
     return read_numpy(object, reader, out);
   PyObject *found;
@@ -191,7 +200,7 @@ static int read_slowly(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
     return -1;
   if (found) {
     int failed = tw_ext_read_cuda_interface(object, found, &reader->stream, out);
-    return tw_ext_hold_object(&reader->holds, found) ? -1 : failed;
+    return tw_ext_hold_owner(&reader->holds, object, found) ? -1 : failed;
   }
   return tw_ext_read_buffer(object, out, &reader->holds);
 }
@@ -204,8 +213,8 @@ int tw_ext_array_read(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
 }
 
 bool tw_ext_is_array(tw_state_t *state, PyObject *object) {
-  if (Py_TYPE(object) == state->array_view || tw_ext_exchange_of(state, Py_TYPE(object)) ||
-      is_numpy_array(state, object))
+  if (Py_TYPE(object) == state->array_view || tw_ext_is_device_array(state, object) ||
+      tw_ext_exchange_of(state, Py_TYPE(object)) || is_numpy_array(state, object))
     return true;
   if (PyType_Check(object)) /* a class has its instances' methods */
     return false;
@@ -247,30 +256,42 @@ TW_HOT void tw_hold_release(tw_hold_t *holds) {
 
 /* === for Python =================================================================================================== */
 
+static PyObject *description(const tw_array_t *found) {
+  const tw_array_t array = *found;
+  PyObject *shape = PyTuple_New(array.rank), *strides = PyTuple_New(array.rank);
+  for (int d = 0; shape && strides && d < array.rank; d++) {
+    PyTuple_SetItem(shape, d, PyLong_FromLongLong(array.shape[d]));
+    PyTuple_SetItem(strides, d, PyLong_FromLongLong(array.strides[d]));
+  }
+  return Py_BuildValue("{sKsssNsNsssisOsO}", "data", (unsigned long long)(uintptr_t)array.data, "dtype",
+                       tw_dtype_name(array.dtype), "shape", shape, "strides", strides, "device",
+                       array.device_kind == TW_DEVICE_CPU ? "cpu" : "cuda", "device_id", array.device_id, "read_only",
+                       array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
+                       array.flags & TW_ARRAY_SELF_OVERLAP ? Py_True : Py_False);
+}
+
 /* describe_array(object) -> dict: what a kernel would see of it. */
 static PyObject *describe_array(PyObject *module, PyObject *object) {
   tw_reader_t reader = {.state = tw_state_of(module)};
   tw_array_t array = {0};
-  PyObject *result = NULL;
-  if (!tw_ext_array_read(object, &reader, &array)) {
-    PyObject *shape = PyTuple_New(array.rank), *strides = PyTuple_New(array.rank);
-    for (int d = 0; shape && strides && d < array.rank; d++) {
-      PyTuple_SetItem(shape, d, PyLong_FromLongLong(array.shape[d]));
-      PyTuple_SetItem(strides, d, PyLong_FromLongLong(array.strides[d]));
-    }
-    result = Py_BuildValue("{sKsssNsNsssisOsO}", "data", (unsigned long long)(uintptr_t)array.data, "dtype",
-                           tw_dtype_name(array.dtype), "shape", shape, "strides", strides, "device",
-                           array.device_kind == TW_DEVICE_CPU ? "cpu" : "cuda", "device_id", array.device_id,
-                           "read_only", array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
-                           array.flags & TW_ARRAY_SELF_OVERLAP ? Py_True : Py_False);
-  }
+  PyObject *result = tw_ext_array_read(object, &reader, &array) ? NULL : description(&array);
   tw_hold_release(reader.holds);
   return result;
+}
+
+/* describe_interface(dict) -> dict: the same of a __cuda_array_interface__ alone. */
+static PyObject *describe_interface(PyObject *module, PyObject *interface) {
+  (void)module;
+  tw_stream_t stream = {0};
+  tw_array_t array = {0};
+  return tw_ext_read_cuda_description(interface, &stream, &array) ? NULL : description(&array);
 }
 
 static PyMethodDef array_methods[] = {
     {"describe_array", describe_array, METH_O,
      "describe_array(array) -> dict: data, dtype, shape, strides (elements), device, flags"},
+    {"describe_interface", describe_interface, METH_O,
+     "describe_interface(dict) -> the same of a CUDA Array Interface"},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef view_properties[] = {{"array", view_get_array, NULL, "the array behind the view", NULL},

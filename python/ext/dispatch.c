@@ -424,6 +424,8 @@ TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObj
     return NULL;
   call.reader.stream.scan = arguments;
   int failed = launch_call(&call, arguments);
+  if (TW_UNLIKELY(call.reader.holds != NULL) && !failed && call.kind == TW_DEVICE_CUDA)
+    tw_ext_defer(call.reader.state, &call.reader.holds, call.device_id, call.reader.stream.handle);
   tw_hold_release(call.reader.holds);
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }

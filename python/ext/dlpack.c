@@ -167,7 +167,7 @@ static int dlpack_refused(PyObject *object, tw_reader_t *reader, tw_array_t *out
   Py_XDECREF(value);
   Py_XDECREF(trace);
   failed = tw_ext_read_cuda_interface(object, interface, &reader->stream, out);
-  return tw_ext_hold_object(&reader->holds, interface) ? -1 : failed;
+  return tw_ext_hold_owner(&reader->holds, object, interface) ? -1 : failed;
 }
 
 int tw_ext_read_dlpack(PyObject *object, PyObject *method, tw_reader_t *reader, tw_array_t *out) {

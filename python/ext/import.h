@@ -18,11 +18,22 @@ tw_hold_t *tw_ext_hold_new(tw_hold_t **holds);
 /* Keeps a reference (taken) until the launch is over. */
 int tw_ext_hold_object(tw_hold_t **holds, PyObject *object_owned);
 
+/* Keeps what a CUDA Array Interface (taken) speaks of until the kernel is done. */
+int tw_ext_hold_owner(tw_hold_t **holds, PyObject *owner, PyObject *interface_owned);
+
 /* --- interface.c ------------------------------------------------------------------------------- */
 
 int tw_ext_read_numpy(PyObject *object, tw_array_t *out, tw_hold_t **holds);
 int tw_ext_read_buffer(PyObject *object, tw_array_t *out, tw_hold_t **holds);
 int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out);
+
+/* What a __cuda_array_interface__ says, without an object that has it. */
+int tw_ext_read_cuda_description(PyObject *interface, tw_stream_t *stream, tw_array_t *out);
+
+/* --- device_array.c ---------------------------------------------------------------------------- */
+
+bool tw_ext_is_device_array(const tw_state_t *state, PyObject *object);
+int tw_ext_read_device_array(PyObject *object, tw_reader_t *reader, tw_array_t *out);
 
 /* --- float4.c ---------------------------------------------------------------------------------- */
 

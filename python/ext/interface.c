@@ -38,6 +38,15 @@ tw_dtype_t tw_ext_dtype_of(PyObject *object) {
   return dtype;
 }
 
+/* Whether object.dtype, if there is one, is NumPy's for bytes without a meaning, or for structures. */
+static bool is_void(PyObject *object) {
+  PyObject *text = dtype_text(object);
+  const char *name = text ? PyUnicode_AsUTF8AndSize(text, NULL) : "void";
+  bool found = name && !strncmp(name, "void", 4);
+  Py_XDECREF(text);
+  return found;
+}
+
 static int dtype_error(PyObject *object, const char *fallback) {
   PyObject *text = dtype_text(object);
   PyObject *shown = text ? text : PyUnicode_FromString(fallback);
@@ -58,26 +67,31 @@ static int byte_order_error(const char *text) {
   return -1;
 }
 
-/* kind: b(ool), i, u, f as in NumPy's type strings. */
+/* kind: b(ool), i, u, f, c(omplex) as in NumPy's type strings. */
 static tw_dtype_t dtype_of_kind(char kind, Py_ssize_t size) {
   static const struct {
     char kind, size;
     uint8_t dtype;
-  } table[] = {{'b', 1, TW_DTYPE_BOOL},    {'i', 1, TW_DTYPE_INT8},    {'i', 2, TW_DTYPE_INT16},
-               {'i', 4, TW_DTYPE_INT32},   {'i', 8, TW_DTYPE_INT64},   {'u', 1, TW_DTYPE_UINT8},
-               {'u', 2, TW_DTYPE_UINT16},  {'u', 4, TW_DTYPE_UINT32},  {'u', 8, TW_DTYPE_UINT64},
-               {'f', 2, TW_DTYPE_FLOAT16}, {'f', 4, TW_DTYPE_FLOAT32}, {'f', 8, TW_DTYPE_FLOAT64}};
+  } table[] = {{'b', 1, TW_DTYPE_BOOL},      {'i', 1, TW_DTYPE_INT8},       {'i', 2, TW_DTYPE_INT16},
+               {'i', 4, TW_DTYPE_INT32},     {'i', 8, TW_DTYPE_INT64},      {'u', 1, TW_DTYPE_UINT8},
+               {'u', 2, TW_DTYPE_UINT16},    {'u', 4, TW_DTYPE_UINT32},     {'u', 8, TW_DTYPE_UINT64},
+               {'f', 2, TW_DTYPE_FLOAT16},   {'f', 4, TW_DTYPE_FLOAT32},    {'f', 8, TW_DTYPE_FLOAT64},
+               {'c', 8, TW_DTYPE_COMPLEX64}, {'c', 16, TW_DTYPE_COMPLEX128}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (table[i].kind == kind && table[i].size == size)
       return (tw_dtype_t)table[i].dtype;
   return TW_DTYPE_NONE;
 }
 
-/* "<f4" of the array interfaces.  What it cannot say is asked of object.dtype. */
+/* "<f4" of the array interfaces.  What it cannot say is asked of object.dtype, if there is an object. */
 static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *out_dtype, Py_ssize_t *out_size) {
   const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8AndSize(typestr, NULL) : NULL;
-  if (!text || !text[0] || !text[1])
-    return tw_ext_fail(TW_TYPE_ERROR, "its array interface has a typestr that is no type string");
+  PyErr_Clear(); /* text that is no UTF-8 */
+  if (!text || !text[0] || !text[1]) {
+    tw_ext_error(TW_TYPE_ERROR, "its array interface has a typestr that is no type string such as '<f4', found %R",
+                 typestr);
+    return -1;
+  }
   *out_size = (Py_ssize_t)strtol(text + 2, NULL, 10);
   *out_dtype = dtype_of_kind(text[1], *out_size);
   if (text[0] == '>' && *out_size > 1)
@@ -86,6 +100,8 @@ static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *o
     *out_dtype = tw_ext_dtype_of(object);
     if ((Py_ssize_t)(tw_dtype_bits(*out_dtype) + 7) / 8 != *out_size)
       *out_dtype = TW_DTYPE_NONE;
+    if (*out_dtype == TW_DTYPE_NONE && text[1] == 'V' && *out_size > 0 && *out_size < 1 << 20 && is_void(object))
+      *out_dtype = TW_DTYPE_RECORD;
   }
   return *out_dtype == TW_DTYPE_NONE ? dtype_error(object, text) : 0;
 }
@@ -98,6 +114,8 @@ static tw_dtype_t dtype_from_format(const char *format, Py_ssize_t size, bool *o
   *out_swapped = (*format == '>' || *format == '!') && size > 1;
   if (strchr("@=<>!", *format) && *format)
     format++;
+  if (!strcmp(format, "Zf") || !strcmp(format, "Zd")) /* NumPy's complex */
+    return dtype_of_kind('c', size);
   for (size_t i = 0; *format && !format[1] && i < sizeof kinds / sizeof *kinds; i++)
     if (kinds[i][0] == *format)
       return dtype_of_kind(kinds[i][1], size);
@@ -106,11 +124,20 @@ static tw_dtype_t dtype_from_format(const char *format, Py_ssize_t size, bool *o
 
 /* === shapes ======================================================================================================= */
 
-/* A sequence of integers; returns its length or -1. */
-static int read_integers(PyObject *sequence, int64_t *out) {
-  Py_ssize_t count = PySequence_Size(sequence);
+static int no_integers(const char *name, PyObject *found) {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_OverflowError))
+    return -1; /* of the producer's own */
+  PyErr_Clear();
+  tw_ext_error(TW_TYPE_ERROR, "its array interface has a %s that is no tuple of 64-bit integers, found %R", name,
+               found);
+  return -1;
+}
+
+/* The entry `name`, a tuple of integers (a list, too); returns its length or -1. */
+static int read_integers(PyObject *sequence, const char *name, int64_t *out) {
+  Py_ssize_t count = PyTuple_Check(sequence) || PyList_Check(sequence) ? PySequence_Size(sequence) : -1;
   if (count < 0)
-    return -1;
+    return no_integers(name, sequence);
   if (count > TW_MAX_RANK) {
     tw_ext_error(TW_VALUE_ERROR, "it has %zd dimensions, the most is %d; reshape it", count, TW_MAX_RANK);
     return -1;
@@ -122,7 +149,7 @@ static int read_integers(PyObject *sequence, int64_t *out) {
     Py_XDECREF(number);
     Py_XDECREF(item);
     if (PyErr_Occurred())
-      return -1;
+      return no_integers(name, sequence);
   }
   return (int)count;
 }
@@ -154,12 +181,26 @@ static PyObject *entry(PyObject *interface, const char *name) {
   return value == Py_None ? NULL : value; /* absent and None mean the same, in both interfaces */
 }
 
+/* An entry that must be there; NULL with an exception. */
+static PyObject *need(PyObject *interface, const char *name) {
+  PyObject *value = entry(interface, name);
+  return value ? value : tw_ext_error(TW_TYPE_ERROR, "its array interface lacks the entry '%s'", name);
+}
+
 static int read_pointer(PyObject *interface, tw_array_t *out) {
-  PyObject *data = entry(interface, "data");
-  if (!data || !PyTuple_Check(data) || PyTuple_Size(data) != 2)
+  PyObject *data = need(interface, "data");
+  if (!data)
+    return -1;
+  if (!PyTuple_Check(data) || PyTuple_Size(data) != 2 || !PyLong_Check(PyTuple_GetItem(data, 0)))
     return tw_ext_fail(TW_TYPE_ERROR, "its array interface has no (pointer, read-only) tuple as data");
   out->data = PyLong_AsVoidPtr(PyTuple_GetItem(data, 0));
-  int read_only = PyErr_Occurred() ? -1 : PyObject_IsTrue(PyTuple_GetItem(data, 1));
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    tw_ext_error(TW_VALUE_ERROR, "its array interface has a pointer of more than 64 bits, %R",
+                 PyTuple_GetItem(data, 0));
+    return -1;
+  }
+  int read_only = PyObject_IsTrue(PyTuple_GetItem(data, 1));
   if (read_only < 0)
     return -1;
   out->flags = read_only ? TW_ARRAY_READ_ONLY : 0;
@@ -169,14 +210,13 @@ static int read_pointer(PyObject *interface, tw_array_t *out) {
 /* The part that both interfaces have in common. */
 static int read_interface(PyObject *object, PyObject *interface, tw_array_t *out, Py_ssize_t *out_size) {
   tw_dtype_t dtype = TW_DTYPE_NONE;
-  PyObject *shape = entry(interface, "shape"), *strides = entry(interface, "strides"),
-           *typestr = entry(interface, "typestr");
-  if (!shape || !typestr)
-    return tw_ext_fail(TW_TYPE_ERROR, "its array interface lacks shape or typestr");
-  if (read_pointer(interface, out) || dtype_from_typestr(object, typestr, &dtype, out_size))
+  PyObject *strides = entry(interface, "strides"), *shape = need(interface, "shape");
+  PyObject *typestr = shape ? need(interface, "typestr") : NULL;
+  if (!typestr || read_pointer(interface, out) || dtype_from_typestr(object, typestr, &dtype, out_size))
     return -1;
   out->dtype = (uint8_t)dtype;
-  int rank = read_integers(shape, out->shape);
+  out->item_bytes = (uint32_t)*out_size;
+  int rank = read_integers(shape, "shape", out->shape);
   if (rank < 0)
     return -1;
   out->rank = (uint8_t)rank;
@@ -184,7 +224,7 @@ static int read_interface(PyObject *object, PyObject *interface, tw_array_t *out
     tw_array_set_compact(out);
     return 0;
   }
-  int count = read_integers(strides, out->strides);
+  int count = read_integers(strides, "strides", out->strides);
   if (count >= 0 && count != rank)
     return tw_ext_fail(TW_VALUE_ERROR, "its array interface has strides of another length than its shape");
   return count < 0 ? -1 : strides_from_bytes(out, *out_size);
@@ -202,9 +242,12 @@ static int follow_producer(PyObject *interface, tw_stream_t *stream, int device_
   PyObject *entry_stream = entry(interface, "stream");
   if (!entry_stream)
     return 0; /* none needed, or versions before 3: the user's affair */
-  void *producer = PyLong_AsVoidPtr(entry_stream);
-  if (PyErr_Occurred())
+  void *producer = PyLong_Check(entry_stream) ? PyLong_AsVoidPtr(entry_stream) : NULL;
+  if (PyErr_Occurred() || !PyLong_Check(entry_stream)) {
+    PyErr_Clear();
+    tw_ext_error(TW_TYPE_ERROR, "its __cuda_array_interface__ has a stream that is no integer, found %R", entry_stream);
     return -1;
+  }
   if (!producer)
     return tw_ext_fail(TW_VALUE_ERROR, "its __cuda_array_interface__ names stream 0, which the interface forbids as "
                                        "ambiguous (1 is the legacy default stream, 2 the per-thread one)");
@@ -220,12 +263,13 @@ static int follow_producer(PyObject *interface, tw_stream_t *stream, int device_
 static int check_cuda_interface(PyObject *interface) {
   if (!PyDict_Check(interface))
     return tw_ext_fail(TW_TYPE_ERROR, "its __cuda_array_interface__ is not a dictionary");
-  PyObject *version = entry(interface, "version");
-  long number = version ? PyLong_AsLong(version) : 0;
-  if (PyErr_Occurred())
+  PyObject *version = need(interface, "version");
+  if (!version)
     return -1;
+  long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
+  PyErr_Clear(); /* -1, too */
   if (number < 0 || number > 3) {
-    tw_ext_error(TW_TYPE_ERROR, "its __cuda_array_interface__ has version %ld; versions 0 to 3 are known", number);
+    tw_ext_error(TW_TYPE_ERROR, "its __cuda_array_interface__ has version %R; versions 0 to 3 are known", version);
     return -1;
   }
   if (entry(interface, "mask"))
@@ -233,6 +277,10 @@ static int check_cuda_interface(PyObject *interface) {
                        "its __cuda_array_interface__ has a mask; masked arrays are not supported: pass "
                        "data and mask as two arrays");
   return 0;
+}
+
+int tw_ext_read_cuda_description(PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
+  return tw_ext_read_cuda_interface(Py_None, interface, stream, out);
 }
 
 int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
@@ -243,7 +291,7 @@ int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_
   out->device_id = -1; /* an empty array belongs to no device */
   if (!is_empty(out) && out->data) {
     int ordinal;
-    tw_status_t status = tw_pointer_device(out->data, &ordinal);
+    tw_status_t status = tw_pointer_resolve(&out->data, &ordinal);
     if (status)
       return tw_ext_fail_status(status);
     out->device_id = ordinal;

@@ -29,8 +29,14 @@ typedef struct tw_hold {
   tw_dl_managed_versioned_t *managed; /* owned or NULL */
   Py_buffer buffer;                   /* owned if buffer.obj */
   struct tw_packed_floats *packed;    /* owned or NULL: float4.c */
+  bool until_done;                    /* by a GPU: deferred.c */
 } tw_hold_t;
 void tw_hold_release(tw_hold_t *holds); /* the whole list; keeps a pending exception */
+
+/* After a launch on a GPU: takes what must be kept until it is done out of the list (deferred.c). */
+void tw_ext_defer(tw_state_t *state, tw_hold_t **holds, int device, void *stream);
+void tw_ext_sweep(tw_state_t *state); /* lets go what launches that are done have kept */
+void tw_ext_drop_deferred(tw_state_t *state);
 
 /* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
 typedef struct tw_stream {
@@ -69,10 +75,11 @@ PyObject *tw_ext_record_bytes(const tw_launch_record_t *record);
 
 /* --- each file's types and functions, gathered by tw_ext_add_launch ----------------------------------- */
 
-int tw_ext_array_add(PyObject *module);    /* array.c */
-int tw_ext_record_add(PyObject *module);   /* record.c */
-int tw_ext_variant_add(PyObject *module);  /* variant.c */
-int tw_ext_dispatch_add(PyObject *module); /* dispatch.c */
-int tw_ext_memory_add(PyObject *module);   /* memory.c */
+int tw_ext_array_add(PyObject *module);        /* array.c */
+int tw_ext_record_add(PyObject *module);       /* record.c */
+int tw_ext_variant_add(PyObject *module);      /* variant.c */
+int tw_ext_dispatch_add(PyObject *module);     /* dispatch.c */
+int tw_ext_memory_add(PyObject *module);       /* memory.c */
+int tw_ext_device_array_add(PyObject *module); /* device_array.c */
 
 #endif

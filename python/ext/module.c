@@ -3,6 +3,7 @@
  * Subinterpreters have a module each. One with a GIL of its own cannot import us: what the process shares (state.h)
  * changes under the GIL. Python 3.12 and later say so in an ImportError. */
 #include "ext.h"
+#include "launch.h"
 
 #include "tilewright/dialect.h"
 
@@ -50,6 +51,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int module_clear(PyObject *module) {
   tw_state_t *state = tw_state_of(module);
+  tw_ext_drop_deferred(state);
 #define CLEAR(type, name) Py_CLEAR(state->name);
   TW_STATE_OBJECTS(CLEAR)
 #undef CLEAR

@@ -66,13 +66,13 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
 }
 
 static PyObject *synchronize(PyObject *module, PyObject *arguments) {
-  (void)module;
   int ordinal = 0;
   if (!PyArg_ParseTuple(arguments, "|i:synchronize", &ordinal))
     return NULL;
   tw_status_t status;
   Py_BEGIN_ALLOW_THREADS status = tw_device_synchronize(ordinal);
-  Py_END_ALLOW_THREADS return status ? tw_ext_raise(status, NULL) : none();
+  Py_END_ALLOW_THREADS tw_ext_sweep(tw_state_of(module));
+  return status ? tw_ext_raise(status, NULL) : none();
 }
 
 static PyObject *cpu_threads(PyObject *module, PyObject *unused) {
@@ -248,7 +248,7 @@ static PyMethodDef methods[] = {
 /* The launching half of the module: everything that needs no compiler. */
 int tw_ext_add_launch(PyObject *module) {
   if (tw_ext_array_add(module) || tw_ext_record_add(module) || tw_ext_variant_add(module) ||
-      tw_ext_dispatch_add(module) || tw_ext_memory_add(module))
+      tw_ext_dispatch_add(module) || tw_ext_memory_add(module) || tw_ext_device_array_add(module))
     return -1;
   return PyModule_AddFunctions(module, methods);
 }

@@ -23,6 +23,8 @@ typedef struct tw_known_type {
   X(PyTypeObject, dispatcher)                                                                                          \
   X(PyTypeObject, cpu_kernel)                                                                                          \
   X(PyTypeObject, cuda_kernel)                                                                                         \
+  X(PyTypeObject, memory)                                                                                              \
+  X(PyTypeObject, device_array)                                                                                        \
   X(PyTypeObject, array_view)                                                                                          \
   X(PyTypeObject, module)                                                                                              \
   X(PyTypeObject, code)                                                                                                \
@@ -39,6 +41,9 @@ typedef struct tw_known_type {
   X(PyTypeObject, kernel)  /* type of the last object that was a dispatcher */                                         \
   X(PyTypeObject, stream)  /* type of the last stream that was an object */
 
+/* Owners of arrays that a GPU still works on (deferred.c). */
+typedef struct tw_deferred tw_deferred_t;
+
 enum { TW_KNOWN_TYPES = 8, TW_STREAM_NAMES = 3 };
 
 typedef struct tw_state {
@@ -50,6 +55,7 @@ typedef struct tw_state {
   unsigned next_known;
   PyObject *stream_names[TW_STREAM_NAMES]; /* owned: attributes in which streams keep their handle */
   int stream_name;                         /* the one of `stream` */
+  tw_deferred_t *deferred;                 /* owned list */
 } tw_state_t;
 
 /* The state of the module that a function of it is given. */

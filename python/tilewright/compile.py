@@ -93,6 +93,10 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     if kind == "scalar":
         return ScalarArgument(BY_NAME[facts[0]], facts[1])
     name, *rest = facts
+    if name not in BY_NAME:
+        raise TileTypeError(
+            f"kernels have no arrays of {name}; pass real and imaginary parts, as in x.view(numpy.float32)"
+        )
     return ArrayArgument(BY_NAME[name], *rest)
 
 

@@ -12,20 +12,23 @@
  *   fake_destroy_graph(graph)       ends a graph and what it owns
  *
  * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040),
- * FAKECUDA_FAIL="name:nth:result". Handles: context 0xC000 + device, stream 0x5000 + 0x100 * device + n;
- * memory of device d lies at 0x100000000000 * (d + 1). Device d has compute capability (9, d). A kernel whose
- * name has "fault" in it makes every later call of its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
+ * FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 +
+ * device, stream 0x5000 + 0x100 * device + n; memory of device d lies at 0x100000000000 * (d + 1). Device d has compute
+ * capability (9, d). A kernel whose name has "fault" in it makes every later call of its device return
+ * CUDA_ERROR_ILLEGAL_ADDRESS. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MAX_DEVICES = 8, MAX_NAMES = 64, MAX_STACK = 16, MAX_OBJECTS = 64, LOG_BYTES = 1 << 16 };
+enum { MAX_DEVICES = 8, MAX_NAMES = 96, MAX_STACK = 16, MAX_OBJECTS = 64, LOG_BYTES = 1 << 16 };
 
 typedef struct module {
   int device;
@@ -351,6 +354,18 @@ EXPORT int cuStreamCreate(uintptr_t *out, unsigned flags) {
   return 0;
 }
 
+EXPORT int cuStreamQuery(uintptr_t stream) {
+  ENTER();
+  (void)stream;
+  return getenv("FAKECUDA_BUSY") ? 600 : 0;
+}
+
+EXPORT int cuEventQuery(uintptr_t event) {
+  ENTER();
+  (void)event;
+  return getenv("FAKECUDA_BUSY") ? 600 : 0;
+}
+
 EXPORT int cuStreamSynchronize(uintptr_t stream) {
   ENTER();
   write_log("synchronize %lx\n", (unsigned long)stream);
@@ -430,17 +445,25 @@ EXPORT int cuEventElapsedTime(float *out, uintptr_t begin, uintptr_t end) {
 
 static int is_on_device(uint64_t address) { return address >> 44 >= 1 && address >> 44 <= (uint64_t)devices; }
 
-/* Addresses with nothing behind them: copies check that they are of this device or of the host, and find zeros. */
-EXPORT int cuMemAlloc_v2(uint64_t *out, size_t size) {
+/* Memory of a device is the host's, at an address that tells the device: copies really copy. */
+static int allocate(uint64_t *out, size_t size) {
   static uint64_t used;
-  ENTER();
   if (!current())
     return 201;
   pthread_mutex_lock(&lock);
   *out = 0x100000000000u * (uint64_t)(current_device() + 1) + 0x40000000u + used;
-  used += (size + 511) / 512 * 512;
+  size_t whole = (size + 4095) / 4096 * 4096;
+  used += whole;
   pthread_mutex_unlock(&lock);
-  return 0;
+  /* NOLINTNEXTLINE(performance-no-int-to-ptr): a fixed address */
+  void *at = mmap((void *)(uintptr_t)*out, whole, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  return (uint64_t)(uintptr_t)at == *out ? 0 : 2;
+}
+
+EXPORT int cuMemAlloc_v2(uint64_t *out, size_t size) {
+  ENTER();
+  return allocate(out, size);
 }
 
 EXPORT int cuMemFree_v2(uint64_t address) {
@@ -448,12 +471,90 @@ EXPORT int cuMemFree_v2(uint64_t address) {
   return address >> 44 ? 0 : 1;
 }
 
+typedef struct pool_props {
+  int alloc_type, handle_types, location_type, location_id;
+  char rest[72];
+} pool_props_t;
+
+EXPORT int cuMemPoolCreate(uintptr_t *out, const pool_props_t *props) {
+  ENTER();
+  *out = 0xA000u + (unsigned)props->location_id;
+  return props->alloc_type == 1 && props->location_type == 1 ? 0 : 1;
+}
+
+EXPORT int cuMemPoolSetAttribute(uintptr_t pool, int attribute, const uint64_t *value) {
+  ENTER();
+  return pool >> 12 == 0xA && attribute == 4 && *value ? 0 : 1;
+}
+
+EXPORT int cuMemAllocFromPoolAsync(uint64_t *out, size_t size, uintptr_t pool, uintptr_t stream) {
+  ENTER();
+  if (!size || pool != 0xA000u + (unsigned)current_device())
+    return 1;
+  write_log("allocate %zu in %lx\n", size, (unsigned long)stream);
+  return allocate(out, size);
+}
+
+EXPORT int cuMemFreeAsync(uint64_t address, uintptr_t stream) {
+  ENTER();
+  write_log("free in %lx\n", (unsigned long)stream);
+  return address >> 44 ? 0 : 1;
+}
+
+static int is_memory(uint64_t address) {
+  unsigned char resident;
+  /* NOLINTNEXTLINE(performance-no-int-to-ptr): asked of the system */
+  return !mincore((void *)(uintptr_t)(address & ~(uint64_t)4095), 1, &resident);
+}
+
+/* NOLINTBEGIN(performance-no-int-to-ptr): addresses are the driver's */
+static void copy_bytes(uint64_t target, uint64_t source, size_t size) {
+  if (is_memory(target) && is_memory(source))
+    memmove((void *)(uintptr_t)target, (const void *)(uintptr_t)source, size);
+  else if (!is_on_device(target)) /* from an address that a test made up */
+    memset((void *)(uintptr_t)target, 0, size);
+}
+/* NOLINTEND(performance-no-int-to-ptr) */
+
 EXPORT int cuMemcpy(uint64_t target, uint64_t source, size_t size) {
   ENTER();
   write_log("copy %zu\n", size);
-  if (target && is_on_device(source) && !is_on_device(target))
-    memset((void *)(uintptr_t)target, 0, size);
+  if (target && source)
+    copy_bytes(target, source, size);
   return target && source ? 0 : 1;
+}
+
+EXPORT int cuMemcpyAsync(uint64_t target, uint64_t source, size_t size, uintptr_t stream) {
+  ENTER();
+  write_log("copy %zu in %lx\n", size, (unsigned long)stream);
+  copy_bytes(target, source, size);
+  return target && source ? 0 : 1;
+}
+
+typedef struct copy_2d {
+  size_t source_x, source_y;
+  unsigned source_type;
+  const void *source_host;
+  uint64_t source_device;
+  void *source_array;
+  size_t source_pitch, target_x, target_y;
+  unsigned target_type;
+  void *target_host;
+  uint64_t target_device;
+  void *target_array;
+  size_t target_pitch, width, height;
+} copy_2d_t;
+
+EXPORT int cuMemcpy2DAsync_v2(const copy_2d_t *copy, uintptr_t stream) {
+  ENTER();
+  write_log("copy %zu x %zu in %lx\n", copy->height, copy->width, (unsigned long)stream);
+  if (copy->source_type != 4 || copy->target_type != 4 || copy->source_pitch < copy->width ||
+      copy->target_pitch < copy->width)
+    return 1;
+  for (size_t row = 0; row < copy->height; row++)
+    copy_bytes(copy->target_device + row * copy->target_pitch, copy->source_device + row * copy->source_pitch,
+               copy->width);
+  return 0;
 }
 
 EXPORT int cuMemsetD8Async(uint64_t address, unsigned char byte, size_t size, uintptr_t stream) {
@@ -469,13 +570,23 @@ EXPORT int cuEventDestroy_v2(uintptr_t event) {
   return 0;
 }
 
+/* Memory of a device; addresses with bit 43 set are managed, and of the host, too; those with bit 42 are of another
+ * context, from which a kernel reaches them at half of that. */
 EXPORT int cuPointerGetAttribute(void *out, int attribute, uint64_t pointer) {
   ENTER();
   int device = (int)(pointer >> 44) - 1;
-  if (attribute != 9 || device < 0 || device >= devices)
+  if (device < 0 || device >= devices)
     return 1;
-  memcpy(out, &device, sizeof device);
-  return 0;
+  bool managed = pointer >> 43 & 1;
+  switch (attribute) {
+  case 1: *(uint64_t *)out = 0xC000u + (unsigned)device; return 0;
+  case 2: *(unsigned *)out = 2; return 0;
+  case 3: *(uint64_t *)out = pointer >> 42 & 1 ? pointer - ((uint64_t)1 << 41) : pointer; return 0;
+  case 4: *(uint64_t *)out = managed ? pointer : 0; return managed ? 0 : 1;
+  case 8: *(unsigned *)out = managed; return 0;
+  case 9: *(int *)out = device; return 0;
+  default: return 1;
+  }
 }
 
 /* --- modules --------------------------------------------------------------------------------------- */

@@ -235,7 +235,20 @@ static void test_overlap(void) {
   assert(!overlaps(3, 4, 4, 1) && !overlaps(3, 4, 1, 3) && !overlaps(3, 4, -4, -1));
   assert(overlaps(3, 4, 0, 1) && overlaps(3, 4, 1, 1) && overlaps(3, 4, 3, 1));
   assert(!overlaps(1, 4, 0, 1) && !overlaps(0, 4, 0, 0));
-  assert(overlaps(1 << 30, 1 << 30, INT64_MAX, INT64_MAX - 1)); /* no overflow */
+}
+
+/* Extents and strides that reach beyond what an address counts, without overflow on the way. */
+static void test_too_far(void) {
+  static const int64_t lies[][4] = {{1 << 30, 1 << 30, INT64_MAX, INT64_MAX - 1},
+                                    {3, 2, INT64_MIN / 2, INT64_MIN / 2},
+                                    {2, 2, INT64_C(1) << 61, -(INT64_C(1) << 61)},
+                                    {2147483647, 2147483647, 2147483647, 1}};
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    int64_t shape[2] = {lies[i][0], lies[i][1]}, strides[2] = {lies[i][2], lies[i][3]};
+    tw_dl_tensor_t t = tensor(2, shape, strides);
+    tw_array_t a;
+    expect_error(tw_array_from_dlpack(&t, 0, &a), TW_VALUE_ERROR, "span more than 2**63 bytes");
+  }
 }
 
 static void test_refused(void) {
@@ -245,8 +258,8 @@ static void test_refused(void) {
   t.device.type = 10;
   expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "neither a CPU nor a CUDA GPU");
   t = tensor(2, shape, strides);
-  t.dtype = (tw_dl_dtype_t){5, 64, 1};
-  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "complex, 64 bits");
+  t.dtype = (tw_dl_dtype_t){5, 32, 1};
+  expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "complex, 32 bits");
   t.dtype = (tw_dl_dtype_t){2, 32, 4};
   expect_error(tw_array_from_dlpack(&t, 0, &a), TW_TYPE_ERROR, "4 lane(s)");
   t = tensor(9, shape, strides);
@@ -320,6 +333,7 @@ int main(void) {
   test_plain();
   test_known();
   test_overlap();
+  test_too_far();
   test_refused();
   test_float4();
   test_status();
