@@ -259,3 +259,27 @@ def test_directed_conversions_of_known_numbers(backends: Backends) -> None:
     over, most = np.float32(1 + 2.0**-23), np.finfo("f4").max
     wanted = [[1, -1, 0, most], [1, -over, 0, most], [over, -1, 2.0**-149, np.inf]]
     assert np.array_equal(y, np.array(wanted, "f4"))
+
+
+def test_directed_results_of_scalars_are_scalars(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, (1,), shape=())
+        y = ct.add(x, 1e-20, rounding_mode=ct.RoundingMode.RP)
+        ct.static_assert(y.shape == ())
+        ct.scatter(Z, 0, y)
+
+    z = backends.run_all(kernel, 1, lambda: [np.ones(2, np.float32), np.zeros(1, np.float32)])[1]
+    assert z[0] == np.nextafter(np.float32(1), np.float32(2))
+
+
+def test_operands_of_told_operations_are_promoted_first(backends: Backends) -> None:
+    """An integer becomes a bfloat16, which rounds it, and not the float32 that the sum is made in."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        ct.store(Z, 0, ct.sub(ct.load(X, 0, 16), ct.load(Y, 0, 16), rounding_mode=ct.RoundingMode.RN))
+
+    x, y = np.arange(15960, 15976, dtype=np.int16), np.full(16, 10, ml_dtypes.bfloat16)
+    z = backends.run_all(kernel, 1, lambda: [x, y, np.zeros_like(y)])[2]
+    assert set(z.astype(int)) == {15936, 16000}

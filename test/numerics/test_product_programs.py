@@ -13,6 +13,7 @@ from harness import Backends
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "random_products"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 import check
 import emulate
 from attention_programs import Attention
@@ -20,7 +21,8 @@ from check import difference, source_of
 from choices import TABLES, choose
 from numbers_of import NumPy, Output, rounded
 
-import run
+import program_runner
+from run import Products
 
 FEW = {"sm_90a": 24, "sm_80": 12}  # programs, each for its target
 GRADIENTS = {  # all of them, plainly
@@ -38,7 +40,7 @@ def assert_right(
 ) -> None:
     options = Namespace(backend=backend, sizes=sizes, count=count, seed=seed, processes=processes, kind=kind)
     options.__dict__ |= {"seconds": 1800, "limit": 300, "out": tmp_path}
-    report = run.run_all(options)
+    report = program_runner.run_all(Products(), options)
     assert report.kinds["right"] == count, report.summary()
 
 
@@ -123,11 +125,11 @@ def test_differences_are_found() -> None:
     assert difference(numbers, result, output) == "elements behind the array were written"
 
 
-class Scripted(run.Worker):
+class Scripted(program_runner.Worker):
     """A process that answers each program with what a script says."""
 
     def __init__(self, script: str, limit: float = 60) -> None:
-        super().__init__("cpu", limit)
+        super().__init__(Products(), "cpu", limit)
         self.command = [sys.executable, "-c", f"import sys, os, time\nfor line in sys.stdin:\n    {script}"]
 
 
@@ -153,9 +155,9 @@ def test_a_failing_program_becomes_plain(tmp_path: Path) -> None:
             return ("wrong", "x") if choices["loop"] == "while" else ("right", "")
 
     seed = next(s for s in range(100) if choose(s)["kind"] == "gemm" and choose(s)["loop"] == "while")
-    run.shrink(Fails(), choose(seed), "wrong", "x", Namespace(seconds=60, out=tmp_path))
+    program_runner.shrink(Products(), Fails(), choose(seed), "wrong", "x", Namespace(seconds=60, out=tmp_path))
     (path,) = tmp_path.iterdir()
-    found = run.choices_in(path)
+    found = program_runner.choices_in(path)
     for name, values in TABLES["gemm"].items():
         assert found[name] == ("while" if name == "loop" else values[0]) or name in ("tile", "unit"), name
     assert "    while k < ct.cdiv(K, TK):" in path.read_text()

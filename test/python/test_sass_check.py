@@ -242,5 +242,5 @@ def test_kernels_for_others(target: str) -> None:
 
 
 @needs_ptxas
-def test_random_programs() -> None:
+def test_language_programs() -> None:
     assert_right(run("--random", "10", "--ptxas", "13.0.88"))

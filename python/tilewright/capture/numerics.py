@@ -64,7 +64,7 @@ def _told(frame: Frame, name: str, operands: list[Tile], dtype: DType, mode: Rou
     """tile.rounded, which is of float32 and float64. What has 16 bits is computed in float32 and rounded to 16 bits in
     the same direction, which is once; to the nearest, float32 has bits enough to round to it first."""
     wide = dtype if dtype is float64 else float32
-    values = [frame.emit.cast(v, wide).ir for v in operands]
+    values = [frame.emit.cast(frame.emit.cast(v, dtype), wide).ir for v in operands]  # an integer is rounded to `dtype`
     attributes = {"kind": _KINDS[name], "rounding": _ROUNDINGS[mode]}
     result = frame.emit.typed("tile.rounded", values, attributes, wide, operands[0].shape)
     if is_directed(mode) and dtype is not wide:

@@ -179,7 +179,7 @@ def _neighbour(x: Tile, down: np.ndarray) -> np.ndarray:
     """The next number of the dtype, by its bits."""
     bits: np.ndarray = np.ascontiguousarray(x._data).view(f"i{x.dtype.bits // 8}")
     step = np.where((bits < 0) == down, 1, -1).astype(bits.dtype)
-    return (bits + step).view(x.dtype.numpy)
+    return (bits + step).view(x.dtype.numpy).reshape(x.shape)  # the contiguous array of a scalar has an axis
 
 
 @op("isnan")

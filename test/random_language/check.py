@@ -1,0 +1,81 @@
+"""One random program, run by the reference and by a back end, whose results must be the same.
+
+    outcome = check({"kind": "language", "seed": 7}, "cpu", folder)
+
+A back end is cpu (or what is installed in its place), gpu, interpret, or a target, for which it is only compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from program_outcome import Outcome, compiled, kernel_of, kind_of
+from tilewright import tile as ct
+
+from . import draws
+from .arrays import Plan, stored_whole
+from .program import NUMBERS, Program
+
+LAUNCHES = 2  # on a GPU: results must be right each time
+
+
+def program_of(choices: Any) -> Program:
+    return Program(draws.Draws(choices["seed"], choices.get("draws")))
+
+
+def source_of(choices: Any) -> str:
+    return program_of(choices).source(json.dumps(choices))
+
+
+def plainer(choices: Any) -> Iterator[Any]:
+    made = choices.get("draws") or program_of(choices).draws.made
+    for candidate in draws.plainer(made):
+        yield choices | {"draws": candidate}
+
+
+def check(choices: Any, backend: str, folder: Path) -> Outcome:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return unguarded(program_of(choices), backend, folder)
+    except Exception as error:
+        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+
+
+def unguarded(program: Program, backend: str, folder: Path) -> Outcome:
+    kernel = kernel_of(program.source(), folder)
+    if backend.startswith("sm_"):
+        return compiled(kernel, backend, program.arguments())
+    wanted = program.arguments()
+    kernel.interpret(program.grid, tuple(wanted))
+    if backend == "interpret":
+        return Outcome("right")
+    for _ in range(LAUNCHES if backend == "gpu" else 1):
+        found = program.arguments()
+        launch(kernel, program.grid, found, backend)
+        problems = [stored_whole(plan, *pair) for plan, pair in paired(program, found, wanted)]
+        if any(problems):
+            return Outcome("wrong", "; ".join(text for text in problems if text))
+    return Outcome("right")
+
+
+def paired(program: Program, found: list[Any], wanted: list[Any]) -> Iterator[tuple[Plan, tuple[Any, Any]]]:
+    plans = [*program.arrays, NUMBERS]
+    return zip(plans, list(zip(found, wanted, strict=True))[: len(plans)], strict=True)
+
+
+def launch(kernel: Any, grid: Any, arguments: list[Any], backend: str) -> None:
+    if backend != "gpu":
+        ct.launch(None, grid, kernel, tuple(arguments))
+        return
+    from .device import Device
+
+    with Device() as device:
+        ct.launch(None, grid, kernel, tuple(device.moved(x) for x in arguments))
+        device.copy_back()
