@@ -33,16 +33,152 @@ def Tile_SyncThreadsOp : Tile_Op<"sync_threads", [MemoryEffects<[MemRead, MemWri
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_SharedArrayOp : Tile_Op<"shared_array", [MemoryEffects<[MemAlloc]>]> {
+def Tile_SyncVoteOp : Tile_Op<"sync_vote", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a barrier of the block that tells how many of its threads have a true predicate, whether all or any";
+  let orders = "all"; let verifier = "verify_sync_vote";
+  let description = [{
+    ```mlir
+    %n = tile.sync_vote count, %p : i1 -> i32
+    ```
+    `count` gives an i32, `and` and `or` an i1.
+  }];
+  let arguments = (ins Tile_BlockVote:$kind, I1:$predicate);
+  let results = (outs AnyTypeOf<[I1, I32]>:$result);
+  let assemblyFormat = "$kind `,` $predicate attr-dict `:` type($predicate) `->` type($result)";
+}
+
+def Tile_FenceOp : Tile_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders the accesses of this thread in front of it and behind it";
+  let orders = "all"; let verifier = "verify_simt";
+  let description = [{ As `std::atomic_thread_fence`, for those that the scope names. }];
+  let arguments = (ins Tile_MemoryOrder:$memory_order, Tile_MemoryScope:$memory_scope);
+  let assemblyFormat = "$memory_order $memory_scope attr-dict";
+}
+
+def Tile_SleepOp : Tile_Op<"sleep", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "let other threads go first, for about so many nanoseconds";
+  let orders = "threads"; let verifier = "verify_simt";
+  let arguments = (ins I32:$nanoseconds);
+  let assemblyFormat = "$nanoseconds attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Warps: each of 32 threads whose linear numbers in the block follow each other
+//===----------------------------------------------------------------------===//
+
+def Tile_LaneIdOp : Tile_Op<"lane_id", [Pure]> {
+  let summary = "number of this thread in its warp";
+  let form = "position"; let verifier = "verify_simt";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_ActiveMaskOp : Tile_Op<"active_mask", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "lanes of the warp that are here, this one among them";
+  let orders = "threads"; let verifier = "verify_simt";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+/// The lanes of the mask meet, and this one is of them; a lane that has left the kernel does not count.
+class Tile_WarpOp<string mnemonic> : Tile_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let orders = "threads"; let verifier = "verify_simt";
+}
+
+def Tile_SyncWarpOp : Tile_WarpOp<"sync_warp"> {
+  let summary = "wait for the lanes of a mask, and see what they wrote";
+  let orders = "all";
+  let arguments = (ins I32:$warp_mask);
+  let assemblyFormat = "$warp_mask attr-dict";
+}
+
+def Tile_VoteOp : Tile_WarpOp<"vote"> {
+  let summary = "whether the predicate is true on all lanes of a mask, on any, or the same on all; on which";
+  let verifier = "verify_vote";
+  let description = [{
+    ```mlir
+    %lanes = tile.vote ballot, %mask, %p -> i32
+    ```
+    `ballot` gives the lanes as an i32, the others an i1. No memory is ordered, by this op, matches or shuffles.
+  }];
+  let arguments = (ins Tile_WarpVote:$kind, I32:$warp_mask, I1:$predicate);
+  let results = (outs AnyTypeOf<[I1, I32]>:$result);
+  let assemblyFormat = "$kind `,` $warp_mask `,` $predicate attr-dict `->` type($result)";
+}
+
+def Tile_MatchOp : Tile_WarpOp<"match"> {
+  let summary = "the lanes of a mask that hold the same bits: as this one, or the mask if all do, and 0 if not";
+  let verifier = "verify_match";
+  let arguments = (ins Tile_WarpMatch:$kind, I32:$warp_mask, Tile_AnyScalar:$value);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$kind `,` $warp_mask `,` $value attr-dict `:` type($value)";
+}
+
+def Tile_ShuffleOp : Tile_WarpOp<"shuffle"> {
+  let summary = "the value of another lane: of a number, or so many up, down, or by XOR from this one";
+  let verifier = "verify_shuffle";
+  let description = [{
+    ```mlir
+    %y = tile.shuffle down, %mask, %x, %delta : f32
+    ```
+    Past the first or the last lane `up` and `down` give this lane's own value.
+  }];
+  let arguments = (ins Tile_ShuffleKind:$kind, I32:$warp_mask, Tile_AnyScalar:$value, I32:$lane);
+  let results = (outs Tile_AnyScalar:$result);
+  let assemblyFormat = "$kind `,` $warp_mask `,` $value `,` $lane attr-dict `:` type($value) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays that a kernel makes: their elements are undefined at first
+//===----------------------------------------------------------------------===//
+
+class Tile_MadeArrayOp<string mnemonic> : Tile_Op<mnemonic, [MemoryEffects<[MemAlloc]>]> {
+  let results = (outs Tile_Array:$result);
+}
+
+def Tile_SharedArrayOp : Tile_MadeArrayOp<"shared_array"> {
   let summary = "an array of static shape in memory that the threads of a block share; not initialized";
   let verifier = "verify_shared_array";
   let description = [{
     ```mlir
-    %s = tile.shared_array : memref<256xf32, 3>
+    %s = tile.shared_array {align = 128} : memref<256xf32, 3>
+    ```
+    Elements lie as the type's strides say; without them, in row-major order. The alignment is 16 bytes at least.
+    `offset` is its place in the block's shared memory, once it is known (`tile-allocate-shared`).
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$align, OptionalAttr<I32Attr>:$offset);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_DynamicSharedOp : Tile_MadeArrayOp<"dynamic_shared"> {
+  let summary = "the bytes of shared memory that the launch adds; each such op gives the same";
+  let verifier = "verify_dynamic_shared";
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_LocalArrayOp : Tile_MadeArrayOp<"local_array"> {
+  let summary = "an array of static shape that is this thread's own; not initialized";
+  let verifier = "verify_local_array";
+  let description = [{
+    ```mlir
+    %s = tile.local_array : memref<8xf32, 5>
     ```
   }];
-  let results = (outs Tile_Array:$result);
+  let arguments = (ins OptionalAttr<I64Attr>:$align);
   let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_ConstArrayOp : Tile_Op<"const_array", [Pure]> {
+  let summary = "an array of constants";
+  let verifier = "verify_const_array";
+  let description = [{
+    ```mlir
+    %s = tile.const_array dense<[1.0, 2.0]> : tensor<2xf32> -> memref<2xf32, 4>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Tile_Array:$result);
+  let assemblyFormat = "attr-dict $value `->` type($result)";
 }
 
 #endif // TILEWRIGHT_SIMT_OPS_TD

@@ -75,14 +75,29 @@ def Tile_Rounding : Tile_Enum<"Rounding", "TW_ROUND_", "to the nearest, toward z
 def Tile_AtomicKind : Tile_Enum<"AtomicKind", "TW_ATOMIC_", "what an atomic access makes of the old value", [
     I32EnumAttrCase<"load", 0>, I32EnumAttrCase<"store", 1>, I32EnumAttrCase<"xchg", 2>, I32EnumAttrCase<"cas", 3>,
     I32EnumAttrCase<"add", 4>, I32EnumAttrCase<"min", 5>, I32EnumAttrCase<"max", 6>,
-    I32EnumAttrCase<"bit_and", 7, "and">, I32EnumAttrCase<"bit_or", 8, "or">, I32EnumAttrCase<"bit_xor", 9, "xor">]>;
+    I32EnumAttrCase<"bit_and", 7, "and">, I32EnumAttrCase<"bit_or", 8, "or">, I32EnumAttrCase<"bit_xor", 9, "xor">,
+    I32EnumAttrCase<"nanmin", 10>, I32EnumAttrCase<"nanmax", 11>]>;
 
 def Tile_MemoryOrder : Tile_Enum<"MemoryOrder", "TW_ORDER_", "what an atomic access orders beside itself", [
     I32EnumAttrCase<"relaxed", 0>, I32EnumAttrCase<"acquire", 1>,
-    I32EnumAttrCase<"release", 2>, I32EnumAttrCase<"acq_rel", 3>]>;
+    I32EnumAttrCase<"release", 2>, I32EnumAttrCase<"acq_rel", 3>,
+    I32EnumAttrCase<"seq_cst", 4>]>;
 
 def Tile_MemoryScope : Tile_Enum<"MemoryScope", "TW_SCOPE_", "who sees an atomic access as one", [
-    I32EnumAttrCase<"block", 0>, I32EnumAttrCase<"device", 1>, I32EnumAttrCase<"sys", 2>]>;
+    I32EnumAttrCase<"block", 0>, I32EnumAttrCase<"device", 1>, I32EnumAttrCase<"sys", 2>,
+    I32EnumAttrCase<"thread", 3>]>;
+
+def Tile_BlockVote : Tile_Enum<"BlockVote", "TW_BLOCK_", "what a barrier tells of its threads' predicates", [
+    I32EnumAttrCase<"count", 0>, I32EnumAttrCase<"every", 1, "and">, I32EnumAttrCase<"some", 2, "or">]>;
+
+def Tile_WarpVote : Tile_Enum<"WarpVote", "TW_VOTE_", "what lanes are told of their predicates", [
+    I32EnumAttrCase<"all", 0>, I32EnumAttrCase<"any", 1>, I32EnumAttrCase<"uni", 2>, I32EnumAttrCase<"ballot", 3>]>;
+
+def Tile_WarpMatch : Tile_Enum<"WarpMatch", "TW_MATCH_", "which lanes a match looks for", [
+    I32EnumAttrCase<"any", 0>, I32EnumAttrCase<"all", 1>]>;
+
+def Tile_ShuffleKind : Tile_Enum<"ShuffleKind", "TW_SHUFFLE_", "which lane a shuffle reads", [
+    I32EnumAttrCase<"idx", 0>, I32EnumAttrCase<"up", 1>, I32EnumAttrCase<"down", 2>, I32EnumAttrCase<"bfly", 3, "xor">]>;
 
 //===----------------------------------------------------------------------===//
 // Types

@@ -137,8 +137,10 @@ def Tile_AtomicOp : Tile_Op<"atomic", [AttrSizedOperandSegments]> {
     mask or the bounds leave out is not touched, and its result is `expected`, or else the value. `load` writes
     nothing, and `store` reads nothing: its result is the value. Each element is one access, of which others see all or
     nothing; the elements of a tile are in no order. With `release`, what the block did before is seen by whoever
-    acquires what the op writes; with `acquire`, what the block does behind the op sees what was released before. Sums
-    of floats are rounded to the array's dtype. `is_unsigned` marks min and max of unsigned integers, after
+    acquires what the op writes; with `acquire`, what the block does behind the op sees what was released before;
+    `seq_cst` does both, and all such accesses have one order. Scope `thread` orders nothing. Sums of floats are
+    rounded to the array's dtype. NaN wins in `min` and `max`, and loses in `nanmin` and `nanmax`; `cas` compares bits.
+    `is_unsigned` marks min and max of unsigned integers, after
     legalization.
 
     ```mlir

@@ -204,9 +204,12 @@ static bool takes_atomic(tw_atomic_kind_t kind, tw_elem_t elem) {
   case TW_ATOMIC_LOAD:
   case TW_ATOMIC_STORE: return elem != TW_f4e2m1;
   case TW_ATOMIC_XCHG:
-  case TW_ATOMIC_CAS: return wide;
+  case TW_ATOMIC_CAS: return elem != TW_f4e2m1;
   case TW_ATOMIC_ADD: return wide || elem == TW_f16 || elem == TW_bf;
-  default: return wide_int;
+  case TW_ATOMIC_BIT_AND:
+  case TW_ATOMIC_BIT_OR:
+  case TW_ATOMIC_BIT_XOR: return wide_int;
+  default: return wide;
   }
 }
 
@@ -214,7 +217,7 @@ static bool verify_atomic_kind(const verify_t *v, tw_elem_t elem) {
   tw_atomic_kind_t kind = (tw_atomic_kind_t)integer(v, "kind");
   tw_memory_order_t order = (tw_memory_order_t)integer(v, "memory_order");
   bool acquires = order == TW_ORDER_ACQUIRE || order == TW_ORDER_ACQ_REL;
-  bool releases = order == TW_ORDER_RELEASE || order == TW_ORDER_ACQ_REL;
+  bool releases = order == TW_ORDER_RELEASE || order == TW_ORDER_ACQ_REL; /* seq_cst suits all */
   if (!takes_atomic(kind, elem))
     return tw_fail(&v->check, "has no atomic access of this kind for arrays of %s", tw_elem_name(elem));
   if (mlirValueIsNull(tw_operand(v->op, TW_OPERAND_EXPECTED)) == (kind == TW_ATOMIC_CAS))
@@ -545,11 +548,69 @@ static bool verify_simt(const verify_t *v) {
 
 static bool verify_thread_axis(const verify_t *v) { return verify_grid_axis(v) && verify_simt(v); }
 
-static bool verify_shared_array(const verify_t *v) {
+/* Whether the result is an i32, or else an i1. */
+static bool verify_told(const verify_t *v, bool as_i32) {
+  tw_elem_t elem = tw_elem_of(result_type(v));
+  return verify_simt(v) && (elem == (as_i32 ? TW_i32 : TW_b1) ||
+                            tw_fail(&v->check, "gives %s, found %s", as_i32 ? "int32" : "bool_", tw_elem_name(elem)));
+}
+
+static bool verify_sync_vote(const verify_t *v) { return verify_told(v, integer(v, "kind") == TW_BLOCK_COUNT); }
+static bool verify_vote(const verify_t *v) { return verify_told(v, integer(v, "kind") == TW_VOTE_BALLOT); }
+
+static bool verify_lane_value(const verify_t *v) {
+  tw_elem_t elem = tw_elem_of(mlirValueGetType(tw_operand(v->op, TW_OPERAND_VALUE)));
+  return verify_simt(v) && (elem != TW_f4e2m1 || tw_fail(&v->check, "has no value of 4 bits; cast it"));
+}
+
+static bool verify_match(const verify_t *v) { return verify_lane_value(v); }
+
+static bool verify_shuffle(const verify_t *v) {
+  MlirType type = mlirValueGetType(tw_operand(v->op, TW_OPERAND_VALUE));
+  return verify_lane_value(v) && (mlirTypeEqual(type, result_type(v)) ||
+                                  tw_fail(&v->check, "gives what other lanes have, of the value's type"));
+}
+
+static bool verify_align(const verify_t *v) {
+  enum { MOST = 4096 };
+  int64_t align = has(v, "align") ? integer(v, "align") : 1;
+  return (align >= 1 && align <= MOST && (align & (align - 1)) == 0) ||
+         tw_fail(&v->check, "has an alignment of %lld bytes; that is a power of two up to %d", (long long)align, MOST);
+}
+
+/* An array of static shape that a kernel makes, in a memory space. */
+static bool verify_made_array(const verify_t *v, int64_t space) {
   array_t array;
+  MlirAttribute where = mlirMemRefTypeGetMemorySpace(result_type(v));
   if (!read_array(v, result_type(v), &array) || !verify_simt(v))
     return false;
-  return mlirShapedTypeHasStaticShape(result_type(v)) || tw_fail(&v->check, "needs a static shape");
+  if (mlirAttributeIsNull(where) || mlirIntegerAttrGetValueInt(where) != space)
+    return tw_fail(&v->check, "makes an array in memory space %d", (int)space);
+  return (mlirShapedTypeHasStaticShape(result_type(v)) || tw_fail(&v->check, "needs a static shape")) &&
+         verify_align(v);
+}
+
+static bool verify_shared_array(const verify_t *v) { return verify_made_array(v, TW_SPACE_SHARED); }
+static bool verify_local_array(const verify_t *v) { return verify_made_array(v, TW_SPACE_LOCAL); }
+
+static bool verify_dynamic_shared(const verify_t *v) {
+  MlirType type = result_type(v);
+  bool bytes = mlirShapedTypeGetRank(type) == 1 && mlirShapedTypeIsDynamicDim(type, 0) &&
+               mlirTypeIsAInteger(mlirShapedTypeGetElementType(type)) &&
+               mlirIntegerTypeGetWidth(mlirShapedTypeGetElementType(type)) == 8;
+  return verify_simt(v) && (bytes || tw_fail(&v->check, "gives bytes: memref<?xui8, 3>"));
+}
+
+static bool verify_const_array(const verify_t *v) {
+  MlirType from = mlirAttributeGetType(attribute(v, "value")), to = result_type(v);
+  MlirType x = mlirShapedTypeGetElementType(from), y = mlirShapedTypeGetElementType(to);
+  bool integers = mlirTypeIsAInteger(x) && mlirTypeIsAInteger(y) && /* of which constants have no sign */
+                  mlirIntegerTypeGetWidth(x) == mlirIntegerTypeGetWidth(y);
+  bool same = (integers || mlirTypeEqual(x, y)) && mlirShapedTypeGetRank(from) == mlirShapedTypeGetRank(to);
+  for (intptr_t d = 0; same && d < mlirShapedTypeGetRank(to); d++)
+    same = mlirShapedTypeGetDimSize(from, d) == mlirShapedTypeGetDimSize(to, d);
+  return verify_made_array(v, TW_SPACE_CONSTANT) &&
+         (same || tw_fail(&v->check, "gives an array of the value's shape and dtype"));
 }
 
 /* A tile is what a stage of a buffer holds. */

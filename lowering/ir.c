@@ -29,11 +29,21 @@ bool tw_stores_to_array(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY
 
 static bool has_order(MlirOperation op, tw_memory_order_t order) {
   int64_t has = tw_attr_int(op, "memory_order", TW_ORDER_RELAXED);
-  return has == order || has == TW_ORDER_ACQ_REL;
+  return has == order || has == TW_ORDER_ACQ_REL || has == TW_ORDER_SEQ_CST;
 }
 
 bool tw_acquires(MlirOperation op) { return has_order(op, TW_ORDER_ACQUIRE); }
 bool tw_releases(MlirOperation op) { return has_order(op, TW_ORDER_RELEASE); }
+
+bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
+  int64_t offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  if (!mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
+    return false;
+  for (intptr_t i = 0; i < mlirShapedTypeGetRank(array); i++)
+    if (strides[i] == dynamic)
+      strides[i] = -1;
+  return true;
+}
 
 typedef struct {
   bool (*wanted)(MlirOperation op, const void *user);

@@ -44,6 +44,8 @@ bool tw_is_arithmetic(MlirOperation op);
 bool tw_may_write_arrays(MlirOperation op);
 /* Whether an op stores to an array, whose place tw_access_array gives. */
 bool tw_stores_to_array(MlirOperation op);
+/* The strides of an array, -1 where one is not known before the launch; false if it has none. */
+bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]);
 /* Whether what stands behind an atomic access sees what others did before one that releases, and the other way round.
  */
 bool tw_acquires(MlirOperation op);

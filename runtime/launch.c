@@ -256,7 +256,7 @@ TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_devi
 
 /* Everything of a driver call that is the same from launch to launch of one kernel. */
 TW_HOT static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kernel_t *kernel, CUfunction function,
-                                   CUstream stream, const started_t *start, const uint32_t block[3], uint64_t *words) {
+                                   CUstream stream, const started_t *start, const uint32_t block[4], uint64_t *words) {
   size_t size = start->count * sizeof *words;
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
@@ -266,15 +266,38 @@ TW_HOT static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kern
                            .stream = stream,
                            .attributes = &overlap,
                            .attribute_count = kernel->record.dependent_launch};
-  if (TW_UNLIKELY(!kernel->record.num_threads && block))
+  if (TW_UNLIKELY(!kernel->record.num_threads && block)) {
     memcpy(config.block, block, sizeof config.block);
+    config.shared_bytes += block[3];
+  }
   return driver->launch(&config, function, NULL, size ? extra : NULL);
+}
+
+/* What a launch of threads asks for, against what the device has. */
+TW_COLD static tw_status_t check_block(const tw_cuda_kernel_t *kernel, const tw_device_t *device,
+                                       const uint32_t block[4]) {
+  uint64_t threads = (uint64_t)block[0] * block[1] * block[2], bytes = (uint64_t)kernel->record.shared_bytes + block[3];
+  if (threads > (uint64_t)device->max_threads_per_block)
+    return TW_ERROR(TW_LAUNCH_ERROR, "kernel %s: block=(%u, %u, %u) has %llu threads, %s allows %d", kernel->name,
+                    block[0], block[1], block[2], (unsigned long long)threads, device->name,
+                    device->max_threads_per_block);
+  if (bytes > (uint64_t)device->shared_bytes_per_block)
+    return TW_ERROR(TW_LAUNCH_ERROR,
+                    "kernel %s needs %llu bytes of shared memory per block: %u of its arrays and shared=%u; %s has %d",
+                    kernel->name, (unsigned long long)bytes, kernel->record.shared_bytes, block[3], device->name,
+                    device->shared_bytes_per_block);
+  return NULL;
+}
+
+static bool is_large(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t block[4]) {
+  return (uint64_t)block[0] * block[1] * block[2] > (uint64_t)device->max_threads_per_block ||
+         (uint64_t)kernel->record.shared_bytes + block[3] > (uint64_t)device->shared_bytes_per_block;
 }
 
 /* The same for a kernel that takes tensor maps before its words. */
 __attribute__((noinline)) static tw_status_t call_with_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel,
                                                             int ordinal, CUfunction function, CUstream stream,
-                                                            const started_t *start, const uint32_t block[3],
+                                                            const started_t *start, const uint32_t block[4],
                                                             const uint64_t *words, CUresult *out_result) {
   tw_packed_t packed;
   TW_RETURN_IF_ERROR(tw_cuda_pack_maps(driver, kernel, ordinal, words, start->count, &packed));
@@ -310,7 +333,7 @@ static tw_status_t launch_error(const tw_driver_t *driver, const tw_cuda_kernel_
 }
 
 TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                                  const uint32_t block[3], uint64_t *words, size_t count) {
+                                  const uint32_t block[4], uint64_t *words, size_t count) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
@@ -318,6 +341,8 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
     TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
     function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_acquire);
   }
+  if (TW_UNLIKELY(block && is_large(kernel, device, block)))
+    return check_block(kernel, device, block);
   /* Asked every time (6 ns): torch and others switch contexts behind our back, and a new thread has
    * none.  The function's own context is needed for the default streams. */
   tw_context_scope_t scope;
@@ -342,7 +367,7 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
 }
 
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                          const uint32_t block[3], uint64_t *words, size_t count, int n, double *out_ns) {
+                          const uint32_t block[4], uint64_t *words, size_t count, int n, double *out_ns) {
   *out_ns = 0;
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
   const tw_device_t *device;

@@ -99,8 +99,9 @@ static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *d
   if (result)
     return tw_status_prefix(tw_driver_error(driver, TW_INTERNAL_ERROR, result, "finding the kernel in its module"),
                             "kernel %s: ", kernel->name);
-  /* More than 48 KiB must be asked for. */
-  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)kernel->record.shared_bytes);
+  /* More than 48 KiB must be asked for. A launch of threads may add as much as there is. */
+  int most = kernel->record.num_threads ? (int)kernel->record.shared_bytes : device->shared_bytes_per_block;
+  result = driver->func_set_attribute(*out_function, CU_FUNC_MAX_DYNAMIC_SHARED, most);
   if (result)
     return tw_status_prefix(tw_driver_error(driver, TW_LAUNCH_ERROR, result, "reserving shared memory"),
                             "kernel %s (%u bytes): ", kernel->name, kernel->record.shared_bytes);

@@ -33,7 +33,8 @@ typedef struct job {
   struct job *next; /* list of active jobs */
   const tw_cpu_kernel_t *kernel;
   const int64_t *words;
-  int32_t grid[6];
+  int32_t grid[8];        /* blocks and threads of one along each axis, bytes of shared memory added, and where */
+  uint64_t scratch_bytes; /* with those */
   int64_t blocks, chunk;
   _Atomic int64_t taken;  /* blocks handed out */
   _Atomic int64_t failed; /* threads that had no memory for scratch */
@@ -179,11 +180,11 @@ static int64_t run_chunks(job_t *job, int64_t until, bool is_caller) {
   void *arena;
   tw_run_t run = {.interrupt = &job->interrupt, .is_caller = is_caller};
   tw_run_enter(&run);
-  if (run.outer && job->kernel->scratch_bytes)
-    scratch = own = aligned_alloc(64, (job->kernel->scratch_bytes + 63) & ~(uint64_t)63);
-  else if (scratch_get(job->kernel->scratch_bytes, &arena))
+  if (run.outer && job->scratch_bytes)
+    scratch = own = aligned_alloc(64, (job->scratch_bytes + 63) & ~(uint64_t)63);
+  else if (scratch_get(job->scratch_bytes, &arena))
     scratch = arena;
-  if (job->kernel->scratch_bytes && !scratch)
+  if (job->scratch_bytes && !scratch)
     atomic_fetch_add(&job->failed, 1);
   else if (!__builtin_setjmp(run.way_out))
     done = take_chunks(job, until, scratch);
@@ -298,7 +299,7 @@ static bool is_small(const tw_cpu_kernel_t *kernel, int64_t blocks) {
 }
 
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
-                          const uint32_t block[3], tw_cpu_watch_t *watch) {
+                          const uint32_t block[4], tw_cpu_watch_t *watch) {
   job_t job = {.kernel = kernel, .words = (const int64_t *)words, .interrupt = {.watch = watch}};
   int64_t blocks = 1;
   for (int axis = 0; axis < 3; axis++) {
@@ -309,6 +310,10 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   }
   if (!blocks)
     return NULL;
+  uint64_t own = (kernel->scratch_bytes + 63) & ~(uint64_t)63;
+  job.grid[6] = block ? (int32_t)block[3] : 0;
+  job.grid[7] = (int32_t)own;
+  job.scratch_bytes = job.grid[6] ? own + block[3] : kernel->scratch_bytes;
   int64_t threads = tw_cpu_threads();
   if (threads > blocks)
     threads = blocks;
@@ -329,8 +334,8 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
     tw_watch_end();
   if (atomic_load(&job.failed))
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
-                    (unsigned long long)kernel->scratch_bytes);
-  char message[256];
+                    (unsigned long long)job.scratch_bytes);
+  char message[1024];
   if (tw_kernel_take_assertion(message, sizeof message))
     return TW_ERROR(TW_LAUNCH_ERROR, "%s", message);
   return NULL;

@@ -29,11 +29,25 @@ void tw_kernel_look(void);
 /* One thread of a SIMT kernel. `grid` is {grid x, y, z, block x, y, z}; `shared` is the block's shared memory. */
 typedef void (*tw_simt_thread_t)(const int64_t *words, const int32_t *grid, const int32_t *block_id,
                                  const int32_t *thread_id, void *shared);
-/* Runs all threads of the blocks first to last - 1, x fastest (runtime/fibers.c). */
-void tw_simt_run(tw_simt_thread_t thread, int32_t barriers, const int64_t *words, const int32_t *grid, int64_t first,
+/* Runs all threads of the blocks first to last - 1, x fastest (runtime/fibers.c). `waits`: threads wait for others. */
+void tw_simt_run(tw_simt_thread_t thread, int32_t waits, const int64_t *words, const int32_t *grid, int64_t first,
                  int64_t last, void *shared);
-/* Returns when every thread of the block that still runs has called it. */
-void tw_simt_sync_threads(void);
+
+/* What threads wait for, with the place in the source where they do. Kinds are those of dialect/TileBase.td. */
+enum { TW_SIMT_ALL, TW_SIMT_ANY, TW_SIMT_UNI, TW_SIMT_BALLOT };
+enum { TW_SIMT_MATCH_ANY, TW_SIMT_MATCH_ALL };
+enum { TW_SIMT_IDX, TW_SIMT_UP, TW_SIMT_DOWN, TW_SIMT_BFLY };
+/* Returns when every thread of the block that still runs has called it; the second one with how many of them brought a
+ * predicate (kind 0), whether all did (1), or any (2). */
+void tw_simt_sync_threads(const char *site);
+int32_t tw_simt_sync_vote(int32_t kind, int32_t predicate, const char *site);
+/* They return when each lane of the mask that still runs has called the same. */
+void tw_simt_sync_warp(int32_t mask, const char *site);
+int32_t tw_simt_vote(int32_t kind, int32_t mask, int32_t predicate, const char *site);
+int32_t tw_simt_match(int32_t kind, int32_t mask, int64_t value, const char *site);
+int64_t tw_simt_shuffle(int32_t kind, int32_t mask, int64_t value, int32_t lane, const char *site);
+/* Lets the other threads of the block have a turn. */
+void tw_simt_yield(void);
 
 #ifdef __cplusplus
 }

@@ -194,9 +194,11 @@ typedef struct {
   bool stopped; /* set when it has said yes: some blocks have run, some in part, some not */
 } tw_cpu_watch_t;
 
-/* Runs the whole grid and returns when it is done.  Any number of threads may call at once. `watch` may be null. */
+/* Runs the whole grid and returns when it is done. `block` is null, or of a SIMT kernel the threads of a block along
+ * each axis and the bytes of shared memory that the launch adds.  Any number of threads may call at once. `watch` may
+ * be null. */
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
-                          const uint32_t block[3], tw_cpu_watch_t *watch);
+                          const uint32_t block[4], tw_cpu_watch_t *watch);
 
 /* Threads that a launch may use, the caller among them: TILEWRIGHT_NUM_THREADS or the CPUs of this
  * process. */
@@ -288,10 +290,10 @@ typedef struct tw_cuda_usage {
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
- * `block` counts for kernels whose record has num_threads 0; else it may be NULL. Behind the `count` words
- * there must be room for TW_MORE_WORDS more. */
+ * `block` (as in tw_cpu_launch) counts for kernels whose record has num_threads 0; else it may be NULL. Behind the
+ * `count` words there must be room for TW_MORE_WORDS more. */
 tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                           const uint32_t block[3], uint64_t *words, size_t count);
+                           const uint32_t block[4], uint64_t *words, size_t count);
 
 /* How many blocks to start for `blocks` of a grid when `resident` run at a time: as few as finish in
  * the same number of turns. */
@@ -350,7 +352,7 @@ tw_status_t tw_pointer_resolve(void **pointer, int *out_ordinal);
 
 /* Time of the bare driver call, for bench/: mean nanoseconds of `n` launches of a packed buffer. */
 tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, const uint32_t grid[3],
-                          const uint32_t block[3], uint64_t *words, size_t count, int n, double *out_ns);
+                          const uint32_t block[4], uint64_t *words, size_t count, int n, double *out_ns);
 
 /* === disk cache =============================================================================== */
 

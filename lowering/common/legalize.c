@@ -176,7 +176,8 @@ static MlirValue legalize_gather(const legalize_t *l) {
 static MlirValue legalize_atomic(const legalize_t *l) {
   int64_t kind = tw_attr_int(l->op, "kind", 0);
   widen_indices(l);
-  if ((kind == TW_ATOMIC_MIN || kind == TW_ATOMIC_MAX) && tw_is_unsigned(l->result))
+  bool extreme = kind == TW_ATOMIC_MIN || kind == TW_ATOMIC_MAX || kind == TW_ATOMIC_NANMIN || kind == TW_ATOMIC_NANMAX;
+  if (extreme && tw_is_unsigned(l->result))
     set_unit(l->op, "is_unsigned");
   return kept(l);
 }

@@ -3,8 +3,9 @@
  *   before   %old = tile.atomic add acq_rel device, %x, %a[%i] : tensor<64xi32>, …
  *   after    for each lane of each strip: if (mask) old = llvm.atomicrmw add …
  *
- * What it gives is in a buffer: the accesses are done once, where the op stands. Sums of floats of 16 bits are added in
- * f32 and rounded, in a loop of compare and exchange. */
+ * What it gives is in a buffer: the accesses are done once, where the op stands. Sums of floats of 16 bits, which are
+ * added in f32 and rounded, and extremes of floats are loops of compare and exchange. In a loop of a SIMT kernel that
+ * may wait for another thread, the others have a turn before each access. */
 #include "lowering/cpu/cpu.h"
 
 #include "tilewright/dialect.h"
@@ -13,7 +14,7 @@
 
 /* Of llvm.atomicrmw, as the LLVM dialect numbers them. */
 enum { RMW_XCHG = 0, RMW_ADD, RMW_AND = 3, RMW_OR = 5, RMW_XOR, RMW_MAX, RMW_MIN, RMW_UMAX, RMW_UMIN, RMW_FADD };
-enum { MONOTONIC = 2, ACQUIRE = 4, RELEASE, ACQ_REL };
+enum { MONOTONIC = 2, ACQUIRE = 4, RELEASE, ACQ_REL, SEQ_CST };
 
 /* How each element is accessed. */
 typedef struct {
@@ -30,14 +31,20 @@ typedef struct {
 
 static MlirAttribute number(cpu_t *cx, int64_t value) { return mlirIntegerAttrGet(cpu_int(cx, 64), value); }
 
+static int64_t order_of(MlirOperation op) {
+  static const int64_t orders[] = {MONOTONIC, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST};
+  if (tw_attr_int(op, "memory_scope", TW_SCOPE_DEVICE) == TW_SCOPE_THREAD)
+    return MONOTONIC; /* a thread is in order with itself */
+  return orders[tw_attr_int(op, "memory_order", TW_ORDER_RELAXED)];
+}
+
 static cpu_atomic_t access_of(cpu_t *cx, MlirOperation op) {
-  static const int64_t orders[] = {MONOTONIC, ACQUIRE, RELEASE, ACQ_REL};
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), type = cpu_memory_type(cx, element);
   return (cpu_atomic_t){.kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
                         .element = element,
                         .type = type,
                         .bits = cpu_int(cx, 8 * tw_bytes(type)),
-                        .order = orders[tw_attr_int(op, "memory_order", TW_ORDER_RELAXED)],
+                        .order = order_of(op),
                         .is_unsigned = tw_has_attr(op, "is_unsigned")};
 }
 
@@ -68,14 +75,14 @@ static void ordered_store(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, M
 }
 
 static int64_t rmw_of(const cpu_atomic_t *a) {
-  static const int64_t plain[] = {[TW_ATOMIC_XCHG] = RMW_XCHG,   [TW_ATOMIC_ADD] = RMW_ADD,
-                                  [TW_ATOMIC_MIN] = RMW_MIN,     [TW_ATOMIC_MAX] = RMW_MAX,
-                                  [TW_ATOMIC_BIT_AND] = RMW_AND, [TW_ATOMIC_BIT_OR] = RMW_OR,
-                                  [TW_ATOMIC_BIT_XOR] = RMW_XOR};
+  static const int64_t plain[] = {
+      [TW_ATOMIC_XCHG] = RMW_XCHG,   [TW_ATOMIC_ADD] = RMW_ADD,     [TW_ATOMIC_MIN] = RMW_MIN,
+      [TW_ATOMIC_MAX] = RMW_MAX,     [TW_ATOMIC_BIT_AND] = RMW_AND, [TW_ATOMIC_BIT_OR] = RMW_OR,
+      [TW_ATOMIC_BIT_XOR] = RMW_XOR, [TW_ATOMIC_NANMIN] = RMW_MIN,  [TW_ATOMIC_NANMAX] = RMW_MAX};
   if (a->kind == TW_ATOMIC_ADD && tw_is_float(a->type))
     return RMW_FADD;
   if (a->is_unsigned)
-    return a->kind == TW_ATOMIC_MIN ? RMW_UMIN : RMW_UMAX;
+    return a->kind == TW_ATOMIC_MIN || a->kind == TW_ATOMIC_NANMIN ? RMW_UMIN : RMW_UMAX;
   return plain[a->kind];
 }
 
@@ -96,11 +103,12 @@ static MlirValue read_modify_write(cpu_t *cx, const cpu_atomic_t *a, MlirValue p
 /* What the element was, and whether it was as expected, all in bits. */
 static MlirValue compare_exchange(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue expected,
                                   MlirValue value, MlirValue *equal) {
-  bool acquires = a->order == ACQUIRE || a->order == ACQ_REL;
+  static const int64_t failures[] = {
+      [MONOTONIC] = MONOTONIC, [ACQUIRE] = ACQUIRE, [RELEASE] = MONOTONIC, [ACQ_REL] = ACQUIRE, [SEQ_CST] = SEQ_CST};
   MlirType members[2] = {a->bits, cpu_int(cx, 1)};
   MlirType pair = mlirLLVMStructTypeLiteralGet(cx->context, 2, members, false);
   tw_attr_t attrs[2] = {{"success_ordering", number(cx, a->order)},
-                        {"failure_ordering", number(cx, acquires ? ACQUIRE : MONOTONIC)}};
+                        {"failure_ordering", number(cx, failures[a->order])}};
   MlirValue operands[3] = {pointer, expected, value};
   tw_builder_t at = cpu_here(cx);
   MlirOperation exchange = tw_build(
@@ -117,14 +125,40 @@ static MlirValue compare_exchange(cpu_t *cx, const cpu_atomic_t *a, MlirValue po
 
 static MlirBlock block_of(cpu_t *cx, MlirType type) { return mlirBlockCreate(1, &type, &cx->location); }
 
-/* A float of 16 bits: again, while another one came between. */
-static MlirValue add_narrow(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
+/* An element as it is computed with, of its bits, and back. */
+static MlirValue computed(cpu_t *cx, const cpu_atomic_t *a, MlirValue bits) {
+  return cpu_is_narrow(a->element) ? cpu_from_memory(cx, bits, a->element) : cpu_bits(cx, bits, a->type);
+}
+
+static MlirValue bits_of(cpu_t *cx, const cpu_atomic_t *a, MlirValue x) {
+  return cpu_is_narrow(a->element) ? cpu_to_memory(cx, cpu_round(cx, x, a->element), a->element) : as_bits(cx, x, a);
+}
+
+/* What no instruction does. */
+static bool needs_loop(const cpu_atomic_t *a) {
+  bool extreme = a->kind == TW_ATOMIC_MIN || a->kind == TW_ATOMIC_MAX || a->kind == TW_ATOMIC_NANMIN ||
+                 a->kind == TW_ATOMIC_NANMAX;
+  return (a->kind == TW_ATOMIC_ADD && cpu_is_narrow(a->element)) || (extreme && mlirTypeIsAFloat(a->element));
+}
+
+/* NaN wins in min and max, and loses in nanmin and nanmax. */
+static MlirValue combined(cpu_t *cx, const cpu_atomic_t *a, MlirValue x, MlirValue y) {
+  static const char *const names[] = {[TW_ATOMIC_ADD] = "arith.addf",
+                                      [TW_ATOMIC_MIN] = "arith.minimumf",
+                                      [TW_ATOMIC_MAX] = "arith.maximumf",
+                                      [TW_ATOMIC_NANMIN] = "arith.minnumf",
+                                      [TW_ATOMIC_NANMAX] = "arith.maxnumf"};
+  return cpu_bin(cx, names[a->kind], x, y);
+}
+
+/* Again, while another one came between. */
+static MlirValue update_in_loop(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
   MlirBlock outer = cx->block, attempt = block_of(cx, a->bits), again = block_of(cx, a->bits);
-  MlirValue first = ordered_load(cx, a, pointer, MONOTONIC), addend = cpu_from_memory(cx, value, a->element), equal;
+  MlirValue first = as_bits(cx, ordered_load(cx, a, pointer, MONOTONIC), a), equal;
+  MlirValue operand = computed(cx, a, as_bits(cx, value, a));
   cx->block = attempt;
   MlirValue expected = mlirBlockGetArgument(attempt, 0);
-  MlirValue sum = cpu_bin(cx, "arith.addf", cpu_from_memory(cx, expected, a->element), addend);
-  MlirValue wanted = cpu_to_memory(cx, cpu_round(cx, sum, a->element), a->element);
+  MlirValue wanted = bits_of(cx, a, combined(cx, a, computed(cx, a, expected), operand));
   MlirValue old = compare_exchange(cx, a, pointer, expected, wanted, &equal);
   MlirValue condition[2] = {cpu_bin_i(cx, "arith.xori", equal, 1), old};
   cpu_op0(cx, "scf.condition", 2, condition);
@@ -141,7 +175,8 @@ static MlirValue add_narrow(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer,
                                                 .results = &a->bits,
                                                 .num_regions = 2,
                                                 .regions = regions});
-  return mlirOperationGetResult(loop, 0);
+  MlirValue before = mlirOperationGetResult(loop, 0);
+  return mlirTypeEqual(a->type, a->bits) ? before : cpu_bits(cx, before, a->type);
 }
 
 static MlirValue swap_if_equal(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue expected,
@@ -156,13 +191,9 @@ static MlirValue access_element(cpu_t *cx, const cpu_atomic_t *a, MlirValue poin
   case TW_ATOMIC_LOAD: return ordered_load(cx, a, pointer, a->order);
   case TW_ATOMIC_STORE: ordered_store(cx, a, pointer, lane->value); return lane->value;
   case TW_ATOMIC_CAS: return swap_if_equal(cx, a, pointer, lane->left, lane->value);
-  case TW_ATOMIC_ADD:
-    if (cpu_is_narrow(a->element))
-      return add_narrow(cx, a, pointer, lane->value);
-    break;
-  default: break;
+  default:
+    return needs_loop(a) ? update_in_loop(cx, a, pointer, lane->value) : read_modify_write(cx, a, pointer, lane->value);
   }
-  return read_modify_write(cx, a, pointer, lane->value);
 }
 
 /* --- strips ------------------------------------------------------------------------------------------------ */
@@ -207,10 +238,20 @@ static MlirValue access_point(cpu_t *cx, MlirOperation op, const cpu_point_t *po
   return access_strip(cx, &access, array->pointer, strip, point->lanes);
 }
 
+static void place_fence(cpu_t *cx, MlirOperation op) {
+  int64_t order = order_of(op);
+  tw_attr_t attrs[1] = {{"ordering", number(cx, order)}};
+  tw_builder_t at = cpu_here(cx);
+  if (order != MONOTONIC)
+    tw_build(&at, "llvm.fence", (tw_op_parts_t){.num_attrs = 1, .attrs = attrs});
+}
+
 static void place_atomic(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0), tiles[CPU_MAX_OPERANDS], buffer = {NULL};
   MlirType type = mlirValueGetType(result);
   int num = 0;
+  if (cpu_is_polled(op))
+    cpu_call(cx, "tw_simt_yield", 0, NULL);
   for (intptr_t i = 1; i < mlirOperationGetNumOperands(op) && num < CPU_MAX_OPERANDS; i++)
     if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
       tiles[num++] = mlirOperationGetOperand(op, i);
@@ -235,3 +276,4 @@ static void place_atomic(cpu_t *cx, MlirOperation op) {
 }
 
 CPU_RULE(TW_TILE_ATOMIC, CPU_EFFECT, 0, NULL, NULL, place_atomic)
+CPU_RULE(TW_TILE_FENCE, CPU_EFFECT, 0, NULL, NULL, place_fence)

@@ -206,6 +206,8 @@ bool cpu_has_function(cpu_t *cx, const char *name);
 MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute constant);
 /* Calls a function made before, or one of the process (include/tilewright/kernel_calls.h), declaring it. */
 void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
+/* The same of one that gives a value. */
+MlirValue cpu_call1(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands);
 /* Between begin and end, `inner` builds the body of a function of so many pointers and words of 64 bits. */
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words);
 void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name);
@@ -370,5 +372,7 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);
+/* Whether a thread may come to an atomic access again and again, until another thread has changed what it reads. */
+bool cpu_is_polled(MlirOperation op);
 
 #endif /* TILEWRIGHT_LOWERING_CPU_H */

@@ -22,12 +22,13 @@ bool cpu_has_function(cpu_t *cx, const char *name) {
 }
 
 /* A function with a body is seen by no other object file. */
-static void add_function(cpu_t *cx, const char *name, int num, const MlirType *types, MlirBlock body) {
+static void add_function(cpu_t *cx, const char *name, int num, const MlirType *types, MlirType result, MlirBlock body) {
   bool defined = !mlirBlockIsNull(body);
-  tw_attr_t attrs[] = {{"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
-                       {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, num, types, 0, NULL))},
-                       {"sym_visibility", mlirStringAttrGet(cx->context, tw_str("private"))},
-                       {"llvm.linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageInternal)}};
+  tw_attr_t attrs[] = {
+      {"sym_name", mlirStringAttrGet(cx->context, tw_str(name))},
+      {"function_type", mlirTypeAttrGet(mlirFunctionTypeGet(cx->context, num, types, result.ptr != NULL, &result))},
+      {"sym_visibility", mlirStringAttrGet(cx->context, tw_str("private"))},
+      {"llvm.linkage", mlirLLVMLinkageAttrGet(cx->context, MlirLLVMLinkageInternal)}};
   MlirRegion region = mlirRegionCreate();
   if (defined)
     mlirRegionAppendOwnedBlock(region, body);
@@ -36,16 +37,30 @@ static void add_function(cpu_t *cx, const char *name, int num, const MlirType *t
            (tw_op_parts_t){.num_attrs = defined ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }
 
-void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
+/* Without a type it gives nothing. */
+static MlirOperation call(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
   MlirType types[8];
   for (int i = 0; i < num; i++)
     types[i] = mlirValueGetType(operands[i]);
   if (!cpu_has_function(cx, name))
-    add_function(cx, name, num, types, (MlirBlock){NULL});
+    add_function(cx, name, num, types, type, (MlirBlock){NULL});
   tw_attr_t attr = {"callee", mlirFlatSymbolRefAttrGet(cx->context, tw_str(name))};
   tw_builder_t at = cpu_here(cx);
-  tw_build(&at, "func.call",
-           (tw_op_parts_t){.num_operands = num, .operands = operands, .num_attrs = 1, .attrs = &attr});
+  return tw_build(&at, "func.call",
+                  (tw_op_parts_t){.num_operands = num,
+                                  .operands = operands,
+                                  .num_results = type.ptr != NULL,
+                                  .results = &type,
+                                  .num_attrs = 1,
+                                  .attrs = &attr});
+}
+
+void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands) {
+  call(cx, name, (MlirType){NULL}, num, operands);
+}
+
+MlirValue cpu_call1(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
+  return mlirOperationGetResult(call(cx, name, type, num, operands), 0);
 }
 
 MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute constant) {
@@ -113,7 +128,7 @@ void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name) {
   int num = (int)mlirBlockGetNumArguments(inner->entry);
   for (int i = 0; i < num; i++)
     types[i] = mlirValueGetType(mlirBlockGetArgument(inner->entry, i));
-  add_function(cx, name, num, types, inner->entry);
+  add_function(cx, name, num, types, (MlirType){NULL}, inner->entry);
   cx->failed |= inner->failed;
   cpu_release(inner);
 }

@@ -2,13 +2,29 @@
  *
  *     func.func @k.thread(%words, %grid, %block_id, %thread_id, %shared: !llvm.ptr) { … }
  *     func.func @k(%words, %grid, %first, %last, %scratch) {
- *       call @tw_simt_run(@k.thread, %barriers, %words, %grid, %first, %last, %scratch)
+ *       call @tw_simt_run(@k.thread, %waits, %words, %grid, %first, %last, %scratch)
  *
- * runtime/fibers.c runs the threads of a block: one after the other, or in turns where there are barriers. Shared
- * arrays lie in the scratch memory, which is one block's at a time. */
+ * runtime/fibers.c runs the threads of a block: one after the other, or in turns where they wait for each other. What
+ * they wait for is a call with the place in the source:
+ *
+ *     tile.sync_threads                     call @tw_simt_sync_threads(@"k.py:12")
+ *     %y = tile.shuffle down, %m, %x, %d    %y = call @tw_simt_shuffle(2, %m, %x, %d, @"k.py:12")
+ *
+ * Shared arrays lie in the scratch memory, which is one block's at a time, and behind them what the launch adds; a
+ * thread's own arrays lie on its stack. */
 #include "lowering/cpu/cpu.h"
 
+#include "tilewright/dialect.h"
+#include "tilewright/kernel_calls.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
 #include <stdio.h>
+#include <string.h>
+
+/* Where the launcher says how many bytes of shared memory it adds, and how far into the scratch memory they begin. */
+enum { GRID_SHARED_BYTES = 6, GRID_SHARED_FIRST };
+enum { MOST_LOCAL_BYTES = 128 * 1024 };
 
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
   MlirType pointer = cpu_pointer_type(cx), types[5] = {pointer, pointer, pointer, pointer, pointer};
@@ -24,6 +40,7 @@ MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
     cx->thread_id[d] = cpu_load_i32(cx, arguments[3], d);
   }
   cx->scratch = arguments[4];
+  cx->grid = arguments[1];
   cpu_emit_block(cx, old);
   MlirStringRef name = tw_attr_string(kernel, "sym_name");
   char text[256];
@@ -31,17 +48,138 @@ MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
   return cpu_end_function(cx, mlirStringAttrGet(cx->context, tw_str(text)), -1);
 }
 
+/* --- waiting for others --------------------------------------------------------------------------------- */
+
+bool cpu_is_polled(MlirOperation op) {
+  if (!tw_has_attr(tw_function_of(op), "tile.simt"))
+    return false;
+  for (MlirOperation up = mlirOperationGetParentOperation(op); !mlirOperationIsNull(up);
+       up = mlirOperationGetParentOperation(up))
+    if (tw_op_is(up, TW_SCF_WHILE))
+      return true;
+  return false;
+}
+
+static bool waits(MlirOperation op, const void *user) {
+  (void)user;
+  switch (tw_op_kind(op)) {
+  case TW_TILE_SYNC_THREADS:
+  case TW_TILE_SYNC_VOTE:
+  case TW_TILE_SYNC_WARP:
+  case TW_TILE_VOTE:
+  case TW_TILE_MATCH:
+  case TW_TILE_SHUFFLE:
+  case TW_TILE_SLEEP: return true;
+  case TW_TILE_ATOMIC: return cpu_is_polled(op);
+  default: return false;
+  }
+}
+
 void cpu_call_threads(cpu_t *cx, MlirOperation thread) {
-  bool barriers = tw_has_op(cx->func, TW_TILE_SYNC_THREADS);
+  bool any = !mlirOperationIsNull(tw_find_op(cx->func, waits, NULL));
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
                                  mlirFlatSymbolRefAttrGet(cx->context, tw_attr_string(thread, "sym_name")));
-  MlirValue operands[7] = {callee, cpu_int_const(cx, cpu_int(cx, 32), barriers)};
+  MlirValue operands[7] = {callee, cpu_int_const(cx, cpu_int(cx, 32), any)};
   for (int i = 0; i < 5; i++)
     operands[2 + i] = mlirBlockGetArgument(cx->entry, i);
   cpu_call(cx, "tw_simt_run", 7, operands);
 }
+
+/* The file and line where an op was written: of a function that was inlined, in that. */
+static void put_site(MlirLocation at, size_t size, char *out) {
+  while (mlirLocationIsACallSite(at) || mlirLocationIsAName(at))
+    at = mlirLocationIsAName(at) ? mlirLocationNameGetChildLoc(at) : mlirLocationCallSiteGetCallee(at);
+  if (!mlirLocationIsAFileLineColRange(at)) {
+    snprintf(out, size, "an unknown place");
+    return;
+  }
+  MlirStringRef path = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
+  snprintf(out, size, "%.*s:%d", (int)path.length, path.data, mlirLocationFileLineColRangeGetStartLine(at));
+}
+
+/* The place as a constant: one for each op, and so for each place where threads may meet. */
+static MlirValue site_of(cpu_t *cx, MlirOperation op) {
+  char text[256], name[32];
+  put_site(mlirOperationGetLocation(op), sizeof text, text);
+  snprintf(name, sizeof name, "tw_site_%d", cx->num_strings++);
+  MlirStringRef bytes = mlirStringRefCreate(text, strlen(text) + 1);
+  MlirType type = mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)bytes.length);
+  return cpu_global(cx, name, type, mlirStringAttrGet(cx->context, bytes));
+}
+
+static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
+
+static MlirValue operand(cpu_t *cx, MlirOperation op, intptr_t i) {
+  return cpu_scalar(cx, mlirOperationGetOperand(op, i));
+}
+
+/* A scalar's bits as an i64, and back. */
+static MlirValue to_bits(cpu_t *cx, MlirValue x) {
+  MlirType type = mlirValueGetType(x), i64 = cpu_int(cx, 64);
+  if (mlirTypeIsAFloat(type))
+    x = cpu_bits(cx, x, cpu_int(cx, tw_bits(type)));
+  return tw_bits(type) == 64 ? x : cpu_cast(cx, "arith.extui", x, i64);
+}
+
+static MlirValue from_bits(cpu_t *cx, MlirValue bits, MlirType type) {
+  if (tw_bits(type) < 64)
+    bits = cpu_cast(cx, "arith.trunci", bits, cpu_int(cx, tw_bits(type)));
+  return mlirTypeIsAFloat(type) ? cpu_bits(cx, bits, type) : bits;
+}
+
+static void place_sync_threads(cpu_t *cx, MlirOperation op) {
+  MlirValue site = site_of(cx, op);
+  cpu_call(cx, "tw_simt_sync_threads", 1, &site);
+}
+
+/* What an op tells is an i32, or an i1. */
+static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  bool as_bool = tw_is_bool(mlirValueGetType(result));
+  cpu_set_scalar(cx, result, as_bool ? cpu_cast(cx, "arith.trunci", told, cpu_int(cx, 1)) : told);
+}
+
+static void place_sync_vote(cpu_t *cx, MlirOperation op) {
+  MlirType i32 = cpu_int(cx, 32);
+  MlirValue operands[3] = {i32_const(cx, tw_attr_int(op, "kind", 0)),
+                           cpu_cast(cx, "arith.extui", operand(cx, op, 0), i32), site_of(cx, op)};
+  set_told(cx, op, cpu_call1(cx, "tw_simt_sync_vote", i32, 3, operands));
+}
+
+static void place_sync_warp(cpu_t *cx, MlirOperation op) {
+  MlirValue operands[2] = {operand(cx, op, 0), site_of(cx, op)};
+  cpu_call(cx, "tw_simt_sync_warp", 2, operands);
+}
+
+static void place_vote(cpu_t *cx, MlirOperation op) {
+  MlirType i32 = cpu_int(cx, 32);
+  MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
+                           cpu_cast(cx, "arith.extui", operand(cx, op, 1), i32), site_of(cx, op)};
+  set_told(cx, op, cpu_call1(cx, "tw_simt_vote", i32, 4, operands));
+}
+
+static void place_match(cpu_t *cx, MlirOperation op) {
+  MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
+                           to_bits(cx, operand(cx, op, 1)), site_of(cx, op)};
+  set_told(cx, op, cpu_call1(cx, "tw_simt_match", cpu_int(cx, 32), 4, operands));
+}
+
+static void place_shuffle(cpu_t *cx, MlirOperation op) {
+  MlirValue value = operand(cx, op, 1);
+  MlirValue operands[5] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0), to_bits(cx, value),
+                           operand(cx, op, 2), site_of(cx, op)};
+  MlirValue found = cpu_call1(cx, "tw_simt_shuffle", cpu_int(cx, 64), 5, operands);
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), from_bits(cx, found, mlirValueGetType(value)));
+}
+
+static void place_sleep(cpu_t *cx, MlirOperation op) {
+  (void)op;
+  cpu_call(cx, "tw_simt_yield", 0, NULL);
+}
+
+/* --- positions --------------------------------------------------------------------------------------------- */
 
 static void place_thread_id(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->thread_id[tw_attr_int(op, "axis", 0) % 3]);
@@ -51,29 +189,122 @@ static void place_block_dim(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->block_dim[tw_attr_int(op, "axis", 0) % 3]);
 }
 
-static void place_sync_threads(cpu_t *cx, MlirOperation op) {
-  (void)op;
-  cpu_call(cx, "tw_simt_sync_threads", 0, NULL);
+static MlirValue lane_of(cpu_t *cx) {
+  MlirValue plane = cpu_bin(cx, "arith.muli", cx->thread_id[2], cx->block_dim[1]);
+  MlirValue row = cpu_bin(cx, "arith.muli", cpu_bin(cx, "arith.addi", plane, cx->thread_id[1]), cx->block_dim[0]);
+  return cpu_bin_i(cx, "arith.andi", cpu_bin(cx, "arith.addi", row, cx->thread_id[0]), 31);
+}
+
+static void place_lane_id(cpu_t *cx, MlirOperation op) {
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), lane_of(cx));
+}
+
+/* One thread runs at a time: it alone is here. */
+static void place_active_mask(cpu_t *cx, MlirOperation op) {
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", i32_const(cx, 1), lane_of(cx)));
+}
+
+/* --- arrays ------------------------------------------------------------------------------------------------ */
+
+/* An array of static shape at a pointer. */
+static void set_array(cpu_t *cx, MlirOperation op, MlirValue pointer) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  MlirType type = mlirValueGetType(result);
+  int64_t strides[TW_MAX_RANK];
+  cpu_array_t *array = cpu_alloc(cx, sizeof *array);
+  tw_static_strides(type, strides);
+  for (intptr_t d = 0; d < tw_rank(type); d++) {
+    array->extent[d] = cpu_i64_const(cx, tw_extent(type, d));
+    array->stride[d] = cpu_i64_const(cx, strides[d]);
+    array->unit[d] = strides[d] == 1;
+  }
+  array->pointer = pointer;
+  tw_map_one(&cx->arrays, result, (MlirValue){array});
+}
+
+static int64_t bytes_of(cpu_t *cx, MlirType type) {
+  return tw_count(type) * tw_bytes(cpu_memory_type(cx, tw_element(type)));
+}
+
+/* The next multiple of `align` from a pointer on. */
+static MlirValue aligned(cpu_t *cx, MlirValue pointer, int64_t align) {
+  MlirType i64 = cpu_int(cx, 64);
+  tw_builder_t at = cpu_here(cx);
+  MlirValue address = tw_unary(&at, "llvm.ptrtoint", i64, pointer);
+  MlirValue rest = cpu_bin_i(cx, "arith.andi", cpu_bin(cx, "arith.subi", cpu_i64_const(cx, 0), address), align - 1);
+  return cpu_address(cx, pointer, cpu_int(cx, 8), (cpu_index_t){rest, 0, 0});
 }
 
 static void place_shared_array(cpu_t *cx, MlirOperation op) {
-  MlirValue result = mlirOperationGetResult(op, 0);
-  MlirType type = mlirValueGetType(result);
-  int64_t shape[TW_MAX_RANK], stride = 1;
+  enum { SCRATCH_ALIGN = 64 };
+  int64_t align = tw_attr_int(op, "align", 1), more = align > SCRATCH_ALIGN ? align : 0;
+  int64_t bytes = bytes_of(cx, mlirValueGetType(mlirOperationGetResult(op, 0))) + more;
+  MlirBlock here = cpu_enter_depth(cx, 0);
+  MlirValue pointer = cpu_new_buffer(cx, mlirRankedTensorTypeGet(1, &bytes, cpu_int(cx, 8), (MlirAttribute){NULL}));
+  set_array(cx, op, more ? aligned(cx, pointer, align) : pointer);
+  cpu_leave_depth(cx, here);
+}
+
+static void place_dynamic_shared(cpu_t *cx, MlirOperation op) {
+  MlirType i64 = cpu_int(cx, 64);
   cpu_array_t *array = cpu_alloc(cx, sizeof *array);
-  for (intptr_t d = tw_rank(type) - 1; d >= 0; d--) {
-    shape[d] = tw_extent(type, d);
-    array->extent[d] = cpu_i64_const(cx, shape[d]);
-    array->stride[d] = cpu_i64_const(cx, stride);
-    array->unit[d] = stride == 1;
-    stride *= shape[d];
+  MlirBlock here = cpu_enter_depth(cx, 0);
+  MlirValue first = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_FIRST), i64);
+  array->extent[0] = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_BYTES), i64);
+  array->stride[0] = cpu_i64_const(cx, 1);
+  array->unit[0] = true;
+  array->pointer = cpu_address(cx, cx->scratch, cpu_int(cx, 8), (cpu_index_t){first, 0, 0});
+  cpu_leave_depth(cx, here);
+  tw_map_one(&cx->arrays, mlirOperationGetResult(op, 0), (MlirValue){array});
+}
+
+static void place_local_array(cpu_t *cx, MlirOperation op) {
+  int64_t bytes = bytes_of(cx, mlirValueGetType(mlirOperationGetResult(op, 0))), align = tw_attr_int(op, "align", 16);
+  if (bytes > MOST_LOCAL_BYTES) {
+    cpu_error(cx, op, "is larger than the 128 KB that a thread has on the CPU; use a shared array");
+    return;
   }
-  array->pointer =
-      cpu_new_buffer(cx, mlirRankedTensorTypeGet(tw_rank(type), shape, tw_element(type), (MlirAttribute){NULL}));
-  tw_map_one(&cx->arrays, result, (MlirValue){array});
+  MlirBlock here = cpu_enter_depth(cx, 0);
+  MlirType pointer = cpu_pointer_type(cx);
+  MlirValue count = cpu_i64_const(cx, bytes);
+  tw_attr_t attrs[2] = {{"elem_type", mlirTypeAttrGet(cpu_int(cx, 8))},
+                        {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), align > 16 ? align : 16)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation alloca = tw_build(&at, "llvm.alloca",
+                                  (tw_op_parts_t){.num_operands = 1,
+                                                  .operands = &count,
+                                                  .num_results = 1,
+                                                  .results = &pointer,
+                                                  .num_attrs = 2,
+                                                  .attrs = attrs});
+  set_array(cx, op, mlirOperationGetResult(alloca, 0));
+  cpu_leave_depth(cx, here);
+}
+
+static void place_const_array(cpu_t *cx, MlirOperation op) {
+  MlirAttribute value = tw_attr(op, "value");
+  char name[32];
+  snprintf(name, sizeof name, "tw_const_%d", cx->num_strings++);
+  int64_t count = tw_count(mlirAttributeGetType(value));
+  MlirType element = mlirShapedTypeGetElementType(mlirAttributeGetType(value));
+  MlirType flat = mlirRankedTensorTypeGet(1, &count, element, (MlirAttribute){NULL});
+  set_array(cx, op,
+            cpu_global(cx, name, mlirLLVMArrayTypeGet(element, (unsigned)count),
+                       mlirDenseElementsAttrReshapeGet(value, flat)));
 }
 
 CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)
 CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)
+CPU_RULE(TW_TILE_LANE_ID, CPU_EFFECT, 0, NULL, NULL, place_lane_id)
+CPU_RULE(TW_TILE_ACTIVE_MASK, CPU_EFFECT, 0, NULL, NULL, place_active_mask)
 CPU_RULE(TW_TILE_SYNC_THREADS, CPU_EFFECT, 0, NULL, NULL, place_sync_threads)
+CPU_RULE(TW_TILE_SYNC_VOTE, CPU_EFFECT, 0, NULL, NULL, place_sync_vote)
+CPU_RULE(TW_TILE_SYNC_WARP, CPU_EFFECT, 0, NULL, NULL, place_sync_warp)
+CPU_RULE(TW_TILE_VOTE, CPU_EFFECT, 0, NULL, NULL, place_vote)
+CPU_RULE(TW_TILE_MATCH, CPU_EFFECT, 0, NULL, NULL, place_match)
+CPU_RULE(TW_TILE_SHUFFLE, CPU_EFFECT, 0, NULL, NULL, place_shuffle)
+CPU_RULE(TW_TILE_SLEEP, CPU_EFFECT, 0, NULL, NULL, place_sleep)
 CPU_RULE(TW_TILE_SHARED_ARRAY, CPU_EFFECT, 0, NULL, NULL, place_shared_array)
+CPU_RULE(TW_TILE_DYNAMIC_SHARED, CPU_EFFECT, 0, NULL, NULL, place_dynamic_shared)
+CPU_RULE(TW_TILE_LOCAL_ARRAY, CPU_EFFECT, 0, NULL, NULL, place_local_array)
+CPU_RULE(TW_TILE_CONST_ARRAY, CPU_EFFECT, 0, NULL, NULL, place_const_array)

@@ -328,7 +328,10 @@ static int count_words(MlirBlock body) {
 static void record_launch(tw_emitter_t *e, MlirOperation old, MlirOperation function) {
   static const char *const kept[] = {TW_LAUNCH, TW_HINTS};
   tw_launch_set_num_threads(old, e->simt ? 0 : (uint32_t)threads_of(e)); /* 0: given at each launch */
-  tw_launch_set_shared_bytes(old, (uint32_t)tw_launch_shared_bytes(old, 0));
+  uint64_t shared = tw_launch_shared_bytes(old, 0);
+  if (e->simt) /* what the launch adds begins where an array may */
+    shared = (shared + 15) / 16 * 16;
+  tw_launch_set_shared_bytes(old, (uint32_t)shared);
   if (e->num_maps)
     tw_launch_set_tensor_maps(old, e->maps, (size_t)e->num_maps);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)

@@ -418,8 +418,9 @@ TW_HOT static int begin(call_t *call, tw_state_t *state, PyObject *stream, PyObj
 }
 
 TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObject *grid, PyObject *block,
-                                       PyObject *kernel, PyObject *arguments) {
+                                       uint32_t shared, PyObject *kernel, PyObject *arguments) {
   call_t call;
+  call.block[3] = shared;
   if (TW_UNLIKELY(begin(&call, tw_state_of(module), stream, grid, block, kernel, &arguments)))
     return NULL;
   call.reader.stream.scan = arguments;
@@ -480,7 +481,7 @@ static PyObject *launch_by_name(PyObject *module, PyObject *const *arguments, Py
   }
   if (count > 4 || !values[0] || !values[1] || !values[2] || !values[3])
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, kernel_args)");
-  return check ? launch_checked(values) : launch_objects(module, values[0], values[1], NULL, values[2], values[3]);
+  return check ? launch_checked(values) : launch_objects(module, values[0], values[1], NULL, 0, values[2], values[3]);
 }
 
 TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
@@ -488,14 +489,19 @@ TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_
     return launch_by_name(module, arguments, count, names);
   if (TW_UNLIKELY(count != 4))
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, args), %zd arguments were given", count);
-  return launch_objects(module, arguments[0], arguments[1], NULL, arguments[2], arguments[3]);
+  return launch_objects(module, arguments[0], arguments[1], NULL, 0, arguments[2], arguments[3]);
 }
 
 static PyObject *launch_threads(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
-  if (TW_UNLIKELY(count != 5))
-    return tw_ext_error(TW_TYPE_ERROR, "launch_threads() takes (stream, grid, block, kernel, args), %zd were given",
-                        count);
-  return launch_objects(module, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+  if (TW_UNLIKELY(count != 5 && count != 6))
+    return tw_ext_error(TW_TYPE_ERROR,
+                        "launch_threads() takes (stream, grid, block, kernel, args, shared), %zd were given", count);
+  long shared = count == 6 ? PyLong_AsLong(arguments[5]) : 0;
+  if (TW_UNLIKELY(shared < 0 || shared > INT32_MAX))
+    return PyErr_Occurred()
+               ? NULL
+               : tw_ext_error(TW_VALUE_ERROR, "shared is a number of bytes from 0 to 2147483647, found %ld", shared);
+  return launch_objects(module, arguments[0], arguments[1], arguments[2], (uint32_t)shared, arguments[3], arguments[4]);
 }
 
 /* === the Python type ============================================================================================== */
@@ -769,7 +775,8 @@ static PyMethodDef methods[] = {
      "kernel over a "
      "grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
-     "launch_threads(stream, grid, block, kernel, args, /)\n--\n\nThe same with threads per block"},
+     "launch_threads(stream, grid, block, kernel, args, shared=0, /)\n--\n\nThe same with threads per block, and bytes "
+     "of shared memory beside those of its arrays"},
     {NULL, NULL, 0, NULL}};
 
 int tw_ext_dispatch_add(PyObject *module) {

@@ -86,7 +86,7 @@ typedef struct dispatcher {
 typedef struct call {
   dispatcher_t *self;
   tw_reader_t reader;
-  uint32_t grid[3], block[3];
+  uint32_t grid[3], block[4]; /* of a block its threads, and the bytes of shared memory that the launch adds */
   bool has_block;
   int kind, device_id;             /* of the arrays; TW_DEVICE_NONE: there are none */
   bool mixed;                      /* arrays in different places */

@@ -45,6 +45,12 @@ static const struct {
     {"tw_kernel_look", (void *)tw_kernel_look},
     {"tw_simt_run", (void *)tw_simt_run},
     {"tw_simt_sync_threads", (void *)tw_simt_sync_threads},
+    {"tw_simt_sync_vote", (void *)tw_simt_sync_vote},
+    {"tw_simt_sync_warp", (void *)tw_simt_sync_warp},
+    {"tw_simt_vote", (void *)tw_simt_vote},
+    {"tw_simt_match", (void *)tw_simt_match},
+    {"tw_simt_shuffle", (void *)tw_simt_shuffle},
+    {"tw_simt_yield", (void *)tw_simt_yield},
 };
 
 enum { NUM_SYMBOLS = sizeof symbols / sizeof *symbols };

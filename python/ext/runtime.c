@@ -219,7 +219,7 @@ static PyObject *bench_driver_launch(PyObject *module, PyObject *arguments) {
   }
   uint64_t copy[TW_MAX_WORDS + TW_MORE_WORDS] __attribute__((aligned(64)));
   memcpy(copy, words, (size_t)size);
-  static const uint32_t one[3] = {1, 1, 1};
+  static const uint32_t one[4] = {1, 1, 1, 0};
   double ns;
   tw_status_t status =
       tw_cuda_bench(((tw_variant_t *)kernel)->cuda, ordinal, stream.handle, one, one, copy, (size_t)size / 8, n, &ns);

@@ -128,6 +128,7 @@ def launch_threads(
     block: int | Sequence[int],
     kernel: Dispatcher,
     args: tuple[Any, ...],
+    shared: int = 0,
     /,
 ) -> None: ...
 def describe_array(array: Any, /) -> dict[str, Any]: ...

@@ -235,7 +235,7 @@ func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor
 
 func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
   // expected-error @below {{'tile.atomic' op has no atomic access of this kind for arrays of float32}}
-  %0 = tile.atomic max relaxed device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
+  %0 = tile.atomic or relaxed device, %x, %a[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xi32> -> tensor<8xf32>
   return
 }
 
@@ -243,7 +243,7 @@ func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor
 
 func.func @f(%a: memref<?xf32>, %h: memref<?xf16>, %i: tensor<8xi32>, %x: tensor<8xf32>, %y: tensor<8xf16>, %m: tensor<4xi1>) {
   // expected-error @below {{'tile.atomic' op has no atomic access of this kind for arrays of float16}}
-  %0 = tile.atomic xchg relaxed device, %y, %h[%i] : tensor<8xf16>, memref<?xf16>, tensor<8xi32> -> tensor<8xf16>
+  %0 = tile.atomic nanmax relaxed device, %y, %h[%i] : tensor<8xf16>, memref<?xf16>, tensor<8xi32> -> tensor<8xf16>
   return
 }
 
@@ -1207,5 +1207,69 @@ func.func @async_gather_dtype(%a: memref<?xf16, strided<[1]>>, %s: !tile.buffer<
 func.func @async_gather_shape(%a: memref<?xf32, strided<[1]>>, %s: !tile.buffer<1x2x2xf32, #line>, %x: tensor<4xi32>, %i: i32) {
   // expected-error @below {{'tile.async_gather' op index 0 has shape (4,), expected (2, 2)}}
   tile.async_gather %a[%x] into %s[%i] : memref<?xf32, strided<[1]>>, tensor<4xi32> into !tile.buffer<1x2x2xf32, #line>
+  return
+}
+
+// -----
+
+func.func @f(%p: i1) {
+  // expected-error @below {{'tile.sync_vote' op gives int32, found bool_}}
+  %0 = tile.sync_vote count, %p : i1 -> i1
+  return
+}
+
+// -----
+
+func.func @f(%m: i32, %p: i1) {
+  // expected-error @below {{'tile.vote' op gives bool_, found int32}}
+  %0 = tile.vote uni, %m, %p -> i32
+  return
+}
+
+// -----
+
+func.func @f(%m: i32, %x: f4E2M1FN) {
+  // expected-error @below {{'tile.match' op has no value of 4 bits; cast it}}
+  %0 = tile.match any, %m, %x : f4E2M1FN
+  return
+}
+
+// -----
+
+func.func @f(%m: i32, %x: f32) {
+  // expected-error @below {{'tile.shuffle' op gives what other lanes have, of the value's type}}
+  %0 = tile.shuffle xor, %m, %x, %m : f32 -> i32
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.local_array' op makes an array in memory space 5}}
+  %0 = tile.local_array : memref<4xf32, 3>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.shared_array' op has an alignment of 24 bytes; that is a power of two up to 4096}}
+  %0 = tile.shared_array {align = 24} : memref<4xf32, 3>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.dynamic_shared' op gives bytes: memref<?xui8, 3>}}
+  %0 = tile.dynamic_shared : memref<?xf32, 3>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.const_array' op gives an array of the value's shape and dtype}}
+  %0 = tile.const_array dense<1.0> : tensor<2xf32> -> memref<3xf32, 4>
   return
 }

@@ -30,6 +30,7 @@ PARTS = 3  # blocks that share a tile where the program does not say how many: t
 FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 
 SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
+SREGS["laneid"] = 12
 APPROXIMATE = {
     "ex2.approx.f32": "emu_ex2",
     "ex2.approx.ftz.f32": "emu_ex2",
@@ -93,15 +94,21 @@ class Rewriter:
             return "  call void @emu_fence()\n" + self.same(result, types)
         if text.startswith("wgmma.wait_group"):
             return self.wgmma_wait(result, text, types)
-        if text.startswith("fence.acq_rel."):
+        if text.startswith(("fence.acq_rel.", "fence.sc.")):
             return "  ret void\n"
+        if text.startswith("nanosleep"):
+            return "  call void @emu_turn()\n  ret void\n"
+        if text.startswith("activemask"):  # a thread runs alone
+            return "  %l = call i32 @emu_sreg(i32 12)\n  %r = shl i32 1, %l\n  ret i32 %r\n"
+        if "%dynamic_smem_size" in text:
+            return "  %r = call i32 @emu_sreg(i32 13)\n  ret i32 %r\n"
         if text.startswith("barrier.cluster."):
             steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
             return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
-        if ".relaxed." in text:
-            return self.atomic(result, text, types)
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
             return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
+        if re.search(r"(atom|red|ld|st)\.(relaxed|acquire|release|acq_rel)\.(cta|gpu|sys)\.", text):
+            return self.atomic(result, text, types)
         if text.startswith("bar.warp.sync"):
             return "  call void @emu_warp()\n  ret void\n"
         if text.startswith("cp.async.bulk.wait_group.read"):
@@ -189,13 +196,13 @@ class Rewriter:
 
     def atomic(self, result: str, text: str, types: list[str]) -> str:
         """An access that others may look at; here nobody does meanwhile."""
-        form = re.search(r"(@\$\d+ )?(atom|red|ld|st)\.relaxed\.\w+\.global((?:\.\w+)+) ", text)
+        form = re.search(r"(@\$\d+ )?(atom|red|ld|st)\.\w+\.\w+\.(?:global|shared)((?:\.\w+)+) ", text)
         assert form, text
         kind, *parts = form[3][1:].split(".")[::-1]  # the type comes last
         operation = parts[-1] if parts else form[2]
         count = len(types) - 1 - bool(form[1])  # words; or what is given back where nothing is done, and the value
         words = ["%a1" if form[2] == "ld" else "%a2"] if result != "void" else [f"%a{i + 1}" for i in range(count)]
-        entry = f"entry:\n  br i1 {self.condition(len(types) - 1 if form[1] else -1)}, label %go, label %end\ngo:\n"
+        entry = f"entry:\n  call void @emu_turn()\n  br i1 {self.condition(len(types) - 1 if form[1] else -1)}, label %go, label %end\ngo:\n"
         out = [entry, *(self.access(types, kind, operation, i, word) for i, word in enumerate(words))]
         out.append("  br label %end\nend:")
         if result == "void":
@@ -420,20 +427,24 @@ class Rewriter:
         if name == "barrier.cta.arrive.aligned.count":
             return "  call void @emu_named_arrive(i32 %a0)\n  ret void\n"
         if name == "bar.warp.sync":
-            return "  call void @emu_warp()\n  ret void\n"
+            return "  call void @emu_meet(i32 %a0)\n  ret void\n"
+        if told := re.fullmatch(r"barrier\.cta\.red\.(popc|and|or)\.all", name) or re.fullmatch(
+            r"barrier\.cta\.red\.(popc|and)\.aligned\.all", name
+        ):
+            return self.told("emu_block_vote", ("popc", "and", "or").index(told[1]), result, ["%a1"])
+        if told := re.fullmatch(r"vote\.(all|any|uni|ballot)\.sync", name):
+            return self.told("emu_vote", ("all", "any", "uni", "ballot").index(told[1]), result, ["%a0", "%a1"])
+        if told := re.fullmatch(r"match\.(any|all)\.sync\.i(32|64)p?", name):
+            return self.match(result, int(told[1] == "all"), types[1])
         if name == "barrier.cta.red.or.aligned.count":
             return self.any_of("%a2", "call void @emu_named_barrier(i32 %a0, i32 %a1)")
         if name == "barrier.cta.red.or.aligned.all":
             return self.any_of("%a1", "call void @emu_barrier()")
         if name.startswith("barrier"):
             return "  call void @emu_barrier()\n  ret void\n"
-        if name.startswith("shfl.sync."):
-            kind = int("bfly" in name)
-            value = "%a1"
-            return f"  %r = call i32 @emu_shfl(i32 {kind}, i32 {value}, i32 %a2)\n  ret i32 %r\n"
-        if name == "vote.any.sync":
-            call = "  %v = zext i1 %a1 to i32\n  %s = call i32 @emu_any(i32 %v)\n"
-            return call + "  %r = icmp ne i32 %s, 0\n  ret i1 %r\n"
+        if shuffled := re.fullmatch(r"shfl\.sync\.(idx|up|down|bfly)\.i32", name):
+            kind = ("idx", "up", "down", "bfly").index(shuffled[1])
+            return f"  %r = call i32 @emu_shfl(i32 {kind}, i32 %a0, i32 %a1, i32 %a2)\n  ret i32 %r\n"
         if name.startswith("div.full"):
             return "  %r = call float @emu_div(float %a0, float %a1)\n  ret float %r\n"
         if rounded := re.fullmatch(r"(add|mul|div|sqrt)\.(r[nzmp])\.([df])", name):
@@ -464,6 +475,23 @@ class Rewriter:
         return self.generic(types, 0) + "  %d = alloca [4 x i32]\n" + call + self.read_back(result)
 
     @staticmethod
+    def told(function: str, kind: int, result: str, arguments: list[str]) -> str:
+        """What threads are told of their predicates, the last argument."""
+        *masks, predicate = arguments
+        given = "".join(f"i32 {m}, " for m in masks)
+        out = f"  %v = zext i1 {predicate} to i32\n  %s = call i32 @{function}(i32 {kind}, {given}i32 %v)\n"
+        return out + ("  %r = trunc i32 %s to i1\n  ret i1 %r\n" if result == "i1" else "  ret i32 %s\n")
+
+    @staticmethod
+    def match(result: str, all_lanes: int, kind: str) -> str:
+        wide = "  %v = zext i32 %a1 to i64\n" if kind == "i32" else "  %v = add i64 %a1, 0\n"
+        out = f"{wide}  %m = call i32 @emu_match(i32 {all_lanes}, i32 %a0, i64 %v)\n"
+        if not all_lanes:
+            return out + "  ret i32 %m\n"
+        pair = f"  %p = icmp ne i32 %m, 0\n  %r = insertvalue {result} poison, i32 %m, 0\n"
+        return out + pair + f"  %s = insertvalue {result} %r, i1 %p, 1\n  ret {result} %s\n"
+
+    @staticmethod
     def any_of(value: str, meet: str) -> str:
         """A barrier that tells whether the value is true for any thread."""
         tell = f"  %turn = call i32 @emu_tell(i1 {value})\n  {meet}\n"
@@ -472,7 +500,7 @@ class Rewriter:
     # ---- a module -------------------------------------------------------------------------------
 
     def module(
-        self, text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int]
+        self, text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], shared: int
     ) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
@@ -516,8 +544,12 @@ declare i32 @emu_sreg(i32)
 declare void @emu_barrier()
 declare i32 @emu_tell(i1)
 declare i1 @emu_told(i32)
-declare i32 @emu_shfl(i32, i32, i32)
-declare i32 @emu_any(i32)
+declare i32 @emu_shfl(i32, i32, i32, i32)
+declare i32 @emu_vote(i32, i32, i32)
+declare i32 @emu_match(i32, i32, i64)
+declare i32 @emu_block_vote(i32, i32)
+declare void @emu_meet(i32)
+declare void @emu_turn()
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)
@@ -566,6 +598,7 @@ declare i32 @emu_widen(ptr, i32)
             count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
         count += f"@emu_parts = constant i32 {parts}\n"
         count += f"@emu_dynamic = constant i32 {dynamic}\n"
+        count += f"@emu_shared_bytes = constant i32 {shared}\n"
         count += f"@emu_members = constant i32 {members}\n"
         count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in grid_scale)}]\n"
         for mode, (letter, kind) in itertools.product(("rn", "rz", "rm", "rp"), (("f", "float"), ("d", "double"))):
@@ -599,11 +632,12 @@ def runtime_object() -> Path:
 
 
 def shared_object(
-    text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], maps: Any
+    text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], maps: Any,
+    shared: int,
 ) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts, dynamic, members, grid_scale)
+    source = Rewriter().module(text, threads, grid, parts, dynamic, members, grid_scale, shared)
     data = SHARED + map_forms(maps)
     runtime = runtime_object()
     name = hashlib.sha256((source + data + runtime.name).encode()).hexdigest()[:24]
@@ -649,7 +683,9 @@ def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     grid = next((kind for field, kind in GRIDS.items() if facts[field]), "plain")
     grid_scale = facts["grid_scale"] if any(facts["grid_scale"]) else [1, 1, 1]  # blocks for one of the program's
     maps = [(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])]
-    library = shared_object(text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, grid_scale, maps)
+    library = shared_object(
+        text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, grid_scale, maps, facts["shared_bytes"]
+    )
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, record, written, library)
 

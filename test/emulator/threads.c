@@ -24,13 +24,15 @@
 
 enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
-enum { READY, AT_BARRIER, AT_WARP, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
+enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 enum { MOST_MEMBERS = 8 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
-    emu_grid_scale[3];
+    emu_grid_scale[3], emu_shared_bytes;
 void emu_call(const int64_t *words);
+
+static int per_block, block_dims[3], dynamic_bytes; /* of a SIMT kernel's launch; else emu_num_threads in a row */
 
 typedef struct {
   void *to;
@@ -43,6 +45,7 @@ typedef struct {
   char *stack;
   int state;
   uint64_t slot[4];
+  uint32_t mask; /* lanes that it meets */
   copy_t copies[MAX_COPIES];
   int num_copies, group;
   int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
@@ -66,7 +69,7 @@ static void enter(int m) {
   member = m;
 }
 
-static int first_thread(int m) { return m * emu_num_threads; }
+static int first_thread(int m) { return m * per_block; }
 
 /* All threads of the cluster. */
 static int num_threads(void) { return first_thread(members); }
@@ -101,40 +104,106 @@ _Bool emu_told(int32_t turn) {
 
 void emu_warp(void) { yield_as(AT_WARP); }
 
+/* Whether the launch says how many threads a block has: a SIMT kernel. */
+static int is_simt(void) { return emu_num_threads == 0; }
+
 int32_t emu_sreg(int32_t which) {
+  int t = current % per_block;
   switch (which) {
-  case 0: return emu_joined ? current % emu_num_threads % 32 : current % emu_num_threads;
-  case 1: return emu_joined ? current % emu_num_threads / 32 : 0;
+  case 0: return emu_joined ? t % 32 : t % block_dims[0];
+  case 1: return emu_joined ? t / 32 : t / block_dims[0] % block_dims[1];
+  case 2: return t / block_dims[0] / block_dims[1];
   case 3:
   case 4:
   case 5: return block[which - 3] + (which == 3 ? member : 0);
   case 6:
   case 7:
   case 8: return grid[which - 6];
-  case 9: return emu_joined ? 32 : emu_num_threads;
-  case 10: return emu_joined ? emu_num_threads / 32 : 1;
-  case 11: return 1;
+  case 9: return emu_joined ? 32 : block_dims[0];
+  case 10: return emu_joined ? per_block / 32 : block_dims[1];
+  case 11: return block_dims[2];
+  case 12: return t % 32;
+  case 13: return (emu_shared_bytes + 15) / 16 * 16 + dynamic_bytes;
   default: return 0;
   }
 }
 
-int32_t emu_shfl(int32_t butterfly, int32_t value, int32_t lane) {
-  int first = current / 32 * 32, from = first + ((butterfly ? (current % 32) ^ lane : lane) & 31);
+/* Other threads have a turn before what one may wait for. */
+void emu_turn(void) {
+  if (is_simt())
+    yield_as(READY);
+}
+
+/* The lanes of the mask meet. */
+void emu_meet(int32_t mask) {
+  threads[current].mask = (uint32_t)mask;
+  yield_as(AT_LANES);
+}
+
+static int first_lane(void) { return current / 32 * 32; }
+
+static int is_here(uint32_t mask, int lane) {
+  return (mask >> lane & 1) && first_lane() + lane < first_thread(members) &&
+         threads[first_lane() + lane].state != DONE;
+}
+
+enum { SHFL_IDX, SHFL_UP, SHFL_DOWN, SHFL_BFLY };
+
+int32_t emu_shfl(int32_t kind, int32_t mask, int32_t value, int32_t by) {
+  int lane = current % 32, from = kind == SHFL_IDX ? by & 31 : kind == SHFL_BFLY ? (lane ^ by) & 31 : 0;
+  if (kind == SHFL_UP)
+    from = lane - (by & 31) < 0 ? lane : lane - (by & 31);
+  if (kind == SHFL_DOWN)
+    from = lane + (by & 31) > 31 ? lane : lane + (by & 31);
   threads[current].slot[0] = (uint32_t)value;
-  emu_warp();
-  int32_t result = (int32_t)threads[from].slot[0];
-  emu_warp();
+  emu_meet(mask);
+  int32_t result = is_here((uint32_t)mask, from) ? (int32_t)threads[first_lane() + from].slot[0] : GARBAGE;
+  emu_meet(mask);
   return result;
 }
 
-int32_t emu_any(int32_t value) {
-  int first = current / 32 * 32, any = 0;
-  threads[current].slot[0] = (uint32_t)value;
-  emu_warp();
+/* Bits: lanes that are here, lanes whose value is not 0, lanes with this one's value. */
+static void compare_lanes(int32_t mask, uint64_t value, uint32_t out[3]) {
+  out[0] = out[1] = out[2] = 0;
+  threads[current].slot[0] = value;
+  emu_meet(mask);
   for (int lane = 0; lane < 32; lane++)
-    any |= threads[first + lane].slot[0] != 0;
-  emu_warp();
-  return any;
+    if (is_here((uint32_t)mask, lane)) {
+      uint64_t other = threads[first_lane() + lane].slot[0];
+      out[0] |= 1u << lane;
+      out[1] |= (uint32_t)(other != 0) << lane;
+      out[2] |= (uint32_t)(other == value) << lane;
+    }
+  emu_meet(mask);
+}
+
+int32_t emu_vote(int32_t kind, int32_t mask, int32_t value) {
+  uint32_t lanes[3];
+  compare_lanes(mask, value != 0, lanes);
+  switch (kind) {
+  case 0: return lanes[1] == lanes[0];
+  case 1: return lanes[1] != 0;
+  case 2: return lanes[2] == lanes[0];
+  default: return (int32_t)lanes[1];
+  }
+}
+
+int32_t emu_match(int32_t all, int32_t mask, int64_t value) {
+  uint32_t lanes[3];
+  compare_lanes(mask, (uint64_t)value, lanes);
+  return (int32_t)(!all ? lanes[2] : lanes[2] == lanes[0] ? lanes[0] : 0);
+}
+
+/* A barrier that counts predicates, in three turns as above. */
+static int counts[3], comers[3];
+
+int32_t emu_block_vote(int32_t kind, int32_t value) {
+  int turn = turns[current]++ % 3;
+  counts[turn] += value != 0;
+  comers[turn]++;
+  emu_barrier();
+  counts[(turn + 2) % 3] = comers[(turn + 2) % 3] = 0;
+  return kind == 0 ? counts[turn] : kind == 1 ? counts[turn] == comers[turn] : counts[turn] != 0;
 }
 
 /* ---- barriers that count ----------------------------------------------------------------------------- */
@@ -734,7 +803,7 @@ void emu_wgmma_end(int32_t *d, int32_t sum) {
 
 /* For the rows of this warp. */
 static void compute(const product_t *p) {
-  int first = current / 32 * 32, lane = current % 32, row_of_warp = current % emu_num_threads / 32 % 4 * 16;
+  int first = current / 32 * 32, lane = current % 32, row_of_warp = current % per_block / 32 % 4 * 16;
   void *d = flights[current].sums[p->sum].value + p->word;
   if (p->in_registers) {
     memcpy(operands[current][0].bytes, p->lhs, sizeof p->lhs);
@@ -801,7 +870,7 @@ void emu_wgmma(int32_t sum, int32_t word, int32_t n, int32_t depth, const char *
   if (lhs)
     memcpy(p->lhs, lhs, sizeof p->lhs);
   else
-    note_reads(a, a_type, current % emu_num_threads / 32 % 4 * 16, 16, depth, a_major);
+    note_reads(a, a_type, current % per_block / 32 % 4 * 16, 16, depth, a_major);
   note_reads(b, b_type, 0, n, depth, b_major);
   flights[current].sums[sum].under_way++;
   if (at_once)
@@ -1049,18 +1118,35 @@ static int release_counting(int m) {
   return moved;
 }
 
+/* Lets lanes go on whose masks have all come. */
+static int release_lanes(int first, int end) {
+  int moved = 0;
+  for (int i = first; i < end; i++) {
+    int warp = i / 32 * 32, met = threads[i].state == AT_LANES && threads[i].mask >> i % 32 & 1;
+    for (int j = warp; met && j < warp + 32 && j < end; j++)
+      if (threads[i].mask >> j % 32 & 1 && threads[j].state != DONE)
+        met = threads[j].state == AT_LANES && threads[j].mask == threads[i].mask;
+    for (int j = warp, mask = (int)threads[i].mask; met && j < warp + 32 && j < end; j++)
+      if ((uint32_t)mask >> j % 32 & 1 && threads[j].state == AT_LANES)
+        threads[j].state = READY;
+    moved += met;
+  }
+  return moved;
+}
+
 static int release_block(int m) {
   int moved = 0, first = first_thread(m), end = first_thread(m + 1);
   for (int w = first; w < end; w += 32)
     moved += release(w, w + 32 < end ? w + 32 : end, AT_WARP);
   moved += release(first, end, AT_BARRIER);
-  return moved + release_named(m) + release_counting(m);
+  return moved + release_lanes(first, end) + release_named(m) + release_counting(m);
 }
 
 static void report_stuck(void) {
   static const char *const names[] = {"ready",
                                       "at the barrier of all",
                                       "at a step of its warp",
+                                      "at a step of some lanes",
                                       "at a named barrier",
                                       "at a barrier that counts",
                                       "at the barrier of the cluster",
@@ -1072,7 +1158,7 @@ static void report_stuck(void) {
     last = t->state;
     fprintf(stderr, "emulator: thread %d is %s", i, names[t->state]);
     if (t->state == AT_COUNTING) {
-      const barrier_t *b = &barriers[i / emu_num_threads][t->barrier];
+      const barrier_t *b = &barriers[i / per_block][t->barrier];
       fprintf(stderr, " at byte %d: phase %d, %d of %d arrivals and %lld bytes are missing, it waits for parity %d",
               8 * t->barrier, b->phase, b->pending, b->arrivals, (long long)b->bytes, t->parity);
     }
@@ -1089,6 +1175,9 @@ static void run_block(void) {
   forget_reads();
   forget_products();
   at_once = (block[0] / members + block[1] + block[2]) % 2;
+  memset(turns, 0, sizeof turns);
+  memset(counts, 0, sizeof counts);
+  memset(comers, 0, sizeof comers);
   for (int i = 0; i < num_threads(); i++) {
     thread_t *t = &threads[i];
     if (t->stack == NULL)
@@ -1111,7 +1200,7 @@ static void run_block(void) {
     moved = 0;
     for (current = 0; current < num_threads(); current++)
       if (threads[current].state == READY) {
-        enter(current / emu_num_threads);
+        enter(current / per_block);
         swapcontext(&scheduler, &threads[current].context);
         moved = 1;
       }
@@ -1177,7 +1266,7 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
     blocks = share_tiles(blocks, longer + given + 3);
   if (emu_dynamic)
     longer[given + 3] = workspace();
-  int rows = emu_num_threads / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
+  int rows = per_block / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
   if (members > 1)
     in_line = in_line > members ? 2 * members : members;
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
@@ -1195,6 +1284,10 @@ void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t 
   pthread_mutex_lock(&one_at_a_time);
   make_maps(words);
   members = emu_members;
+  per_block = emu_num_threads ? emu_num_threads : dims[3] * dims[4] * dims[5];
+  for (int i = 0; i < 3; i++)
+    block_dims[i] = is_simt() ? dims[3 + i] : i ? 1 : emu_num_threads;
+  dynamic_bytes = is_simt() ? dims[6] : 0;
   for (int i = 0; i < 3; i++) {
     slices *= emu_grid_scale[i];
     blocks *= grid_scale[i] =

@@ -2,9 +2,16 @@
 #include "lowering/gpu/emit/address.h"
 
 #include "lowering/gpu/facts/access.h"
+#include "tilewright/dialect.h"
+
+#include "mlir-c/Dialect/LLVM.h"
 
 static MlirValue to_i64(tw_emitter_t *e, MlirValue x) {
   return mlirIntegerTypeGetWidth(mlirValueGetType(x)) == 64 ? x : twg_cast(e, "llvm.sext", e->i64, x);
+}
+
+const char *twg_space_of(MlirValue pointer) {
+  return mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer)) == TW_SPACE_SHARED ? "shared" : "global";
 }
 
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {

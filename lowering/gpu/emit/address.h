@@ -20,6 +20,8 @@ typedef struct tw_placed {
   int bits;                              /* of an element in memory */
 } tw_placed_t;
 
+/* The state space that an access of PTX names. */
+const char *twg_space_of(MlirValue pointer);
 /* Elements (i64) of so many bits as bytes; two of 4 bits share one. */
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */

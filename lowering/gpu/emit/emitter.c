@@ -317,6 +317,15 @@ void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align
   twg_op(e, "llvm.store", (MlirType){NULL}, 2, operands, 1, &attribute);
 }
 
+void twg_add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes) {
+  MlirOperationState state = mlirOperationStateGet(tw_str(name), e->location);
+  MlirRegion region = mlirRegionCreate();
+  mlirOperationStateAddAttributes(&state, count, attributes);
+  mlirOperationStateAddOwnedRegions(&state, 1, &region);
+  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(e->module));
+  mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&state));
+}
+
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }

@@ -128,6 +128,9 @@ MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
  * whole (twg_word_behind), it is the word itself, and no instruction. */
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
 
+/* Puts an op with one empty region at the start of the module: a global, a declaration. */
+void twg_add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes);
+
 /* ---- constants (in entry, one each) ------------------------------------------------------------ */
 MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value);
 MlirValue twg_const_int(tw_emitter_t *e, MlirType type, int64_t value);

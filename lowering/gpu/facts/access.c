@@ -32,16 +32,6 @@ void tw_access_keep(MlirOperation from, MlirOperation to) {
 
 void tw_access_check(MlirOperation load) { (void)mlirOperationRemoveAttributeByName(load, tw_str(TW_IN_BOUNDS)); }
 
-bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]) {
-  int64_t offset, dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
-  if (!mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(array, strides, &offset)))
-    return false;
-  for (intptr_t i = 0; i < mlirShapedTypeGetRank(array); i++)
-    if (strides[i] == dynamic)
-      strides[i] = -1;
-  return true;
-}
-
 int tw_access_contiguous_dim(MlirOperation op, int rank) {
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK], strides[TW_MAX_RANK];

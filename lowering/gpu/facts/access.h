@@ -33,9 +33,6 @@ int tw_access_vector_bits(MlirOperation op, int rank);
 /* The same for a tile that is known to lie wholly inside of the array: extents do not matter. */
 int tw_access_inner_vector_bits(MlirOperation op, int rank);
 
-/* The strides of an array, -1 where one is not known before the launch; false if it has none. */
-bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]);
-
 /* Whether its rows may begin within lines of 128 bytes of the L2 cache, so that each line of a tile touches two. */
 bool tw_access_splits_lines(MlirOperation op);
 

@@ -22,6 +22,9 @@
  * with no buffer. It lies behind the buffers, once for each consumer group: the kernel gets tile.group_scratch_bytes,
  * from one consumer group's to the next.
  *
+ * A shared array of a SIMT kernel (tile.shared_array) lives until the first barrier of the function's own block behind
+ * its last use there: before it, a thread may be behind in what another one has done with.
+ *
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
 #include "dialect/layouts.h"
@@ -38,11 +41,11 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024 }; /* the widest swizzle repeats every 1024 bytes */
+enum { ALIGNMENT = 1024, SMALL_SCRATCH = 1024, ARRAY_ALIGNMENT = 16 }; /* the widest swizzle repeats every 1024 bytes */
 
 typedef struct {
   MlirOperation op;
-  int64_t bytes, offset;
+  int64_t bytes, offset, align;
   int first, last; /* positions in the order of the program */
   bool scratch;
   bool apart; /* lies behind all that does not, once for each consumer group */
@@ -155,6 +158,54 @@ static void live_range(const spans_t *s, MlirOperation alloc, free_piece_t *piec
   }
 }
 
+/* ---- arrays of threads --------------------------------------------------------------------------- */
+
+/* The op of the function's block that holds a use. */
+static MlirOperation outermost(MlirOperation op) {
+  MlirOperation up = mlirOperationGetParentOperation(op);
+  while (!tw_op_is(up, TW_FUNC_FUNC)) {
+    op = up;
+    up = mlirOperationGetParentOperation(op);
+  }
+  return op;
+}
+
+/* From the first to the last op of the function's block that holds a use of the array, or of an array made of it. */
+static void widen_by_uses(const spans_t *s, free_piece_t *piece, MlirValue array) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    byte_span_t span = span_of(s, outermost(op));
+    piece->first = span.begin < piece->first ? span.begin : piece->first;
+    piece->last = span.end > piece->last ? span.end : piece->last;
+    for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+      if (mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetResult(op, i))))
+        widen_by_uses(s, piece, mlirOperationGetResult(op, i));
+  }
+}
+
+static void live_between_barriers(const spans_t *s, MlirOperation array, free_piece_t *piece) {
+  piece->first = INT_MAX;
+  piece->last = -1;
+  widen_by_uses(s, piece, mlirOperationGetResult(array, 0));
+  MlirOperation op = outermost(array);
+  while (!mlirOperationIsNull(op) && !((tw_op_is(op, TW_TILE_SYNC_THREADS) || tw_op_is(op, TW_TILE_SYNC_VOTE)) &&
+                                       span_of(s, op).begin > piece->last))
+    op = mlirOperationGetNextInBlock(op);
+  piece->last = mlirOperationIsNull(op) ? INT_MAX : span_of(s, op).begin - 1;
+}
+
+static int64_t array_bytes(MlirType type) {
+  int bits = tw_memory_bits(tw_element(type));
+  return tw_count(type) * (bits < 8 ? 8 : bits) / 8;
+}
+
+static int64_t bytes_of(MlirOperation op) {
+  if (tw_op_is(op, TW_TILE_SHARED_ARRAY))
+    return array_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return tw_op_is(op, TW_TILE_ALLOC_SHARED) ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)))
+                                            : tw_scratch_bytes(op);
+}
+
 /* ---- placement --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -166,8 +217,8 @@ typedef struct {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   span_list_t *list = user;
-  bool alloc = tw_op_is(op, TW_TILE_ALLOC_SHARED);
-  int64_t bytes = alloc ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : tw_scratch_bytes(op);
+  bool array = tw_op_is(op, TW_TILE_SHARED_ARRAY), alloc = array || tw_op_is(op, TW_TILE_ALLOC_SHARED);
+  int64_t bytes = bytes_of(op), align = array ? tw_attr_int(op, "align", ARRAY_ALIGNMENT) : ALIGNMENT;
   if (bytes <= 0)
     return MlirWalkResultAdvance;
   if (list->num == list->capacity) {
@@ -176,11 +227,14 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   }
   free_piece_t *piece = &list->pieces[list->num++];
   *piece = (free_piece_t){.op = op,
-                          .bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                          .bytes = array ? bytes : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                          .align = align < ARRAY_ALIGNMENT ? ARRAY_ALIGNMENT : align,
                           .scratch = !alloc,
                           .apart = !alloc && list->consumer_groups > 1};
   piece->first = piece->last = span_of(list->spans, op).begin;
-  if (alloc) {
+  if (array) {
+    live_between_barriers(list->spans, op, piece);
+  } else if (alloc) {
     live_range(list->spans, op, piece);
   } else if (bytes <= SMALL_SCRATCH || tw_has_attr(op, TW_ACROSS)) {
     /* Bytes of its own save a barrier before the op; and other blocks write when they like. */
@@ -200,7 +254,8 @@ static void place(free_piece_t *pieces, size_t i, int64_t first) {
     for (size_t j = 0; j < i; j++)
       if (meet(&pieces[i], &pieces[j]) && pieces[i].offset < pieces[j].offset + pieces[j].bytes &&
           pieces[j].offset < pieces[i].offset + pieces[i].bytes) {
-        pieces[i].offset = pieces[j].offset + pieces[j].bytes;
+        int64_t end = pieces[j].offset + pieces[j].bytes;
+        pieces[i].offset = (end + pieces[i].align - 1) / pieces[i].align * pieces[i].align;
         moved = true;
       }
   }
@@ -235,6 +290,13 @@ static MlirWalkResult place_barriers(MlirOperation op, void *user) {
 static void report(const free_piece_t *largest, int64_t bytes, const tw_gpu_target_t *target) {
   char tile[160];
   MlirOperation op = largest->op;
+  if (tw_op_is(op, TW_TILE_SHARED_ARRAY)) {
+    tw_op_error(op,
+                "takes %lld bytes of shared memory, the kernel's arrays %lld at once; a block of %s has %d: make them "
+                "smaller, or put a barrier between the uses of two",
+                (long long)largest->bytes, (long long)bytes, target->name, target->shared_bytes);
+    return;
+  }
   tw_describe_tile(mlirValueGetType(largest->scratch ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0)),
                    sizeof tile, tile);
   tw_op_does_not_fit(op, TW_SHARED_MEMORY,

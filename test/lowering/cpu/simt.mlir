@@ -1,13 +1,13 @@
 // RUN: tw-opt %s -tile-to-cpu | FileCheck %s
 
-// The body becomes the function of one thread; the entry hands it to the process with the word that it has barriers.
+// The body becomes the function of one thread; the entry hands it to the process with the word that its threads wait for others.
 module attributes {tile.target = "cpu"} {
   // CHECK: func.func @k.thread(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
-  // CHECK: call @tw_simt_sync_threads()
+  // CHECK: call @tw_simt_sync_threads(%
   // CHECK: func.func @k(
-  // CHECK: %[[BARRIERS:.*]] = arith.constant 1 : i32
+  // CHECK: %[[WAITS:.*]] = arith.constant 1 : i32
   // CHECK: %[[THREAD:.*]] = constant @k.thread
-  // CHECK: call @tw_simt_run(%[[THREAD]], %[[BARRIERS]]
+  // CHECK: call @tw_simt_run(%[[THREAD]], %[[WAITS]]
   func.func @k(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
     %t = tile.thread_id 0
     %v = tile.gather %x[%t] : memref<?xf32, strided<[1]>>, i32 -> f32

@@ -1,11 +1,17 @@
-/* atomic.c - rule: atomic accesses to elements of arrays
+/* atomic.c - rules: atomic accesses to elements of arrays, and fences
  *
- *   tile.atomic add acq_rel device, %x, %a[%i]     fence.acq_rel.gpu; @p atom.relaxed.gpu.global.add.f32 …; fence…
+ *   tile.atomic add acq_rel device, %x, %a[%i]     a tile: fence.acq_rel.gpu; @p atom.relaxed.gpu.global.add.f32 …;
+ * fence… a thread: atom.acq_rel.gpu.global.add.f32 …
  *
- * Each element is accessed by the one thread that owns it, relaxed, and red takes the place of atom where nothing reads
- * what was there before; neighbours go together where the hardware adds several at once. What the access orders stands
- * around all of them as one fence a thread: with the barriers that tile-insert-barriers puts beside it, it holds for
- * the whole block. Threads that hold copies of an element get what the owner found through shared memory. */
+ * Each element is accessed by the one thread that owns it, and red takes the place of atom where nothing reads
+ * what was there before; neighbours go together where the hardware adds several at once. What the access of a tile
+ * orders stands around all of them as one fence a thread: with the barriers that tile-insert-barriers puts beside it,
+ * it holds for the whole block. Threads that hold copies of an element get what the owner found through shared memory.
+ *
+ * The access of a thread says itself what it orders; a sequentially consistent one acquires behind a fence.sc. All of
+ * it is PTX: LLVM's atomicrmw has neither order nor scope for this target, and its atomic load of a wide value writes.
+ * What no instruction does (bytes, 16 bits, extremes of floats) is a loop of compare and exchange, whose fences stand
+ * around it. */
 #include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/emit/elements.h"
 #include "lowering/gpu/emit/rules.h"
@@ -22,30 +28,70 @@
 typedef struct {
   MlirType element;
   tw_atomic_kind_t kind;
-  const char *scope, *operation, *type; /* "gpu", ".add", "f32" */
-  int bits, vector;                     /* of an element; log2 of the elements of one access */
-  bool old;                             /* what was there before is asked for */
+  tw_memory_order_t order;                        /* as the op has it */
+  const char *ordered, *scope, *operation, *type; /* "relaxed", "gpu", ".add", "f32" */
+  int bits, vector;                               /* of an element; log2 of the elements of one access */
+  bool old;                                       /* what was there before is asked for */
+  bool loops;                                     /* by compare and exchange */
 } atomic_access_t;
 
 /* ---- instructions -------------------------------------------------------------------------------- */
 
+/* A thread's own accesses are in order by themselves: the block is the least that an instruction names. */
 static const char *scope_of(MlirOperation op) {
-  static const char *const scopes[] = {"cta", "gpu", "sys"};
+  static const char *const scopes[] = {
+      [TW_SCOPE_BLOCK] = "cta", [TW_SCOPE_DEVICE] = "gpu", [TW_SCOPE_SYS] = "sys", [TW_SCOPE_THREAD] = "cta"};
   return scopes[tw_attr_int(op, "memory_scope", TW_SCOPE_DEVICE)];
 }
 
-static void fence(tw_emitter_t *e, MlirOperation op) {
+static tw_memory_order_t order_of(MlirOperation op) {
+  if (tw_attr_int(op, "memory_scope", TW_SCOPE_DEVICE) == TW_SCOPE_THREAD)
+    return TW_ORDER_RELAXED;
+  return (tw_memory_order_t)tw_attr_int(op, "memory_order", TW_ORDER_RELAXED);
+}
+
+static void put_fence(tw_emitter_t *e, MlirOperation op, const char *order) {
   char text[32];
-  snprintf(text, sizeof text, "fence.acq_rel.%s;", scope_of(op));
+  snprintf(text, sizeof text, "fence.%s.%s;", order, scope_of(op));
   twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+}
+
+/* Whether fences around the access order what it does not order itself. */
+static bool is_fenced(const tw_emitter_t *e, const atomic_access_t *a) { return !e->simt || a->loops; }
+
+static void fence_before(tw_emitter_t *e, MlirOperation op, const atomic_access_t *a) {
+  if (a->order == TW_ORDER_SEQ_CST)
+    put_fence(e, op, "sc");
+  else if (is_fenced(e, a) && (a->order == TW_ORDER_RELEASE || a->order == TW_ORDER_ACQ_REL))
+    put_fence(e, op, "acq_rel");
+}
+
+static void fence_after(tw_emitter_t *e, MlirOperation op, const atomic_access_t *a) {
+  bool acquires = a->order == TW_ORDER_ACQUIRE || a->order == TW_ORDER_ACQ_REL || a->order == TW_ORDER_SEQ_CST;
+  if (is_fenced(e, a) && acquires)
+    put_fence(e, op, "acq_rel");
+}
+
+/* What the instruction says that it orders. */
+static const char *ordered_by(const tw_emitter_t *e, const atomic_access_t *a) {
+  static const char *const names[] = {[TW_ORDER_RELAXED] = "relaxed",
+                                      [TW_ORDER_ACQUIRE] = "acquire",
+                                      [TW_ORDER_RELEASE] = "release",
+                                      [TW_ORDER_ACQ_REL] = "acq_rel"};
+  if (is_fenced(e, a))
+    return "relaxed";
+  if (a->order == TW_ORDER_SEQ_CST) /* behind the fence */
+    return a->kind == TW_ATOMIC_STORE ? "release" : "acquire";
+  return names[a->order];
 }
 
 /* Of the ranges of tw_atomic_kind_t: what stands behind the space in the name of an instruction. */
 static const char *operation_of(MlirType element, tw_atomic_kind_t kind) {
   static const char *const names[] = {
-      [TW_ATOMIC_LOAD] = "",      [TW_ATOMIC_STORE] = "",      [TW_ATOMIC_XCHG] = ".exch", [TW_ATOMIC_CAS] = ".cas",
-      [TW_ATOMIC_ADD] = ".add",   [TW_ATOMIC_MIN] = ".min",    [TW_ATOMIC_MAX] = ".max",   [TW_ATOMIC_BIT_AND] = ".and",
-      [TW_ATOMIC_BIT_OR] = ".or", [TW_ATOMIC_BIT_XOR] = ".xor"};
+      [TW_ATOMIC_LOAD] = "",        [TW_ATOMIC_STORE] = "",       [TW_ATOMIC_XCHG] = ".exch",
+      [TW_ATOMIC_CAS] = ".cas",     [TW_ATOMIC_ADD] = ".add",     [TW_ATOMIC_MIN] = ".min",
+      [TW_ATOMIC_MAX] = ".max",     [TW_ATOMIC_BIT_AND] = ".and", [TW_ATOMIC_BIT_OR] = ".or",
+      [TW_ATOMIC_BIT_XOR] = ".xor", [TW_ATOMIC_NANMIN] = ".min",  [TW_ATOMIC_NANMAX] = ".max"};
   bool half = kind == TW_ATOMIC_ADD && (mlirTypeIsAF16(element) || mlirTypeIsABF16(element));
   return half ? ".add.noftz" : names[kind];
 }
@@ -64,6 +110,8 @@ static const char *type_of(MlirOperation op, const atomic_access_t *a) {
     return wide ? "u64" : "u32";
   case TW_ATOMIC_MIN:
   case TW_ATOMIC_MAX:
+  case TW_ATOMIC_NANMIN:
+  case TW_ATOMIC_NANMAX:
     if (tw_has_attr(op, "is_unsigned"))
       return wide ? "u64" : "u32";
     return wide ? "s64" : "s32";
@@ -114,12 +162,13 @@ static MlirValue from_word(tw_emitter_t *e, const atomic_access_t *a, MlirValue 
 }
 
 /* "red.relaxed.gpu.global.add.v2.f32", or what else the access is. */
-static size_t put_name(char *out, size_t size, const atomic_access_t *a, int words) {
+static size_t put_name(char *out, size_t size, const atomic_access_t *a, MlirValue pointer, int words) {
   const char *name = a->kind == TW_ATOMIC_LOAD ? "ld" : a->kind == TW_ATOMIC_STORE ? "st" : a->old ? "atom" : "red";
   char vector[8] = "";
   if (words > 1)
     snprintf(vector, sizeof vector, ".v%d", words);
-  return (size_t)snprintf(out, size, "%s.relaxed.%s.global%s%s.%s ", name, a->scope, a->operation, vector, a->type);
+  return (size_t)snprintf(out, size, "%s.%s.%s.%s%s%s.%s ", name, a->ordered, a->scope, twg_space_of(pointer),
+                          a->operation, vector, a->type);
 }
 
 /* Accesses that give what was there: `left` where the guard does not hold. */
@@ -131,7 +180,7 @@ static MlirValue access_one(tw_emitter_t *e, const atomic_access_t *a, MlirValue
   if (guard.ptr)
     snprintf(condition, sizeof condition, "@$4 ");
   n += (size_t)snprintf(text + n, sizeof text - n, "%s", condition);
-  n += put_name(text + n, sizeof text - n, a, 1);
+  n += put_name(text + n, sizeof text - n, a, pointer, 1);
   snprintf(text + n, sizeof text - n, "$0, [$1]%s;",
            a->kind == TW_ATOMIC_LOAD  ? ""
            : a->kind == TW_ATOMIC_CAS ? ", $2, $3"
@@ -149,7 +198,7 @@ static void access_words(tw_emitter_t *e, const atomic_access_t *a, MlirValue po
   MlirValue operands[6] = {pointer};
   if (guard.ptr)
     n = (size_t)snprintf(text, sizeof text, "@$%d ", words + 1);
-  n += put_name(text + n, sizeof text - n, a, words);
+  n += put_name(text + n, sizeof text - n, a, pointer, words);
   n += (size_t)snprintf(text + n, sizeof text - n, "[$0], ");
   for (int i = 0; i < words; i++) {
     n += (size_t)snprintf(text + n, sizeof text - n, "%s$%d", i ? ", " : words > 1 ? "{" : "", i + 1);
@@ -162,23 +211,106 @@ static void access_words(tw_emitter_t *e, const atomic_access_t *a, MlirValue po
   twg_asm(e, text, constraints, (MlirType){NULL}, words + (guard.ptr ? 2 : 1), operands, true);
 }
 
-/* Sums that no instruction of the target adds: LLVM makes a loop of compare and exchange. */
-static MlirValue add_in_loop(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer, MlirValue guard,
-                             MlirValue value) {
-  enum { FADD = 11, MONOTONIC = 2 };
-  MlirType type = mlirValueGetType(value);
-  MlirBlock then = twg_new_block(e, 0, NULL), after = twg_new_block(e, 1, &type);
-  MlirAttribute scope = mlirStringAttrGet(e->context, tw_str(a->scope[0] == 'c'   ? "block"
-                                                             : a->scope[0] == 'g' ? "device"
-                                                                                  : ""));
-  MlirNamedAttribute attributes[3] = {twg_named(e, "bin_op", twg_i64_attr(e, FADD)),
-                                      twg_named(e, "ordering", twg_i64_attr(e, MONOTONIC)),
-                                      twg_named(e, "syncscope", scope)};
-  twg_branch_if(e, guard.ptr ? guard : twg_const_int(e, e->i1, 1), then, 0, NULL, after, 1, &value);
-  e->block = then;
-  MlirValue operands[2] = {pointer, value};
-  MlirValue old = twg_op(e, "llvm.atomicrmw", type, 2, operands, 3, attributes);
-  twg_branch(e, after, 1, &old);
+/* ---- loops of compare and exchange ----------------------------------------------------------------- */
+
+/* What is exchanged: the element, or the aligned word that a byte is in, and the byte's first bit there. */
+typedef struct {
+  atomic_access_t access; /* of the whole */
+  MlirValue pointer, shift;
+} container_t;
+
+static container_t container_of(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer) {
+  container_t c = {.access = *a, .pointer = pointer};
+  c.access.loops = false;
+  c.access.old = true;
+  if (a->bits == 8) {
+    MlirType type = mlirValueGetType(pointer);
+    MlirValue address = twg_cast(e, "llvm.ptrtoint", e->i64, pointer);
+    MlirValue byte = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.and", address, twg_const_int(e, e->i64, 3)));
+    MlirValue aligned = twg_binary(e, "llvm.and", address, twg_const_int(e, e->i64, -4));
+    c.pointer = twg_cast(e, "llvm.inttoptr", type, aligned);
+    c.shift = twg_binary(e, "llvm.mul", byte, twg_const_i32(e, 8));
+    c.access.bits = 32;
+  }
+  c.access.type = c.access.bits == 64 ? "b64" : c.access.bits == 32 ? "b32" : "b16";
+  return c;
+}
+
+static MlirValue load_whole(tw_emitter_t *e, const container_t *c) {
+  atomic_access_t load = c->access;
+  load.kind = TW_ATOMIC_LOAD;
+  load.operation = "";
+  MlirValue any = twg_const_int(e, word_type(e, load.bits), 0);
+  return access_one(e, &load, c->pointer, (MlirValue){NULL}, any, any);
+}
+
+static MlirValue exchange_whole(tw_emitter_t *e, const container_t *c, MlirValue expected, MlirValue value) {
+  atomic_access_t cas = c->access;
+  cas.kind = TW_ATOMIC_CAS;
+  cas.operation = ".cas";
+  return access_one(e, &cas, c->pointer, (MlirValue){NULL}, value, expected);
+}
+
+static MlirValue part_of(tw_emitter_t *e, const container_t *c, MlirValue whole) {
+  if (c->shift.ptr == NULL)
+    return whole;
+  MlirValue byte = twg_cast(e, "llvm.trunc", e->i8, twg_binary(e, "llvm.lshr", whole, c->shift));
+  return twg_cast(e, "llvm.zext", e->i16, byte);
+}
+
+static MlirValue with_part(tw_emitter_t *e, const container_t *c, MlirValue whole, MlirValue part) {
+  if (c->shift.ptr == NULL)
+    return part;
+  MlirValue hole = twg_binary(e, "llvm.shl", twg_const_i32(e, 0xFF), c->shift);
+  MlirValue others = twg_binary(e, "llvm.and", whole, twg_binary(e, "llvm.xor", hole, twg_const_i32(e, -1)));
+  MlirValue byte = twg_binary(e, "llvm.and", twg_cast(e, "llvm.zext", e->i32, part), twg_const_i32(e, 0xFF));
+  return twg_binary(e, "llvm.or", others, twg_binary(e, "llvm.shl", byte, c->shift));
+}
+
+/* The larger or smaller of two floats; NaN wins or loses. */
+static MlirValue extreme_of(tw_emitter_t *e, tw_atomic_kind_t kind, MlirValue x, MlirValue y) {
+  bool max = kind == TW_ATOMIC_MAX || kind == TW_ATOMIC_NANMAX;
+  MlirValue found = twg_binary(e, max ? "llvm.intr.maxnum" : "llvm.intr.minnum", x, y);
+  if (kind == TW_ATOMIC_NANMIN || kind == TW_ATOMIC_NANMAX)
+    return found;
+  return twg_select(e, twg_fcmp(e, TW_UNO, x, y), twg_binary(e, "llvm.fadd", x, y), found);
+}
+
+/* What an element becomes, as words. */
+static MlirValue combined(tw_emitter_t *e, const atomic_access_t *a, MlirValue old, MlirValue value) {
+  if (a->kind == TW_ATOMIC_XCHG || a->kind == TW_ATOMIC_CAS)
+    return value;
+  MlirValue x = from_word(e, a, old), y = from_word(e, a, value);
+  return to_word(e, a, a->kind == TW_ATOMIC_ADD ? twg_binary(e, "llvm.fadd", x, y) : extreme_of(e, a->kind, x, y));
+}
+
+/* Whether the element stays as it is, so that nothing need be exchanged; null: never. An extreme that releases
+ * something is written all the same. */
+static MlirValue stays(tw_emitter_t *e, const atomic_access_t *a, MlirValue old, MlirValue expected, MlirValue new) {
+  if (a->kind == TW_ATOMIC_CAS)
+    return twg_icmp(e, TW_NE, old, expected);
+  bool extreme = a->kind != TW_ATOMIC_XCHG && a->kind != TW_ATOMIC_ADD;
+  return extreme && a->order == TW_ORDER_RELAXED ? twg_icmp(e, TW_EQ, old, new) : (MlirValue){NULL};
+}
+
+/* Gives the word that was there, `left` where the guard does not hold. */
+static MlirValue access_in_loop(tw_emitter_t *e, const atomic_access_t *a, MlirValue pointer, MlirValue guard,
+                                MlirValue value, MlirValue left) {
+  container_t c = container_of(e, a, pointer);
+  MlirType part = mlirValueGetType(value), whole = word_type(e, c.access.bits);
+  MlirBlock first = twg_new_block(e, 0, NULL), loop = twg_new_block(e, 1, &whole), attempt = twg_new_block(e, 0, NULL);
+  MlirBlock after = twg_new_block(e, 1, &part);
+  twg_branch_if(e, guard.ptr ? guard : twg_const_int(e, e->i1, 1), first, 0, NULL, after, 1, &left);
+  e->block = first;
+  MlirValue seen = load_whole(e, &c);
+  twg_branch(e, loop, 1, &seen);
+  e->block = loop;
+  seen = mlirBlockGetArgument(loop, 0);
+  MlirValue old = part_of(e, &c, seen), new = combined(e, a, old, value), done = stays(e, a, old, left, new);
+  twg_branch_if(e, done.ptr ? done : twg_const_int(e, e->i1, 0), after, 1, &old, attempt, 0, NULL);
+  e->block = attempt;
+  MlirValue found = exchange_whole(e, &c, seen, with_part(e, &c, seen, new));
+  twg_branch_if(e, twg_icmp(e, TW_EQ, found, seen), after, 1, &old, loop, 1, &found);
   e->block = after;
   return mlirBlockGetArgument(after, 0);
 }
@@ -221,14 +353,30 @@ static MlirValue share_scalar(tw_emitter_t *e, MlirOperation op, const atomic_ac
 
 /* ---- the rule -------------------------------------------------------------------------------------- */
 
-static atomic_access_t access_of(MlirOperation op, MlirType element) {
+/* Whether no instruction of the target does it. */
+static bool needs_loop(tw_emitter_t *e, const atomic_access_t *a) {
+  switch (a->kind) {
+  case TW_ATOMIC_LOAD:
+  case TW_ATOMIC_STORE: return false;
+  case TW_ATOMIC_XCHG: return a->bits < 32;
+  case TW_ATOMIC_CAS: return a->bits < 16;
+  case TW_ATOMIC_ADD: return mlirTypeIsABF16(a->element) && !has_vectors(e);
+  default: return mlirTypeIsAFloat(a->element);
+  }
+}
+
+static atomic_access_t access_of(tw_emitter_t *e, MlirOperation op, MlirType element) {
   atomic_access_t a = {.element = element,
                        .kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
+                       .order = order_of(op),
                        .bits = tw_memory_bits(element),
                        .scope = scope_of(op)};
-  bool reads = a.kind != TW_ATOMIC_STORE;
-  a.old = reads && (a.kind == TW_ATOMIC_LOAD || a.kind == TW_ATOMIC_XCHG || a.kind == TW_ATOMIC_CAS ||
-                    !tw_is_unused(mlirOperationGetResult(op, 0)));
+  a.loops = needs_loop(e, &a);
+  a.ordered = ordered_by(e, &a);
+  bool acquires = a.ordered[0] == 'a'; /* red may only release */
+  a.old =
+      a.kind != TW_ATOMIC_STORE && (a.kind == TW_ATOMIC_LOAD || a.kind == TW_ATOMIC_XCHG || a.kind == TW_ATOMIC_CAS ||
+                                    acquires || !tw_is_unused(mlirOperationGetResult(op, 0)));
   a.operation = operation_of(element, a.kind);
   return a;
 }
@@ -243,15 +391,14 @@ static void access_register(tw_emitter_t *e, MlirOperation op, const atomic_acce
   twg_vector_registers(r, a->vector, x->regs, lanes);
   for (int i = 0; i < count; i++)
     values[i] = out.at[lanes[i]] = twg_at_register(e, x->value, lanes[i]);
-  if (a->kind == TW_ATOMIC_ADD && mlirTypeIsABF16(a->element) && !has_vectors(e)) {
-    out.at[r] = add_in_loop(e, a, pointer, guard, values[0]);
-  } else if (a->vector > 0) {
+  if (a->vector > 0) {
     int num = twg_to_words(e, a->element, a->bits, count, values, words);
     access_words(e, a, pointer, guard, num, 32, words);
-  } else if (a->old) {
+  } else if (a->old || a->loops) {
     MlirValue value = to_word(e, a, values[0]);
     MlirValue left = expected.ptr ? to_word(e, a, twg_at_register(e, expected, r)) : value;
-    out.at[r] = from_word(e, a, access_one(e, a, pointer, guard, value, left));
+    MlirValue old = (a->loops ? access_in_loop : access_one)(e, a, pointer, guard, value, left);
+    out.at[r] = from_word(e, a, old);
   } else {
     words[0] = to_word(e, a, values[0]);
     access_words(e, a, pointer, guard, 1, a->bits < 16 ? 16 : a->bits, words);
@@ -261,7 +408,7 @@ static void access_register(tw_emitter_t *e, MlirOperation op, const atomic_acce
 static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
   tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value);
-  atomic_access_t a = access_of(op, tw_element(type));
+  atomic_access_t a = access_of(e, op, tw_element(type));
   tw_layout_t layout = {0};
   MlirValue owner = twg_first_thread(e);
   if (tw_is_tile(type)) {
@@ -275,16 +422,14 @@ static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
     x.vector = a.vector = x.vector < most ? x.vector : most;
   }
   a.type = type_of(op, &a);
-  if (tw_releases(op))
-    fence(e, op);
+  fence_before(e, op, &a);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   for (int r = 0; r < out.count; r++)
     if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
       access_register(e, op, &a, &x, owner, r, out);
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[twg_first_copy(&layout, r)];
-  if (tw_acquires(op))
-    fence(e, op);
+  fence_after(e, op, &a);
   if (tw_scratch_bytes(op) > 0 && tw_is_tile(type))
     out = share_tile(e, op, &layout, type, owner, out);
   else if (tw_scratch_bytes(op) > 0)
@@ -293,4 +438,13 @@ static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* Of this thread alone nothing is out of order. */
+static bool rule_fence(tw_emitter_t *e, MlirOperation op) {
+  tw_memory_order_t order = order_of(op);
+  if (order != TW_ORDER_RELAXED)
+    put_fence(e, op, order == TW_ORDER_SEQ_CST ? "sc" : "acq_rel");
+  return true;
+}
+
 TWG_RULE(TW_TILE_ATOMIC, rule_atomic)
+TWG_RULE(TW_TILE_FENCE, rule_fence)

@@ -22,14 +22,6 @@ enum { ARGUMENT_BYTES = 8 };
 
 static MlirBlock module_body(tw_emitter_t *e) { return mlirModuleGetBody(mlirModuleFromOperation(e->module)); }
 
-static void add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes) {
-  MlirOperationState state = mlirOperationStateGet(tw_str(name), e->location);
-  MlirRegion region = mlirRegionCreate();
-  mlirOperationStateAddAttributes(&state, count, attributes);
-  mlirOperationStateAddOwnedRegions(&state, 1, &region);
-  mlirBlockInsertOwnedOperation(module_body(e), 0, mlirOperationCreate(&state));
-}
-
 static MlirType generic_pointer(tw_emitter_t *e) { return mlirLLVMPointerTypeGet(e->context, 0); }
 
 /* A generic pointer to a terminated string. */
@@ -46,7 +38,7 @@ static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
       twg_named(e, "addr_space", twg_i32_attr(e, 1)),
       twg_named(e, "value", mlirStringAttrGet(e->context, mlirStringRefCreate(bytes, size + 1))),
   };
-  add_to_module(e, "llvm.mlir.global", 6, attributes);
+  twg_add_to_module(e, "llvm.mlir.global", 6, attributes);
   free(bytes);
   MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
   MlirValue global = twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
@@ -65,7 +57,7 @@ static void declare_vprintf(tw_emitter_t *e) {
       twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageExternal)),
       twg_named(e, "CConv", mlirLLVMCConvAttrGet(e->context, MlirLLVMCConvC)),
   };
-  add_to_module(e, "llvm.func", 4, attributes);
+  twg_add_to_module(e, "llvm.func", 4, attributes);
 }
 
 /* Eight bytes of local memory for the argument of a call. */

@@ -51,10 +51,6 @@ static size_t put_list(char *out, size_t size, access_form_t f, int first) {
   return n + (size_t)snprintf(out + n, size - n, "}");
 }
 
-static const char *space_of(MlirValue pointer) {
-  return mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer)) == 3 ? "shared" : "global";
-}
-
 /* The predicate is the operand after the pointer; without one an access is always made. */
 static size_t put_guard(char *out, size_t size, access_form_t f, MlirValue guard) {
   return guard.ptr ? (size_t)snprintf(out, size, "@$%d ", f.words + 1) : 0;
@@ -73,7 +69,7 @@ static MlirOperation guarded_load(tw_emitter_t *e, access_form_t f, MlirValue po
     c += (size_t)snprintf(constraints + c, sizeof constraints - c, "=&%c,", f.class_);
   }
   n += put_guard(text + n, sizeof text - n, f, guard);
-  n += (size_t)snprintf(text + n, sizeof text - n, "ld.%s%s.%s ", space_of(pointer), f.vector, f.type);
+  n += (size_t)snprintf(text + n, sizeof text - n, "ld.%s%s.%s ", twg_space_of(pointer), f.vector, f.type);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ", [$%d + %lld];", f.words, (long long)offset);
   snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
@@ -93,7 +89,7 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
   size_t n = 0, c = 0;
   MlirValue operands[6];
   n += put_guard(text + n, sizeof text - n, f, guard);
-  n += (size_t)snprintf(text + n, sizeof text - n, "st.%s%s.%s [$%d + %lld], ", space_of(pointer), f.vector, f.type,
+  n += (size_t)snprintf(text + n, sizeof text - n, "st.%s%s.%s [$%d + %lld], ", twg_space_of(pointer), f.vector, f.type,
                         f.words, (long long)offset);
   n += put_list(text + n, sizeof text - n, f, 0);
   snprintf(text + n, sizeof text - n, ";");
@@ -288,14 +284,36 @@ static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
   return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
 }
 
+/* Whether LLVM makes the accesses of an array: a thread's own, which it may keep in registers, and constants. */
+static bool is_plain(MlirValue pointer) {
+  unsigned space = mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer));
+  return space == 0 || space == TW_SPACE_CONSTANT;
+}
+
+static MlirValue load_plain(tw_emitter_t *e, MlirType element, MlirValue pointer, int bits) {
+  return twg_bits_to_element(e, twg_load_from(e, int_type(e, bits), pointer, bits / 8), element);
+}
+
+static void store_plain(tw_emitter_t *e, MlirType element, MlirValue value, MlirValue pointer, int bits) {
+  MlirValue words[4];
+  if (bits == 64)
+    words[0] = twg_bitcast(e, value, e->i64);
+  else
+    twg_to_words(e, element, bits, 1, &value, words);
+  twg_store_to(e, words[0], pointer, bits / 8);
+}
+
 /* Loads what is at a place of an array to register r, and the vector's others. */
 static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType element, tw_place_t place, int r,
                           tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
-  MlirValue words[4], elements[16], guard = place.guard;
-  guarded_load(e, form_of(bits << x->vector), twg_element_pointer(e, x->array, place, bits), 0, guard, no_padding,
-               words);
+  MlirValue words[4], elements[16], guard = place.guard, pointer = twg_element_pointer(e, x->array, place, bits);
+  if (e->simt && is_plain(pointer)) {
+    out.at[r] = load_plain(e, element, pointer, bits);
+    return;
+  }
+  guarded_load(e, form_of(bits << x->vector), pointer, 0, guard, no_padding, words);
   if (bits == 4)
     elements[0] = half_byte(e, words[0], twg_plus(e, place.still, place.moved));
   else
@@ -408,6 +426,10 @@ static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
     twg_exchange(e, &exchange, size, words);
     tw_place_t place = twg_locate(e, op, &x, r);
     MlirValue pointer = twg_element_pointer(e, x.array, place, bits), guard = twg_both(e, place.guard, owner);
+    if (e->simt && is_plain(pointer)) {
+      store_plain(e, element, twg_at_register(e, x.value, r), pointer, bits);
+      continue;
+    }
     guarded_store(e, form_of(bits << (x.vector + exchange.count)), pointer, 0, guard, words);
   }
   return true;

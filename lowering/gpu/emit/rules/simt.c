@@ -1,11 +1,21 @@
-/* simt.c - the thread-level ops: positions, barrier, shared arrays
+/* simt.c - rules: the thread-level ops: positions, barriers, arrays that a kernel makes
+ *
+ *   tile.sync_threads                             nvvm.barrier0, or llvm.nvvm.barrier.cta.sync.all in divergent code
+ *   %n = tile.sync_vote count, %p                 llvm.nvvm.barrier.cta.red.popc.all
+ *   %s = tile.shared_array {offset = 64 : i32}    shared memory + 64
+ *   %l = tile.local_array                         llvm.alloca, which LLVM keeps in registers where it can
  *
  * In a SIMT kernel (attribute tile.simt) a scalar is one element a thread, which is what the emitter
  * makes of scalars anyway; only these ops know of threads. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/launch_record.h"
+#include "tilewright/dialect.h"
+
+#include "mlir-c/Dialect/LLVM.h"
 
 #include <stdio.h>
+
+/* ---- positions ----------------------------------------------------------------------------------------- */
 
 static bool bind_special_register(tw_emitter_t *e, MlirOperation op, const char *family) {
   char name[64];
@@ -18,35 +28,123 @@ static bool rule_thread_id(tw_emitter_t *e, MlirOperation op) { return bind_spec
 
 static bool rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_special_register(e, op, "ntid"); }
 
+/* ---- barriers ------------------------------------------------------------------------------------------ */
+
+/* Whether all threads of the block come to an op: it stands in no branch and no loop. */
+static bool is_in_step(MlirOperation op) { return tw_op_is(mlirOperationGetParentOperation(op), TW_FUNC_FUNC); }
+
+/* In divergent code the lanes of a warp may come one by one, and those that have left the kernel do not count. */
 static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
-  (void)op;
-  twg_barrier(e);
+  if (is_in_step(op)) {
+    twg_barrier(e);
+    return true;
+  }
+  MlirValue all = twg_const_i32(e, 0);
+  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.all", (MlirType){NULL}, 1, &all);
   return true;
 }
 
-/* Takes so many more bytes of shared memory; returns their offset. */
-static int64_t take_shared(tw_emitter_t *e, int64_t bytes) {
-  int64_t offset = (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
-  tw_launch_set_shared_bytes(e->kernel, (uint32_t)(offset + bytes));
-  return offset;
+static bool rule_sync_vote(tw_emitter_t *e, MlirOperation op) {
+  static const char *const names[] = {[TW_BLOCK_COUNT] = "popc", [TW_BLOCK_EVERY] = "and", [TW_BLOCK_SOME] = "or"};
+  int64_t kind = tw_attr_int(op, "kind", 0);
+  char name[64];
+  snprintf(name, sizeof name, "llvm.nvvm.barrier.cta.red.%s%s.all", names[kind], is_in_step(op) ? ".aligned" : "");
+  MlirValue operands[2] = {twg_const_i32(e, 0), twg_operand(e, op, 0).at[0]};
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_BLOCK_COUNT ? e->i32 : e->i1, 2, operands));
+  return true;
+}
+
+static bool rule_sleep(tw_emitter_t *e, MlirOperation op) {
+  MlirValue time = twg_operand(e, op, 0).at[0];
+  twg_asm(e, "nanosleep.u32 $0;", "r", (MlirType){NULL}, 1, &time, true);
+  return true;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------------------- */
+
+/* An array of static shape at a pointer. */
+static void set_array(tw_emitter_t *e, MlirOperation op, MlirValue pointer) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  int64_t strides[TW_MAX_RANK];
+  int rank = (int)tw_rank(type);
+  tw_static_strides(type, strides);
+  tw_values_t array = twg_new_values(e, 1 + 2 * rank);
+  array.at[0] = pointer;
+  for (int d = 0; d < rank; d++) {
+    array.at[1 + d] = twg_const_int(e, e->i64, tw_extent(type, d));
+    array.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
+  }
+  twg_set_result(e, op, 0, array);
 }
 
 static bool rule_shared_array(tw_emitter_t *e, MlirOperation op) {
-  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  int rank = (int)tw_rank(type);
-  int64_t stride = 1;
-  tw_values_t array = twg_new_values(e, 1 + 2 * rank);
-  for (int d = rank - 1; d >= 0; d--) {
-    array.at[1 + d] = twg_const_int(e, e->i64, tw_extent(type, d));
-    array.at[1 + rank + d] = twg_const_int(e, e->i64, stride);
-    stride *= tw_extent(type, d);
-  }
-  array.at[0] = twg_shared_at(e, take_shared(e, stride * tw_bytes(type)));
+  set_array(e, op, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
+  return true;
+}
+
+/* What the launch gave beyond the arrays of static shape, behind them. */
+static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
+  int64_t first = (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
+  MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, false);
+  tw_values_t array = twg_new_values(e, 3);
+  array.at[0] = twg_shared_at(e, first);
+  array.at[1] = twg_cast(e, "llvm.zext", e->i64, twg_binary(e, "llvm.sub", all, twg_const_i32(e, first)));
+  array.at[2] = twg_const_int(e, e->i64, 1);
   twg_set_result(e, op, 0, array);
+  return true;
+}
+
+/* Bytes of an element there. */
+static int64_t bytes_of(MlirType type) {
+  int bits = tw_memory_bits(tw_element(type));
+  return bits < 8 ? 1 : bits / 8;
+}
+
+static bool rule_local_array(tw_emitter_t *e, MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  int64_t align = tw_attr_int(op, "align", 0), least = bytes_of(type);
+  MlirBlock here = e->block;
+  e->block = e->entry; /* once, though it stand in a loop */
+  MlirValue count = twg_const_int(e, e->i64, tw_count(type) * least);
+  MlirNamedAttribute attributes[] = {twg_named(e, "elem_type", mlirTypeAttrGet(e->i8)),
+                                     twg_named(e, "alignment", twg_i64_attr(e, align > least ? align : least))};
+  MlirValue pointer = twg_op(e, "llvm.alloca", mlirLLVMPointerTypeGet(e->context, 0), 1, &count, 2, attributes);
+  e->block = here;
+  set_array(e, op, pointer);
+  return true;
+}
+
+/* A global of the module, in constant memory. */
+static bool rule_const_array(tw_emitter_t *e, MlirOperation op) {
+  MlirAttribute value = tw_attr(op, "value");
+  char name[64];
+  int64_t count = tw_count(mlirAttributeGetType(value));
+  MlirType element = mlirShapedTypeGetElementType(mlirAttributeGetType(value));
+  MlirType flat = mlirRankedTensorTypeGet(1, &count, element, (MlirAttribute){NULL});
+  snprintf(name, sizeof name, "tw_const_%d", e->num_strings++);
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
+      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(element, (unsigned)count))),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
+      twg_named(e, "constant", mlirUnitAttrGet(e->context)),
+      twg_named(e, "addr_space", twg_i32_attr(e, TW_SPACE_CONSTANT)),
+      twg_named(e, "alignment", twg_i64_attr(e, 16)),
+      twg_named(e, "value", mlirDenseElementsAttrReshapeGet(value, flat)),
+  };
+  twg_add_to_module(e, "llvm.mlir.global", sizeof attributes / sizeof *attributes, attributes);
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
+  set_array(
+      e, op,
+      twg_op(e, "llvm.mlir.addressof", mlirLLVMPointerTypeGet(e->context, TW_SPACE_CONSTANT), 0, NULL, 1, &symbol));
   return true;
 }
 
 TWG_RULE(TW_TILE_THREAD_ID, rule_thread_id)
 TWG_RULE(TW_TILE_BLOCK_DIM, rule_block_dim)
 TWG_RULE(TW_TILE_SYNC_THREADS, rule_sync_threads)
+TWG_RULE(TW_TILE_SYNC_VOTE, rule_sync_vote)
+TWG_RULE(TW_TILE_SLEEP, rule_sleep)
 TWG_RULE(TW_TILE_SHARED_ARRAY, rule_shared_array)
+TWG_RULE(TW_TILE_DYNAMIC_SHARED, rule_dynamic_shared)
+TWG_RULE(TW_TILE_LOCAL_ARRAY, rule_local_array)
+TWG_RULE(TW_TILE_CONST_ARRAY, rule_const_array)

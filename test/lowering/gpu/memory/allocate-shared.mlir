@@ -100,3 +100,37 @@ module attributes {tile.target = "sm_89"} {
     return
   }
 }
+
+// -----
+
+// Arrays of threads share bytes where a barrier of the function's block lies between the uses.
+// CHECK-LABEL: @arrays
+// CHECK-SAME: shared_bytes = 1152
+module attributes {tile.target = "sm_90"} {
+  func.func @arrays(%i: i32, %x: f32, %p: i1) attributes {tile.kernel, tile.simt} {
+    // CHECK-COUNT-2: tile.shared_array {align = 128 : i64, offset = 0 : i32}
+    // CHECK: tile.shared_array {align = 128 : i64, offset = 1024 : i32}
+    %early = tile.shared_array {align = 128} : memref<256xf32, 3>
+    %late = tile.shared_array {align = 128} : memref<256xf32, 3>
+    %other = tile.shared_array {align = 128} : memref<32xf32, 3>
+    tile.scatter %x, %early[%i] : f32, memref<256xf32, 3>, i32
+    tile.sync_threads
+    tile.scatter %x, %late[%i] : f32, memref<256xf32, 3>, i32
+    scf.if %p {
+      tile.sync_threads
+    }
+    tile.scatter %x, %other[%i] : f32, memref<32xf32, 3>, i32
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.target = "sm_90"} {
+  func.func @too_much(%i: i32, %x: f32) attributes {tile.kernel, tile.simt} {
+    // expected-error @below {{takes 240000 bytes of shared memory, the kernel's arrays 240000 at once; a block of sm_90 has 232448}}
+    %s = tile.shared_array : memref<60000xf32, 3>
+    tile.scatter %x, %s[%i] : f32, memref<60000xf32, 3>, i32
+    return
+  }
+}

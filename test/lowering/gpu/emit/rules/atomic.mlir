@@ -8,7 +8,7 @@
 // SM90-NOT: fence
 // SM90-COUNT-2: red.relaxed.gpu.global.add.noftz.v4.bf16x2
 // SM90-NOT: red.
-// SM80-COUNT-16: llvm.atomicrmw fadd
+// SM80-COUNT-16: atom.relaxed.gpu.global.cas.b16
 module attributes {tile.target = "TARGET"} {
   func.func @neighbours(%a: !array {tile.align = 16 : i32}, %x: bf16) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %i = tile.iota : tensor<2048xi32>
@@ -32,6 +32,26 @@ module attributes {tile.target = "TARGET"} {
   func.func @scalar(%a: memref<?xi32, strided<[1]>>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
     %old = tile.atomic cas acq_rel sys, %i, %a[%i] expected %i : i32 {check_bounds} : i32, memref<?xi32, strided<[1]>>, i32 -> i32
     tile.scatter %old, %a[%i] : i32, memref<?xi32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+// What a thread's access orders stands in the instruction; what takes a loop has it in fences.
+// CHECK-LABEL: llvm.func @thread
+// CHECK: ld.acquire.gpu.global.b32
+// CHECK: fence.sc.sys;
+// CHECK: st.release.sys.global.b32
+// CHECK: fence.acq_rel.cta;
+// CHECK: ld.relaxed.cta.shared.b32
+// CHECK: atom.relaxed.cta.shared.cas.b32
+module attributes {tile.target = "TARGET"} {
+  func.func @thread(%a: memref<?xi32, strided<[1]>>, %i: i32, %b: i8) attributes {tile.kernel, tile.simt} {
+    %s = tile.shared_array : memref<8xi8, 3>
+    %0 = tile.atomic load acquire device, %i, %a[%i] : i32, memref<?xi32, strided<[1]>>, i32 -> i32
+    %1 = tile.atomic store seq_cst sys, %0, %a[%i] : i32, memref<?xi32, strided<[1]>>, i32 -> i32
+    %2 = tile.atomic xchg release block, %b, %s[%i] : i8, memref<8xi8, 3>, i32 -> i8
     return
   }
 }

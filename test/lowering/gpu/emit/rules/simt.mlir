@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -tile-to-nvvm | FileCheck %s
+// RUN: tw-opt %s --tile-allocate-shared --tile-to-nvvm | FileCheck %s
 
 // A thread's scalars are the emitter's scalars; the launch gives the number of threads.
 module attributes {tile.target = "sm_90a"} {

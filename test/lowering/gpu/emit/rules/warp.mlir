@@ -1,0 +1,25 @@
+// What lanes do together: an intrinsic on words of 32 bits.
+// RUN: tw-opt %s --tile-allocate-shared --tile-to-nvvm | FileCheck %s
+
+module attributes {tile.target = "sm_90a"} {
+  // CHECK-LABEL: llvm.func @warp
+  func.func @warp(%m: i32, %d: f64, %h: f16, %p: i1) attributes {tile.kernel, tile.simt} {
+    // CHECK: llvm.nvvm.match.all.sync.i32p
+    // CHECK-COUNT-2: llvm.nvvm.shfl.sync.bfly.i32
+    // CHECK: llvm.nvvm.shfl.sync.up.i32
+    // CHECK: llvm.nvvm.vote.ballot.sync
+    // CHECK: llvm.nvvm.bar.warp.sync
+    // CHECK: llvm.nvvm.barrier.cta.red.popc.aligned.all
+    %0 = tile.match all, %m, %h : f16
+    %1 = tile.shuffle xor, %m, %d, %0 : f64 -> f64
+    %2 = tile.shuffle up, %m, %h, %m : f16 -> f16
+    %3 = tile.vote ballot, %m, %p -> i32
+    tile.sync_warp %3
+    %4 = tile.sync_vote count, %p : i1 -> i32
+    // CHECK: llvm.nvvm.barrier.cta.sync.all
+    scf.if %p {
+      tile.sync_threads
+    }
+    return
+  }
+}
