@@ -202,7 +202,8 @@ class Rewriter:
         operation = parts[-1] if parts else form[2]
         count = len(types) - 1 - bool(form[1])  # words; or what is given back where nothing is done, and the value
         words = ["%a1" if form[2] == "ld" else "%a2"] if result != "void" else [f"%a{i + 1}" for i in range(count)]
-        entry = f"entry:\n  call void @emu_turn()\n  br i1 {self.condition(len(types) - 1 if form[1] else -1)}, label %go, label %end\ngo:\n"
+        guard = self.condition(len(types) - 1 if form[1] else -1)
+        entry = f"entry:\n  call void @emu_turn()\n  br i1 {guard}, label %go, label %end\ngo:\n"
         out = [entry, *(self.access(types, kind, operation, i, word) for i, word in enumerate(words))]
         out.append("  br label %end\nend:")
         if result == "void":
@@ -500,7 +501,15 @@ class Rewriter:
     # ---- a module -------------------------------------------------------------------------------
 
     def module(
-        self, text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], shared: int
+        self,
+        text: str,
+        threads: int,
+        grid: str,
+        parts: int,
+        dynamic: int,
+        members: int,
+        grid_scale: Sequence[int],
+        shared: int,
     ) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
@@ -632,7 +641,14 @@ def runtime_object() -> Path:
 
 
 def shared_object(
-    text: str, threads: int, grid: str, parts: int, dynamic: int, members: int, grid_scale: Sequence[int], maps: Any,
+    text: str,
+    threads: int,
+    grid: str,
+    parts: int,
+    dynamic: int,
+    members: int,
+    grid_scale: Sequence[int],
+    maps: Any,
     shared: int,
 ) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
