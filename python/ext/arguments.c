@@ -311,12 +311,29 @@ static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisi
   return 0;
 }
 
+/* A number of Python. */
+static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisible) {
+  int failed = put_scalar(call, dtype, word, divisible);
+  if (!failed && call->self->threads)
+    call->key[call->key_count - 1] |= SCALAR_LOOSE;
+  return failed;
+}
+
+/* An int of cuda.device has 32 bits. */
+TW_COLD static int refuse_wide_int(PyObject *object) {
+  tw_ext_error(TW_VALUE_ERROR, "the int %R does not fit the 32 bits that an int has in device code; pass numpy.int64(%R)",
+               object, object);
+  return -1;
+}
+
 /* int32 if the value fits, else int64, else uint64. */
 TW_HOT static int read_int(call_t *call, PyObject *object) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (TW_UNLIKELY(call->self->threads && (overflow || (int32_t)value != value)))
+    return refuse_wide_int(object);
   if (TW_LIKELY(!overflow))
-    return put_scalar(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
+    return put_number(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
                       value % 16 == 0);
   uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
   if (overflow < 0 || PyErr_Occurred()) {
@@ -339,7 +356,7 @@ static int read_float(call_t *call, PyObject *object) {
     return -1;
   }
   memcpy(&bits, &value, sizeof bits);
-  return put_scalar(call, TW_DTYPE_FLOAT32, bits, false);
+  return put_number(call, TW_DTYPE_FLOAT32, bits, false);
 }
 
 static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64; }
@@ -531,7 +548,7 @@ static inline int read_leaf(call_t *call, Py_ssize_t leaf, PyObject *object, tw_
   if (type == &PyFloat_Type)
     return read_float(call, object);
   if (type == &PyBool_Type)
-    return put_scalar(call, TW_DTYPE_BOOL, object == Py_True, false);
+    return put_number(call, TW_DTYPE_BOOL, object == Py_True, false);
   return read_any(call, leaf, object);
 }
 

@@ -38,6 +38,7 @@ enum { KEY_WORDS = 1 + 2 * TW_MAX_ARGS + MOST_STRUCTURES + MOST_STATIC };
 /* Key word of a scalar: this bit, its dtype, and whether an integer is divisible by 16. */
 #define SCALAR_WORD (1ull << 60)
 #define SCALAR_DIV (1ull << 8)
+#define SCALAR_LOOSE (1ull << 9) /* a number of Python for a kernel of threads: it takes the dtype of what it meets */
 /* Of an array with extents or strides that are constants: a word says which (bit d: extent d, bit 8 + d: stride d), and
  * these follow. */
 #define STATIC_WORD (1ull << 59)

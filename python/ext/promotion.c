@@ -83,12 +83,48 @@ static PyObject *constant_dtype(PyObject *unused, PyObject *value) {
   return answer(tw_constant_elem(constant), tw_elem_spelling(TW_u8));
 }
 
+/* --- cuda.device ---------------------------------------------------------------------------------- */
+
+enum { DEVICE_TYPES = 20 };
+
+static const struct {
+  const char *row, *cells[DEVICE_TYPES];
+} device_rows[] = {
+#define TW_PROMOTE_DEVICE(row, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t)                             \
+  {#row, {#a, #b, #c, #d, #e, #f, #g, #h, #i, #j, #k, #l, #m, #n, #o, #p, #q, #r, #s, #t}},
+#include "dialect/promotion.def"
+#undef TW_PROMOTE_DEVICE
+};
+
+#define COLUMN(name) #name,
+static const char *const device_types[] = {TW_DEVICE_TYPES(COLUMN)};
+#undef COLUMN
+_Static_assert(sizeof device_types == DEVICE_TYPES * sizeof *device_types, "a cell for each type");
+
+/* {(row, column): common type, None for a cast that must be written}. */
+static PyObject *device_promotions(PyObject *unused, PyObject *none) {
+  (void)unused, (void)none;
+  PyObject *table = PyDict_New();
+  for (size_t i = 0; table && i < DEVICE_TYPES * DEVICE_TYPES; i++) {
+    const char *cell = device_rows[i / DEVICE_TYPES].cells[i % DEVICE_TYPES];
+    PyObject *pair = Py_BuildValue("(ss)", device_rows[i / DEVICE_TYPES].row, device_types[i % DEVICE_TYPES]);
+    PyObject *common = Py_BuildValue("z", strcmp(cell, "ERR") ? cell : NULL);
+    if (!pair || !common || PyDict_SetItem(table, pair, common))
+      Py_CLEAR(table);
+    Py_XDECREF(pair);
+    Py_XDECREF(common);
+  }
+  return table;
+}
+
 static PyMethodDef functions[] = {
     {"promote", promote, METH_VARARGS, "promote(a, b) -> str | None: the common dtype of two typed operands."},
     {"promote_constant", promote_constant, METH_VARARGS,
      "promote_constant(value, other) -> str | None: the common dtype of a Python number and a typed operand."},
     {"constant_dtype", constant_dtype, METH_O,
      "constant_dtype(value) -> str | None: the dtype, as in the IR, that a Python number takes by itself."},
+    {"device_promotions", device_promotions, METH_NOARGS,
+     "device_promotions() -> dict: the common type, or None, of every two types of cuda.device."},
     {NULL, NULL, 0, NULL},
 };
 

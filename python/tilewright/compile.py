@@ -90,8 +90,8 @@ def _argument(entry: tuple[Any, ...]) -> Any:
     if kind in ("tuple", "list", "dict", "record"):
         like, parts = facts
         return StructureArgument(kind, like, tuple(map(_argument, parts)))
-    if kind == "scalar":
-        return ScalarArgument(BY_NAME[facts[0]], facts[1])
+    if kind in ("scalar", "number"):
+        return ScalarArgument(BY_NAME[facts[0]], facts[1], kind == "number")
     name, *rest = facts
     if name not in BY_NAME:
         raise TileTypeError(

@@ -1249,7 +1249,10 @@ ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim", "slice
 def make_scalar(value: Any, dtype: DType) -> Any:
     """What `dtype(value)` gives: a scalar tile in tile code, a NumPy scalar on the host."""
     from . import interpret
+    from .reference import threads
 
     if interpret.active():
         return interpret.OPS["astype"](value, dtype)
+    if threads.current() is not None:
+        return threads.Number(value, dtype)
     return dtype.numpy.type(value)

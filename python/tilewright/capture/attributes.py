@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import difflib
 import types
 from typing import Any
@@ -18,6 +19,7 @@ from .expressions import evaluate, handles
 from .frame import Frame
 from .selection import are_alike, entry
 from .simt import arrays as simt_arrays
+from .simt import numbers as simt_numbers
 from .values import Array, Format, LocalFunction, Method, Range, Selection, Tile, describe, is_number, is_run_time
 
 
@@ -34,6 +36,10 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 def attribute(frame: Frame, value: Any, name: str) -> Any:
     if hasattr(type(value), "__tw_attribute__"):
         return value.__tw_attribute__(frame, name)
+    if frame.capture.rules.simt and isinstance(value, Tile):
+        return simt_numbers.attribute(frame, value, name)
+    if frame.capture.rules.simt and isinstance(value, Array):
+        return simt_arrays.attribute(frame, value, name)
     if isinstance(value, Tile):
         return _tile_attribute(frame, value, name)
     if isinstance(value, Array):
@@ -53,6 +59,9 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
     try:
         found = getattr(value, name)
     except AttributeError:
+        if hasattr(type(value), "__tw_tree__"):
+            known = ", ".join(field.name for field in dataclasses.fields(value))
+            raise TileTypeError(f"{describe(value)} has no attribute '{name}'; it has {known}") from None
         raise TileTypeError(f"{describe(value)} has no attribute '{name}'{_near(value, name)}") from None
     _note_attribute(frame, value, name, found)
     return frame.adopt(found)
@@ -144,7 +153,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     value = evaluate(frame, node.value)
     index = index_of(frame, node.slice)
     frame.at(node)
-    if isinstance(value, Tile):
+    if isinstance(value, Tile) and not frame.capture.rules.simt:
         return shapes.new_axes(frame, value, index)
     return entry_of(frame, value, index)
 
@@ -153,6 +162,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
     """value[index] of what is no tile."""
     if isinstance(value, Selection):
         return each(frame, value, lambda choice: entry_of(frame, choice, index))
+    if hasattr(value, "__tw_item__"):
+        return value.__tw_item__(frame, index)
     if records.method_of(value, "__getitem__"):
         return records.call_method(frame, value, "__getitem__", [index], {})
     if isinstance(value, Array) and frame.capture.rules.simt:

@@ -293,7 +293,7 @@ class _Join:
                 return value
         if is_number(a) and is_number(b) and same_constant(a, b):
             return a
-        tile = Tile(None, dtype, shape)
+        tile = Tile(None, dtype, shape, None, all(is_number(v) or getattr(v, "loose", v is MISSING) for v in (a, b)))
         self.results.append(_Result(tile, a, b))
         return tile
 

@@ -22,6 +22,8 @@ from .expressions import evaluate, handles, items_of
 from .frame import Frame
 from .inlining import generator_context, inline, is_context_manager
 from .parameters import Binder, binder_of
+from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
+from .simt import methods as simt_methods
 from .values import LocalFunction, Method, Selection, describe, is_record_type, is_run_time
 
 
@@ -89,6 +91,8 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return inline(frame, function.__func__, [function.__self__, *args], keywords, node)
     if isinstance(function, functools.partial):
         return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
+    if hasattr(function, "__tw_make__"):
+        return function.__tw_make__(frame, args, keywords)
     if is_record_type(function):
         return records.make(frame, function, args, keywords)
     if records.method_of(function, "__call__"):
@@ -99,7 +103,7 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
             "host with ct.launch, or make what both need a @ct.function"
         )
     try:
-        builtin = BUILTINS.get(function)
+        builtin = frame.capture.rules.builtins.get(function) or BUILTINS.get(function)
     except TypeError:  # not hashable
         builtin = None
     if builtin is not None:
@@ -135,6 +139,8 @@ def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[s
         return each(frame, receiver, lambda v: call(frame, attribute(frame, v, name), args, keywords, frame.node))
     if isinstance(receiver, tuple):
         raise TileTypeError(f"the method '{name}' of a tuple of run-time values is not supported")
+    if frame.capture.rules.simt:
+        return simt_methods.call(frame, receiver, name, args, keywords)
     if name == "item":
         return shapes.item(frame, receiver)
     if name in ("reshape", "permute") and len(args) > 1:

@@ -6,6 +6,7 @@ do not fit; what is decided here is the dtype that a constant takes on contact w
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -173,7 +174,7 @@ class Emitter:
         if not isinstance(value, Tile):
             return self.constant(value, dtype)
         if value.dtype is dtype:
-            return value
+            return dataclasses.replace(value, loose=False) if value.loose else value
         return self.typed("tile.cast", [value.ir], None, dtype, value.shape)
 
     def implicit(self, value: Any, dtype: DType, what: str) -> Tile:
@@ -207,23 +208,25 @@ class Emitter:
             attributes = {"integral": None}
             if isinstance(x, Tile) and not x.dtype.is_integral:
                 attributes = None
-        return self.op(BINARY_OPS[name], operands, attributes, public=name)
+        return self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
 
     def compare(self, name: str, x: Any, y: Any) -> Any:
         if is_number(x) and is_number(y):
             return fold(name, x, y)
         attributes = {"kind": COMPARE_KINDS[name]}
-        return self.op("tile.cmp", self.operands(name, (x, y)), attributes, public=name)
+        found = self.op("tile.cmp", self.operands(name, (x, y)), attributes, public=name)
+        return self.rules.result(self, name, (x, y), found)
 
     def unary(self, name: str, x: Any) -> Any:
         if is_number(x):
             return fold(name, x)
-        operand = self.tile(x, f"ct.{name}")
-        return self.op(UNARY_OPS[name], [operand], public=name)
+        operand = self.rules.operand(self, name, x)
+        return self.rules.result_of(self, name, x, self.op(UNARY_OPS[name], [operand], public=name))
 
     def select(self, condition: Any, x: Any, y: Any) -> Tile:
         condition = self.tile(condition, "ct.where")
-        return self.op("tile.select", [condition, *self.operands("where", (x, y))], public="where")
+        found = self.op("tile.select", [condition, *self.operands("where", (x, y))], public="where")
+        return self.rules.result(self, "where", (x, y), found)
 
     # -- scalars
 

@@ -35,10 +35,10 @@ def is_flag(name: str) -> bool:
 class Capture:
     """What is common to all frames of one kernel."""
 
-    def __init__(self, builder: Any, rules: Rules = TILE) -> None:
+    def __init__(self, builder: Any, rules: Rules = TILE, target: str = "") -> None:
         self.builder = builder
         self.combiner = ""  # ct.reduce or ct.scan, whose function is being captured: arithmetic of scalars
-        self.rules = rules
+        self.rules, self.target = rules, target
         self.emit = Emitter(builder, rules)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
@@ -157,6 +157,8 @@ class Frame:
             return tuple(self.adopt(v) for v in value)
         if is_numpy_scalar(value):
             return numpy_scalar(self.emit, value)
+        if hasattr(type(value), "__tw_value__"):  # what stands for a value of the running kernel
+            return value.__tw_value__(self)
         return value
 
     # -- functions that combine

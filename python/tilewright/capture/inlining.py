@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import TileRecursionError, TileSyntaxError, TileTypeError
 from .frame import RETURN, VALUE, Frame
 from .parameters import bind_local, binder_of
+from .simt import constants
 from .source import source_of
 from .values import LocalFunction, Tile, Unusable, describe
 
@@ -33,6 +34,8 @@ def inline(
     else:
         env = binder_of(function).bind(function.__name__, args, keywords)
         env = {key: frame.adopt(value) for key, value in env.items()}
+        if frame.capture.rules.simt:
+            constants.check(function, env)
         source = source_of(function)
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             if part == "__code__" or getattr(function, part) is not None:

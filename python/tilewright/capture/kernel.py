@@ -21,6 +21,7 @@ from ..errors import TileError, TileTypeError
 from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
 from .frame import Capture, Frame, numpy_scalar
 from .rules import TILE, Rules
+from .simt import constants
 from .source import Source, definition_place, source_of
 from .statements import run_body
 from .values import Array, Tile, is_numpy_scalar
@@ -66,10 +67,11 @@ class ArrayArgument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScalarArgument:
-    """A run-time scalar; an integer that `divisor` divides."""
+    """A run-time scalar; an integer that `divisor` divides. `loose`: a number of Python (values.Tile)."""
 
     dtype: DType
     divisor: int = 1
+    loose: bool = False
 
     def type(self) -> str:
         return self.dtype.mlir
@@ -136,7 +138,7 @@ def capture(
     names = _parameters(source, arguments[: len(arguments) - extra])
     builder = _core.Builder(source.file)
     builder.set("tile.target", target)
-    state = Capture(builder, rules)
+    state = Capture(builder, rules, target)
     state.active.append(function.__code__)
     run_time = [a for a in leaves(arguments) if not isinstance(a, ConstantArgument)]
     block = builder.block([a.type() for a in run_time])
@@ -195,6 +197,8 @@ class _Binding:
         marks = parameter_marks(self.frame.source.function)
         for name, argument in zip(names, arguments, strict=True):
             self.frame.env[name] = self._value(name, argument, marks.get(name, UNMARKED))
+        if self.frame.capture.rules.simt:
+            constants.check(self.frame.source.function, self.frame.env)
 
     def _value(self, name: str, argument: Argument, marks: Marks) -> Any:
         if isinstance(argument, StructureArgument):
@@ -216,7 +220,7 @@ class _Binding:
         return self.frame.adopt(argument.value)
 
     def _scalar(self, name: str, argument: ScalarArgument, wanted: DType | None) -> Tile:
-        value = Tile(next(self.values), argument.dtype, ())
+        value = Tile(next(self.values), argument.dtype, (), None, argument.loose)
         if wanted is None:
             return value
         check_scalar_annotation(name, argument.dtype, wanted)

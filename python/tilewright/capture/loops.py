@@ -102,7 +102,7 @@ class _Loop:
         del kept[:-_MOST_PLANS]
 
     def _plan_variable(self, name: str, value: Any) -> None:
-        template = template_of(value)
+        template = template_of(value, self.frame.capture.rules.simt)
         if template is None:
             if type(value) is Unusable:
                 self.plan.excluded[name] = value
@@ -178,7 +178,7 @@ class _Loop:
         plan = self.plan
         if not plan.returns:
             plan.returns = True
-            plan.result = Fixed(value) if (t := template_of(value)) is None else t
+            plan.result = Fixed(value) if (t := template_of(value, self.frame.capture.rules.simt)) is None else t
             return True
         if isinstance(plan.result, Fixed):
             if same_constant(plan.result.value, value):
@@ -446,7 +446,7 @@ def _plain_for(loop: _Loop, count: Count, name: str) -> bool:
     frame.builder.enter(body)
     index, *args = body.args
     frame.env = loop.bind(args)
-    frame.env[name] = count.value(Tile(index, count.dtype, ()))
+    frame.env[name] = frame.capture.rules.counted(count.value(Tile(index, count.dtype, ())))
     loop.run_body()
     settled = loop.is_settled()
     if settled:
@@ -481,7 +481,7 @@ def _for_as_while(loop: _Loop, count: Count, name: str) -> bool:
     index, *args = body.args
     frame.env = loop.bind(args)
     position = Tile(index, count.dtype, ())
-    frame.env[name] = count.value(position)
+    frame.env[name] = frame.capture.rules.counted(count.value(position))
     loop.run_body()
     settled = loop.is_settled()
     if settled:

@@ -10,12 +10,14 @@ from typing import Any
 from .. import tile as ct
 from ..dtype import bool_
 from ..errors import TileError, TileTypeError, TileValueError
+from ..structure import parts_of
 from . import elementwise, ops
 from .branches import choose
 from .emit import fold
 from .expressions import evaluate, handles
 from .frame import Frame
-from .values import Array, Format, Method, Range, Tile, describe, is_number, is_run_time
+from .simt import operators as simt_operators
+from .values import Array, Format, Method, Range, Tile, describe, is_number, is_run_time, same_form
 
 BINARY = {name: function.__tw_op__ for name, function in ct.BINARY_OPERATORS.items()}  # type: ignore[attr-defined]
 COMPARE = {name: function.__tw_op__ for name, function in ct.COMPARISONS.items()}  # type: ignore[attr-defined]
@@ -25,6 +27,10 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
     """x and y under an operator of Python."""
     if is_number(x) and is_number(y):
         return fold(name, x, y)
+    if frame.capture.rules.simt:
+        found = simt_operators.binary(frame, name, x, y)
+        if found is not None:
+            return found
     if (not is_run_time(x) and not is_run_time(y)) or isinstance(x, tuple) or isinstance(y, tuple):
         return _plain_binary(name, x, y)
     frame.at(node)
@@ -73,6 +79,10 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         truth = truth_of(frame, value, "'not'")
         return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
+    if frame.capture.rules.simt:
+        found = simt_operators.unary(frame, type(node.op).__name__, value)
+        if found is not None:
+            return found
     if isinstance(node.op, ast.UAdd):
         return +value if is_number(value) else elementwise.positive(frame, value)
     return ops.OPS["negative" if isinstance(node.op, ast.USub) else "bitwise_not"](frame, value)
@@ -201,6 +211,8 @@ def compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if not comparable and name in ("equal", "not_equal"):
             return name == "not_equal"  # a number is never None or a string
         return frame.emit.compare(name, x, y)
+    if same_form(x, y) and not isinstance(x, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
+        return _compare_parts(frame, kind, x, y)
     if is_run_time(x) or is_run_time(y):
         return _compare_run_time(frame, kind, x, y)
     try:
@@ -209,16 +221,22 @@ def compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare: {error}") from None
 
 
+def _compare_parts(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
+    """Whether tuples, or records of one form, hold the same."""
+    a, b = parts_of(x) or [], parts_of(y) or []
+    same: Any = len(a) == len(b)
+    for left, right in zip(a, b, strict=False):
+        same = frame.emit.binary("bitwise_and", same, compare_pair(frame, ast.Eq(), left, right))
+    if isinstance(kind, ast.Eq):
+        return same
+    return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
+
+
 def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(kind, ast.Is | ast.IsNot):
         return (x is y) is isinstance(kind, ast.Is)
     if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
-        same: Any = len(x) == len(y)
-        for a, b in zip(x, y, strict=False):
-            same = frame.emit.binary("bitwise_and", same, compare_pair(frame, ast.Eq(), a, b))
-        if isinstance(kind, ast.Eq):
-            return same
-        return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
+        return _compare_parts(frame, kind, x, y)
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, dict) and not is_run_time(x):
         return (x in y) is isinstance(kind, ast.In)
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):

@@ -6,12 +6,37 @@ meet and what an assignment converts; the ops that it emits know nothing of it.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dtype import PROMOTION, DType, constant_dtype, promote_constant
-from ..errors import TileTypeError
-from .values import Tile, require_tile_or_number
+from .. import _core
+from .._optable import BY_PUBLIC
+from ..dtype import (
+    PROMOTION,
+    DType,
+    bfloat16,
+    bool_,
+    constant_dtype,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    number_text,
+    promote_constant,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ..errors import TileTypeError, TileValueError
+from .values import Array, Method, Tile, describe, is_number, require_tile_or_number
 
 if TYPE_CHECKING:
     from .emit import Emitter
@@ -22,6 +47,11 @@ class Rules:
 
     name = "tile"
     simt = False  # a value is one element a thread; arrays are indexed
+    builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
+
+    def counted(self, variable: Tile) -> Tile:
+        """The variable of a loop over a range."""
+        return variable
 
     def operands(self, emit: Emitter, name: str, values: Sequence[Any]) -> list[Tile]:
         """Operands as tiles; a constant takes its dtype from the typed ones."""
@@ -36,6 +66,18 @@ class Rules:
             else:
                 result.append(emit.constant(value, constant_dtype(value)))
         return result
+
+    def result(self, emit: Emitter, name: str, values: Sequence[Any], found: Tile) -> Tile:
+        """What the operation `name` of `values` gives, of which the op gave `found`."""
+        return found
+
+    def operand(self, emit: Emitter, name: str, value: Any) -> Tile:
+        """The only operand of an operation."""
+        return emit.tile(value, f"ct.{name}")
+
+    def result_of(self, emit: Emitter, name: str, value: Any, found: Tile) -> Tile:
+        """The same as `result` of an operation with one operand."""
+        return found
 
     def converted(self, emit: Emitter, value: Any, dtype: DType, what: str) -> Tile:
         """`value` as the `dtype` of what it is stored to, if it promotes to it."""
@@ -54,11 +96,133 @@ class Rules:
         return emit.cast(value, dtype)
 
 
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """How operands meet: the dtype that the op computes in, that of its result, and whether that is loosely typed."""
+
+    compute: DType
+    result: DType
+    loose: bool
+
+
+# The types of cuda.device by the names of dialect/promotion.def. Those of Python are loosely typed, in 32 bits.
+LOOSE = {"bool": bool_, "int": int32, "float": float32}
+DEVICE_TYPES: dict[str, DType] = {
+    **LOOSE,
+    **{d.name: d for d in (int8, int16, int32, int64, uint8, uint16, uint32, uint64)},
+    **{d.name: d for d in (float16, float32, float64, bfloat16)},
+    "float8e4m3": float8_e4m3fn,
+    "float8e5m2": float8_e5m2,
+}
+_NAMES = {dtype: name for name, dtype in DEVICE_TYPES.items()}  # a dtype without the name of a number of Python
+_LOOSE_NAMES = {dtype: name for name, dtype in LOOSE.items()}
+_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+_STAY_BOOL = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "equal", "not_equal", "where"))
+
+
+@functools.cache
+def _device_promotions() -> dict[tuple[str, str], str | None]:
+    return _core.device_promotions()
+
+
+def device_name(value: Any) -> str:
+    """The name of an operand's type in the table; a bool is Python's wherever it comes from."""
+    if isinstance(value, Tile):
+        loose = value.loose or value.dtype is bool_
+        name = (_LOOSE_NAMES if loose else _NAMES).get(value.dtype)
+        if name is None:
+            raise TileTypeError(f"{value.dtype} is no dtype of cuda.device; convert, as in device.float32(x)")
+        return name
+    return type(value).__name__
+
+
+def _device_remedy(names: Sequence[str]) -> str:
+    if all("int" in name for name in names):
+        return "device.int64(x)"
+    return "device.float32(x)"
+
+
 class DeviceRules(Rules):
-    """Those of seed 001."""
+    """Those of seed 001: numbers of Python take the dtype of what they meet, at run time, too."""
 
     name = "device"
     simt = True
+    builtins: dict[Any, Any] = {}  # noqa: RUF012  # filled by simt/functions.py
+
+    def counted(self, variable: Tile) -> Tile:
+        return dataclasses.replace(variable, loose=variable.dtype is int32)
+
+    def meet(self, op: str, values: Sequence[Any]) -> Meeting:
+        names = [device_name(v) for v in values]
+        common = names[0]
+        for name in names[1:]:
+            found = _device_promotions()[common, name]
+            if found is None:
+                raise TileTypeError(
+                    f"no implicit promotion between {common} and {name}; convert one operand, as in "
+                    f"{_device_remedy((common, name))}"
+                )
+            common = found
+        if set(names) == {"bool"} and op in _STAY_BOOL:
+            return Meeting(bool_, bool_, True)
+        dtype, loose = DEVICE_TYPES[common], common in LOOSE
+        if op == "pow" and dtype.is_integral and isinstance(values[1], Tile):
+            raise TileTypeError("an integer to a power that is known at run time only is not defined; convert to float")
+        dtype = int32 if dtype is bool_ else dtype
+        if op == "truediv" and dtype.is_integral:
+            dtype = float64 if dtype.bits == 64 else float32
+        compute = float32 if dtype.bits == 8 and dtype.is_float else dtype
+        return Meeting(compute, bool_ if op in _COMPARISONS else dtype, loose)
+
+    def operands(self, emit: Emitter, name: str, values: Sequence[Any]) -> list[Tile]:
+        values = [require_number(v, name) for v in values]
+        compute = self.meet(name, values).compute
+        return [self._as(emit, v, compute) for v in values]
+
+    def _as(self, emit: Emitter, value: Any, dtype: DType) -> Tile:
+        if isinstance(value, Tile) or not dtype.is_integral or dtype.min <= value <= dtype.max:
+            return emit.cast(value, dtype)
+        raise TileValueError(
+            f"the constant {number_text(value)} is outside {dtype} ({dtype.min} to {dtype.max}); "
+            "convert the other operand, as in device.int64(x)"
+        )
+
+    def result(self, emit: Emitter, name: str, values: Sequence[Any], found: Tile) -> Tile:
+        meeting = self.meet(name, values)
+        found = emit.cast(found, meeting.result)
+        return dataclasses.replace(found, loose=meeting.loose)
+
+    def operand(self, emit: Emitter, name: str, value: Any) -> Tile:
+        value = emit.tile(require_number(value, name), name)
+        dtype = value.dtype
+        if dtype is bool_:
+            dtype = int32
+        if dtype.is_integral and BY_PUBLIC[name].result == "float":
+            dtype = float64 if dtype.bits == 64 else float32
+        return emit.cast(value, float32 if dtype.is_float and dtype.bits == 8 else dtype)
+
+    def result_of(self, emit: Emitter, name: str, value: Any, found: Tile) -> Tile:
+        if isinstance(value, Tile) and value.dtype.is_float and found.dtype.is_float:
+            found = emit.cast(found, value.dtype)
+        loose = isinstance(value, Tile) and (value.loose or value.dtype is bool_)
+        return dataclasses.replace(found, loose=loose and found.dtype in _LOOSE_NAMES)
+
+    def converted(self, emit: Emitter, value: Any, dtype: DType, what: str) -> Tile:
+        value = require_number(value, what)
+        found = value.dtype if isinstance(value, Tile) else LOOSE[type(value).__name__]
+        if found.category > dtype.category:
+            raise TileTypeError(
+                f"{what}: {device_name(value)} does not convert to {dtype} by itself; write the conversion, as in "
+                f"device.{_NAMES[dtype] if dtype is not bool_ else 'bool_'}(x)"
+            )
+        return self._as(emit, value, dtype)
+
+
+def require_number(value: Any, what: str) -> Any:
+    if isinstance(value, Tile) or is_number(value):
+        return value
+    advice = "; index it" if isinstance(value, Array) else "; call it" if isinstance(value, Method) else ""
+    raise TileTypeError(f"{what} needs a number, found {describe(value)}{advice}")
 
 
 TILE = Rules()

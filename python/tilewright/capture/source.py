@@ -167,6 +167,15 @@ def _assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:
         for child in ast.walk(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
                 names[child.id] = None
+            elif isinstance(child, ast.Subscript | ast.Attribute) and isinstance(child.ctx, ast.Store):
+                names.update(dict.fromkeys(_holder(child)))  # a vector or a struct: the name gets a new one
             elif isinstance(child, ast.FunctionDef):
                 names[child.name] = None
     return tuple(names)
+
+
+def _holder(node: ast.expr) -> list[str]:
+    """The name whose value a part of is assigned."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return [node.id] if isinstance(node, ast.Name) else []

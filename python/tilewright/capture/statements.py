@@ -23,6 +23,7 @@ from .frame import RETURN, VALUE, Frame, is_flag
 from .operators import BINARY, binary, condition, truth_of
 from .selection import choices_of
 from .simt import arrays as simt_arrays
+from .simt import structs as simt_structs
 from .values import Array, Range, Selection, Tile, describe
 
 Handler = Callable[[Frame, Any], None]
@@ -110,6 +111,11 @@ def _augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
 def _augmented_element(frame: Frame, node: ast.AugAssign) -> None:
     """`x[i] += y`, with the array and the index evaluated once."""
     array = evaluate(frame, node.target.value) if isinstance(node.target, ast.Subscript) else None
+    if _is_part(frame, node.target, array):
+        old = evaluate(frame, node.target)
+        new = binary(frame, BINARY[type(node.op).__name__], old, evaluate(frame, node.value), node)
+        assign(frame, node.target, new)
+        return
     if not isinstance(node.target, ast.Subscript) or not _has_elements(frame, array):
         assign(frame, node.target, None)  # refuses it
         return
@@ -118,6 +124,13 @@ def _augmented_element(frame: Frame, node: ast.AugAssign) -> None:
     old = entry_of(frame, array, index)
     value = binary(frame, BINARY[type(node.op).__name__], old, evaluate(frame, node.value), node)
     _write_element(frame, array, index, value)
+
+
+def _is_part(frame: Frame, target: ast.expr, holder: Any) -> bool:
+    """Whether a target is a field of a struct, or an element of a vector."""
+    if not frame.capture.rules.simt:
+        return False
+    return isinstance(target, ast.Attribute) or hasattr(holder, "__tw_with_item__")
 
 
 def _has_elements(frame: Frame, value: Any) -> bool:
@@ -145,6 +158,11 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             frame.at(target)
             _write_element(frame, what, index, value)
             return
+        if hasattr(what, "__tw_with_item__"):
+            index = index_of(frame, target.slice)
+            frame.at(target)
+            assign(frame, target.value, what.__tw_with_item__(frame, index, value))
+            return
         if records.method_of(what, "__setitem__"):
             index = index_of(frame, target.slice)
             frame.at(target)
@@ -159,11 +177,26 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             ),
             frame.places(target),
         )
+    elif isinstance(target, ast.Attribute) and frame.capture.rules.simt:
+        _assign_field(frame, target, value)
     else:
         raise TileSyntaxError(
             "only names and tuples of names can be assigned in tile code; ct.store writes to an array",
             frame.places(target),
         )
+
+
+def _assign_field(frame: Frame, target: ast.Attribute, value: Any) -> None:
+    """`s.x = a` of device code gives the name `s` a new struct, or vector."""
+    what = evaluate(frame, target.value)
+    frame.at(target)
+    if not hasattr(type(what), "__tw_tree__"):
+        raise TileTypeError(
+            f"{describe(what)} gets no attribute '{target.attr}' in device code; only fields of structs and of vectors "
+            "can be assigned",
+            frame.places(target),
+        )
+    assign(frame, target.value, simt_structs.with_field(frame, what, target.attr, value))
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:

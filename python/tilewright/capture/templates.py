@@ -14,15 +14,20 @@ from .values import LocalFunction, Selection, Shape, Tile, Unusable, is_number, 
 
 @dataclasses.dataclass(slots=True)
 class Slot:
-    """One loop-carried scalar or tile. `loose` is the constant that it starts from, if it does."""
+    """One loop-carried scalar or tile. `loose` is the constant that it starts from, if it does.
+
+    `is_loose`: as `loose` of a Tile, which it becomes.
+    """
 
     dtype: DType
     shape: Shape
     loose: Any = None
+    is_loose: bool = False
 
     def matches(self, value: Any) -> bool:
         if isinstance(value, Tile):
-            return value.dtype is self.dtype and value.shape == self.shape
+            typed = self.is_loose and not value.loose
+            return value.dtype is self.dtype and value.shape == self.shape and not typed
         return is_number(value) and not self.shape and fits(value, self.dtype)
 
 
@@ -55,18 +60,21 @@ def fixed(value: Any) -> Fixed | Tree:
     return Fixed(value) if held is None else Tree(value, tuple(map(fixed, held)))
 
 
-def template_of(value: Any) -> Any:
-    """A value with slots for what may change; None for one that cannot be carried."""
+def template_of(value: Any, is_loose: bool = False) -> Any:
+    """A value with slots for what may change; None for one that cannot be carried.
+
+    `is_loose`: a constant stays loosely typed when it changes.
+    """
     if isinstance(value, Selection):
         return Pick(value.choices)
     if isinstance(value, Tile):
-        return Slot(value.dtype, value.shape)
+        return Slot(value.dtype, value.shape, None, value.loose)
     if is_number(value):
-        return Slot(constant_dtype(value), (), value)
+        return Slot(constant_dtype(value), (), value, is_loose)
     held = parts_of(value)
     if held is None:
         return None
-    parts = tuple(template_of(v) for v in held)
+    parts = tuple(template_of(v, is_loose) for v in held)
     if all(p is None for p in parts):
         return None
     return Tree(value, tuple(Fixed(v) if p is None else p for p, v in zip(parts, held, strict=True)))
@@ -86,7 +94,8 @@ def all_alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
 def _alike(a: Any, b: Any) -> bool:
     """Whether a capture cannot tell two values, but for where they are. What a function reads is not known here."""
     if isinstance(a, Tile):
-        return isinstance(b, Tile) and a.dtype is b.dtype and a.shape == b.shape and a.known == b.known
+        kinds = (a.dtype, a.shape, a.known, a.loose)
+        return isinstance(b, Tile) and kinds == (b.dtype, b.shape, b.known, b.loose)
     if isinstance(a, Selection):
         return isinstance(b, Selection) and len(a.choices) == len(b.choices) and covers(a.choices, b)
     if isinstance(a, Unusable):
@@ -122,7 +131,7 @@ def pairs(template: Any, value: Any) -> list[tuple[Slot, Any]]:
 
 def rebuild(template: Any, values: Any) -> Any:
     if isinstance(template, Slot):
-        return Tile(next(values), template.dtype, template.shape)
+        return Tile(next(values), template.dtype, template.shape, None, template.is_loose)
     if isinstance(template, Pick):
         return Selection(template.choices, Tile(next(values), int32, ()))
     if isinstance(template, Tree):
@@ -161,11 +170,14 @@ def adopt(template: Any, value: Any) -> Any:
 def _adopt_slot(template: Slot, value: Any) -> Slot | None:
     if template.matches(value):
         return template
+    typed = dataclasses.replace(template, is_loose=False)
+    if typed.matches(value):
+        return typed
     if template.loose is None:
         return None
     dtype = value.dtype if isinstance(value, Tile) and not value.shape else None
     if is_number(value):
         dtype = constant_dtype(value)
     if dtype is not None and fits(template.loose, dtype):
-        return Slot(dtype, (), template.loose)
+        return Slot(dtype, (), template.loose, template.is_loose and (is_number(value) or value.loose))
     return None

@@ -28,6 +28,9 @@ class Tile:
     dtype: DType
     shape: Shape
     known: int | None = None  # of the variable of a loop that is unrolled
+    loose: bool = (
+        False  # a number of Python known at run time only, in device code: it takes the dtype of what it meets
+    )
 
     @property
     def ndim(self) -> int:
@@ -182,6 +185,8 @@ def describe(value: Any) -> str:
         return f"the constant {number_text(value)}"
     if isinstance(value, tuple):
         return f"({', '.join(describe(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if hasattr(type(value), "__tw_tree__"):
+        return f"a {type(value).__name__}"
     if isinstance(value, DType):
         return f"the dtype {value}"
     if isinstance(value, Method):

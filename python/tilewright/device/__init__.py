@@ -13,6 +13,7 @@ of a thread is a tile of one element. Arrays decide where it runs, as with `tile
 of an array is undefined behaviour; compare it with the extents first. (Source: seed 001, `cuda.device`.)
 """
 
+from ..layout import align
 from .arrays import *  # noqa: F403
 from .arrays import __all__ as _arrays
 from .barriers import *  # noqa: F403
@@ -21,7 +22,23 @@ from .functions import *  # noqa: F403
 from .functions import __all__ as _functions
 from .positions import *  # noqa: F403
 from .positions import __all__ as _positions
+from .structs import *  # noqa: F403
+from .structs import __all__ as _structs
+from .targets import *  # noqa: F403
+from .targets import __all__ as _targets
 from .types import *  # noqa: F403
 from .types import __all__ as _types
+from .vectors import *  # noqa: F403
+from .vectors import __all__ as _vectors
 
-__all__ = [*_arrays, *_barriers, *_functions, *_positions, *_types]
+__all__ = [
+    "align",
+    *_arrays,
+    *_barriers,
+    *_functions,
+    *_positions,
+    *_structs,
+    *_targets,
+    *_types,
+    *_vectors,
+]

@@ -2,27 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _core
 from ..capture import DEVICE
-from ..errors import TileError, TileTypeError, TileValueError
-from ..kernel import function as func
+from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as _tile_kernel
+from ..tile import Constant
 
-__all__ = ["func", "kernel", "launch"]
+__all__ = ["ConstExpr", "func", "kernel", "launch"]
+
+# A parameter hint: the argument must be a constant expression; ConstExpr[int]: one of this type.
+ConstExpr = Constant
+
+
+def func(f: Callable[..., Any] | None = None, /, *, interop: bool = False, **unknown: Any) -> Any:
+    """Mark a function for the host and for device code: `@device.func`. On the host it is the plain function."""
+    _refuse_unknown("@device.func", unknown)
+    if f is None:
+        return lambda decorated: func(decorated, interop=interop)
+    if isinstance(f, kernel):
+        raise TileTypeError(f"{f.name} is a @device.kernel, and so cannot be a @device.func; keep one of the two")
+    if not isinstance(f, types.FunctionType):
+        raise TileTypeError(f"@device.func needs a function made by 'def', found {f!r}")
+    f.underlying = f  # type: ignore[attr-defined]
+    f.__tw_func__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def _refuse_unknown(decorator: str, unknown: dict[str, Any]) -> None:
+    if unknown:
+        name = min(unknown)
+        raise TileTypeError(f"{decorator} has no keyword argument '{name}'; it takes interop")
 
 
 class kernel(_tile_kernel):
-    """Make a SIMT kernel of a function: `@device.kernel`."""
+    """Make a SIMT kernel of a function: `@device.kernel`. It runs once for each thread of a launch."""
 
     rules = DEVICE
     decorator = "@device.kernel"
     hint_names = ()
 
-    def interpret(self, grid: int | Sequence[int], args: tuple[Any, ...]) -> None:
-        raise TileError(f"the SIMT kernel {self.name} has no reference execution; launch it on NumPy arrays instead")
+    def __new__(cls, function: Callable[..., Any] | None = None, /, *, interop: bool = False, **unknown: Any) -> Any:
+        _refuse_unknown(cls.decorator, unknown)
+        if function is None:
+            return lambda decorated: cls(decorated, interop=interop)
+        if getattr(function, "__tw_func__", False):
+            name = function.__name__
+            raise TileTypeError(f"{name} is a @device.func, and so cannot be a @device.kernel; keep one of the two")
+        return super().__new__(cls, function)
+
+    def __init__(self, function: Callable[..., Any], /, *, interop: bool = False) -> None:
+        super().__init__(function)
+        self.underlying = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        raise TileTypeError(
+            f"the kernel {self.name} is device only and is not called; start it with device.launch({self.name}, …, "
+            "grid=…, block=…), or call a @device.func"
+        )
+
+    def __getitem__(self, grid: Any) -> Any:
+        raise TileTypeError(
+            f"the kernel {self.name} is started by device.launch({self.name}, …, grid=…, block=…), not by "
+            f"{self.name}[grid, block](…)"
+        )
+
+    def interpret(  # type: ignore[override]
+        self, args: tuple[Any, ...], grid: int | Sequence[int], block: int | Sequence[int], shared: int = 0
+    ) -> None:
+        """Run the Python body itself, thread after thread, on NumPy arrays: breakpoints work."""
+        from ..reference.device import run
+
+        run(self.function, args, grid, block, shared)
 
 
 def launch(

@@ -1,10 +1,12 @@
-"""The types of a thread's values."""
+"""The numbers of device code: one value in a fixed format. On the host they are NumPy scalars."""
 
 from __future__ import annotations
 
 from ..dtype import (
     bfloat16,
     bool_,
+    float8e4m3,
+    float8e5m2,
     float16,
     float32,
     float64,
@@ -21,6 +23,8 @@ from ..dtype import (
 __all__ = [
     "bfloat16",
     "bool_",
+    "float8e4m3",
+    "float8e5m2",
     "float16",
     "float32",
     "float64",

@@ -1,14 +1,15 @@
-"""Arrays: read and written by index, which is tile.gather and tile.scatter of one element."""
+"""Arrays: read and written by index, which is tile.gather and tile.scatter of one element; and what they have."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from ...dtype import DType
+from ...dtype import DType, int32, int64
 from ...errors import TileTypeError, TileValueError
 from .. import memory
 from ..frame import Frame
-from ..values import Array, Tile, describe
+from ..values import Array, Method, Tile, describe
 
 SHARED = -1  # the `position` of an array that is no parameter
 
@@ -28,21 +29,87 @@ def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
     return Array(value, dtype, len(extents), "shared array", SHARED)
 
 
+# ---------------------------------------------------------------------------------------------
+# Elements
+
+
 def read(frame: Frame, array: Array, index: Any) -> Tile:
     """`array[index]`: the element, without a check of its bounds."""
-    return memory.read_element(frame, array, _indices(array, index))
+    return memory.read_element(frame, array, _indices(frame, array, index))
 
 
 def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
-    """`array[index] = value`."""
-    memory.write_element(frame, array, _indices(array, index), value)
+    """`array[index] = value`, converted to the array's dtype."""
+    memory.write_element(frame, array, _indices(frame, array, index), value)
 
 
-def _indices(array: Array, index: Any) -> tuple[Any, ...]:
+def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
     indices = index if isinstance(index, tuple) else (index,)
     if len(indices) != array.ndim or any(isinstance(i, slice) for i in indices):
         raise TileTypeError(
             f"{describe(array)} is indexed by {array.ndim} integers, one an axis, found {len(indices)} entries; "
             "slices of arrays are not supported"
         )
-    return indices
+    return tuple(_from_end(frame, array, axis, i) for axis, i in enumerate(indices))
+
+
+def _from_end(frame: Frame, array: Array, axis: int, index: Any) -> Any:
+    """A constant below zero counts from the end; an index known at run time only does not."""
+    if type(index) is not int or index >= 0:
+        return index
+    return frame.emit.binary("add", extent(frame, array, axis), index)
+
+
+# ---------------------------------------------------------------------------------------------
+# Attributes
+
+
+def extent(frame: Frame, array: Array, axis: int) -> Tile:
+    return dataclasses.replace(memory.extent(frame, array, axis), loose=True)
+
+
+def attribute(frame: Frame, array: Array, name: str) -> Any:
+    found = _ATTRIBUTES.get(name)
+    if found is not None:
+        return found(frame, array)
+    if name in METHODS:
+        return Method(array, name)
+    known = ", ".join((*_ATTRIBUTES, *METHODS))
+    raise TileTypeError(f"an array has no attribute '{name}' in device code; it has {known}")
+
+
+def _shape(frame: Frame, array: Array) -> tuple[Tile, ...]:
+    return tuple(extent(frame, array, axis) for axis in range(array.ndim))
+
+
+def _strides(frame: Frame, array: Array) -> tuple[Tile, ...]:
+    """In bytes, as NumPy has them."""
+    strides = [frame.emit.typed("tile.stride", [array.ir], {"axis": d}, int64, ()) for d in range(array.ndim)]
+    return tuple(frame.emit.binary("mul", stride, array.dtype.itemsize) for stride in strides)
+
+
+def _size(frame: Frame, array: Array) -> Any:
+    found: Any = frame.emit.constant(1, int32)
+    for axis in range(array.ndim):
+        found = frame.emit.binary("mul", found, extent(frame, array, axis))
+    return dataclasses.replace(found, loose=True)
+
+
+def length(frame: Frame, value: Any) -> Any:
+    """`len(value)`."""
+    if isinstance(value, Array) and value.ndim:
+        return extent(frame, value, 0)
+    if isinstance(value, Tile | Array) or not hasattr(value, "__len__"):
+        raise TileTypeError(f"len needs a tuple, a vector or an array with a dimension, found {describe(value)}")
+    return len(value)
+
+
+_ATTRIBUTES = {
+    "dtype": lambda frame, array: array.dtype,
+    "shape": _shape,
+    "strides": _strides,
+    "size": _size,
+    "ndim": lambda frame, array: array.ndim,
+    "ndims": lambda frame, array: array.ndim,
+}
+METHODS: dict[str, Any] = {}

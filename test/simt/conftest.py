@@ -1,0 +1,71 @@
+"""Executions of SIMT kernels: a test that takes `run` holds on each of them.
+
+    run(kernel, *args, grid=1, block=32)        # NumPy arrays change in place
+
+"interpret" runs the Python body, "cpu" the code for the CPU, "emulator" that for a GPU, thread by thread
+(test/emulator); --backend=cuda runs on a GPU instead.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda import device
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import emulate
+
+from tilewright import compile as compiler
+
+Run = Callable[..., None]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "run" not in metafunc.fixturenames:
+        return
+    chosen = metafunc.config.getoption("--backend")
+    names = {"cuda": ["cuda"], "all": ["interpret", "cpu", "cuda"]}
+    metafunc.parametrize("run", names.get(chosen, ["interpret", "cpu"]), indirect=True)
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
+    execution = {"interpret": _interpret, "cuda": _on_gpu}.get(request.param, _on_cpu)
+    if request.param == "interpret" and request.node.get_closest_marker("compiled"):
+        pytest.skip("of compiled code only")
+    if request.param == "emulator":
+        if emulate.MISSING is not None:
+            pytest.skip(str(emulate.MISSING))
+        monkeypatch.setattr(emulate, "TARGET", "sm_90")
+        monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        return _afresh
+    return execution
+
+
+def _interpret(kernel: Any, *args: Any, grid: Any = 1, block: Any = 1, shared: int = 0) -> None:
+    kernel.interpret(args, grid, block, shared)
+
+
+def _on_cpu(kernel: Any, *args: Any, **how: Any) -> None:
+    device.launch(kernel, *args, **{"grid": 1, "block": 1, **how})
+
+
+def _afresh(kernel: Any, *args: Any, **how: Any) -> None:
+    """A launch of a kernel that has no variant of another execution."""
+    device.launch(device.kernel(kernel.underlying), *args, **{"grid": 1, "block": 1, **how})
+
+
+def _on_gpu(kernel: Any, *args: Any, **how: Any) -> None:
+    import torch
+
+    gpu = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in args]
+    device.launch(kernel, *gpu, **{"grid": 1, "block": 1, **how})
+    for mine, other in zip(args, gpu, strict=True):
+        if isinstance(mine, np.ndarray):
+            mine[...] = other.cpu().numpy()
