@@ -29,25 +29,30 @@ static int64_t integer_or(MlirAttribute value, int64_t otherwise) {
 static MlirAttribute of_struct(MlirContext context, const tw_row_struct_t *rows, const void *values);
 
 static MlirAttribute of_numbers(MlirContext context, const tw_row_t *row, const void *values) {
-  enum { MOST = 16 };
-  int64_t wide[MOST];
-  int32_t narrow[MOST];
-  intptr_t count = (intptr_t)row->count < MOST ? (intptr_t)row->count : MOST;
+  bool is_wide = row->size > sizeof(int32_t);
+  if (!row->is_array)
+    return mlirIntegerAttrGet(is_wide ? tw_i64(context) : tw_i32(context), tw_row_number(row, values, 0));
+  intptr_t count = (intptr_t)row->count;
+  int64_t *wide = tw_allocate(row->count, sizeof *wide);
+  int32_t *narrow = tw_allocate(row->count, sizeof *narrow);
   for (intptr_t i = 0; i < count; i++) {
     wide[i] = tw_row_number(row, values, (size_t)i);
     narrow[i] = (int32_t)wide[i];
   }
-  bool is_wide = row->size > sizeof(int32_t);
-  if (!row->is_array)
-    return mlirIntegerAttrGet(is_wide ? tw_i64(context) : tw_i32(context), wide[0]);
-  return is_wide ? mlirDenseI64ArrayGet(context, count, wide) : mlirDenseI32ArrayGet(context, count, narrow);
+  MlirAttribute made =
+      is_wide ? mlirDenseI64ArrayGet(context, count, wide) : mlirDenseI32ArrayGet(context, count, narrow);
+  free(narrow);
+  free(wide);
+  return made;
 }
 
 static MlirAttribute of_list(MlirContext context, const tw_row_t *row, const void *values, size_t count) {
-  MlirAttribute items[TW_MAX_MAPS]; /* no list has more */
-  for (size_t i = 0; i < count && i < TW_MAX_MAPS; i++)
+  MlirAttribute *items = tw_allocate(count, sizeof *items);
+  for (size_t i = 0; i < count; i++)
     items[i] = of_struct(context, row->of, (const char *)values + i * row->size);
-  return mlirArrayAttrGet(context, (intptr_t)count, items);
+  MlirAttribute made = mlirArrayAttrGet(context, (intptr_t)count, items);
+  free(items);
+  return made;
 }
 
 static MlirAttribute of_row(MlirContext context, const tw_row_t *row, const void *values, size_t count) {
@@ -61,13 +66,14 @@ static MlirNamedAttribute named(MlirContext context, const char *name, MlirAttri
 }
 
 static MlirAttribute of_struct(MlirContext context, const tw_row_struct_t *rows, const void *values) {
-  enum { MOST = 8 }; /* members of a struct */
-  MlirNamedAttribute entries[MOST];
+  MlirNamedAttribute *entries = tw_allocate(rows->count, sizeof *entries);
   intptr_t count = 0;
-  for (const tw_row_t *row = rows->rows; row < rows->rows + rows->count && count < MOST; row++)
+  for (const tw_row_t *row = rows->rows; row < rows->rows + rows->count; row++)
     entries[count++] =
         named(context, row->name, of_row(context, row, (const char *)values + row->offset, tw_row_count(row, values)));
-  return mlirDictionaryAttrGet(context, count, entries);
+  MlirAttribute made = mlirDictionaryAttrGet(context, count, entries);
+  free(entries);
+  return made;
 }
 
 /* ---- attribute to struct: false where it is malformed ---------------------------------------------------- */
@@ -75,12 +81,11 @@ static MlirAttribute of_struct(MlirContext context, const tw_row_struct_t *rows,
 static bool read_struct(const tw_row_struct_t *rows, MlirAttribute from, void *values);
 
 static bool read_numbers(const tw_row_t *row, MlirAttribute from, void *values) {
-  enum { MOST = 16 };
-  int64_t numbers[MOST] = {0};
+  int64_t *numbers = tw_allocate(row->count, sizeof *numbers);
   bool good = row->is_array ? mlirAttributeIsADenseI32Array(from) || mlirAttributeIsADenseI64Array(from)
                             : mlirAttributeIsAInteger(from);
   if (good && row->is_array)
-    good = tw_array_ints(from, numbers, MOST) <= (intptr_t)row->count;
+    good = tw_array_ints(from, numbers, (intptr_t)row->count) <= (intptr_t)row->count;
   else if (good)
     numbers[0] = mlirIntegerAttrGetValueInt(from);
   for (size_t i = 0; good && i < row->count; i++) {
@@ -88,6 +93,7 @@ static bool read_numbers(const tw_row_t *row, MlirAttribute from, void *values) 
     good = numbers[i] >= row->least && numbers[i] <= row->most;
     tw_row_set_number(row, values, i, numbers[i]);
   }
+  free(numbers);
   return good;
 }
 

@@ -156,7 +156,7 @@ tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, si
 static tw_image_t *find_image(tw_key_t key, const void *bytes, size_t size) {
   tw_image_t *image = images;
   while (image && (image->key.low != key.low || image->key.high != key.high || image->size != size ||
-                   memcmp(image->bytes, bytes, size)))
+                   memcmp(image->bytes, bytes, size) != 0))
     image = image->next;
   return image;
 }

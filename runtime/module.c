@@ -54,6 +54,8 @@ tw_status_t tw_cuda_kernel_create(const void *image, size_t size, const char *na
 
 const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel) { return &kernel->record; }
 
+_Static_assert(TW_MAX_LOADED >= (int)TW_MAX_ARGS, "a kernel may load from all of its arrays");
+
 int64_t tw_loaded_bytes(const tw_launch_record_t *record, const uint64_t *words) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < record->num_loaded; i++) {

@@ -106,7 +106,7 @@ def jobs(targets: list[str]) -> Iterator[tuple[str, Any, Any, str]]:
     for name, kernel, key in (*written_rows(), *zoo_rows()):
         for target in targets:
             yield f"{target} {name}", kernel, key, target
-        for hints in VARIANTS if "sm_90a" in targets and not kernel.simt else ():
+        for hints in VARIANTS if "sm_90a" in targets and not kernel.rules.simt else ():
             hinted = " ".join(f"{hint}={value}" for hint, value in hints.items())
             yield f"sm_90a {name} {hinted}", kernel.replace_hints(**hints), key, "sm_90a"
 

@@ -421,7 +421,7 @@ static MlirValue buffer_of(cpu_t *cx, MlirValue result) {
 
 static void place_combine(cpu_t *cx, MlirOperation op) {
   combiner_t f = {op, (int)mlirOperationGetNumResults(op)};
-  MlirValue tiles[TW_MAX_COMBINED], buffers[TW_MAX_COMBINED], carried[TW_MAX_COMBINED];
+  MlirValue tiles[TW_MAX_COMBINED], buffers[TW_MAX_COMBINED] = {{NULL}}, carried[TW_MAX_COMBINED] = {{NULL}};
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   int axis = (int)tw_attr_int(op, "axis", 0);
   for (int p = 0; p < f.num; p++)

@@ -316,7 +316,7 @@ static tw_layout_t compact(const tw_layout_t *l) {
 
 tw_layout_t tw_layout_slice(const tw_layout_t *l, int dim, bool keep) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
-  int map[TW_LAYOUT_MAX_RANK], rank = 0;
+  int map[TW_LAYOUT_MAX_RANK] = {0}, rank = 0;
   for (int d = 0; d < l->rank; d++) {
     map[d] = d == dim && !keep ? -1 : rank;
     if (map[d] >= 0)
@@ -327,7 +327,7 @@ tw_layout_t tw_layout_slice(const tw_layout_t *l, int dim, bool keep) {
 }
 
 tw_layout_t tw_layout_unbroadcast(const tw_layout_t *l, const int64_t *shape) {
-  int map[TW_LAYOUT_MAX_RANK];
+  int map[TW_LAYOUT_MAX_RANK] = {0};
   for (int d = 0; d < l->rank; d++)
     map[d] = d;
   tw_layout_t out = move_layout(l, l->rank, shape, map);
@@ -335,7 +335,7 @@ tw_layout_t tw_layout_unbroadcast(const tw_layout_t *l, const int64_t *shape) {
 }
 
 tw_layout_t tw_layout_broadcast(const tw_layout_t *l, const int64_t *shape) {
-  int map[TW_LAYOUT_MAX_RANK];
+  int map[TW_LAYOUT_MAX_RANK] = {0};
   for (int d = 0; d < l->rank; d++)
     map[d] = d;
   tw_layout_t out = move_layout(l, l->rank, shape, map);
@@ -360,7 +360,7 @@ tw_layout_t tw_layout_broadcast(const tw_layout_t *l, const int64_t *shape) {
 tw_layout_t tw_layout_extract(const tw_layout_t *l, const int64_t *shape) { return tw_layout_unbroadcast(l, shape); }
 
 tw_layout_t tw_layout_unextract(const tw_layout_t *l, const int64_t *shape) {
-  int map[TW_LAYOUT_MAX_RANK];
+  int map[TW_LAYOUT_MAX_RANK] = {0};
   for (int d = 0; d < l->rank; d++)
     map[d] = d;
   tw_layout_t out = move_layout(l, l->rank, shape, map);
@@ -372,7 +372,7 @@ tw_layout_t tw_layout_unextract(const tw_layout_t *l, const int64_t *shape) {
 
 tw_layout_t tw_layout_permute(const tw_layout_t *l, const int *perm) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
-  int map[TW_LAYOUT_MAX_RANK];
+  int map[TW_LAYOUT_MAX_RANK] = {0};
   for (int d = 0; d < l->rank; d++) {
     shape[d] = tw_layout_extent(l, perm[d]);
     map[perm[d]] = d;

@@ -8,6 +8,12 @@
 
 typedef int64_t row_t[TW_MAX_CHOICES];
 
+/* What all parts of a search share. */
+typedef struct {
+  int trials;
+  bool cut; /* not all choices were tried */
+} effort_t;
+
 /* A graph that is being taken apart: at most one pair between two variables, by a matrix of numbers of pairs. */
 typedef struct solver {
   int n, num_pairs;
@@ -17,7 +23,7 @@ typedef struct solver {
   row_t (*table)[TW_MAX_CHOICES]; /* of a pair: [choice of the lower variable][choice of the higher one] */
   bool *gone;
   int *degree; /* pairs with variables that are left */
-  int *trials;
+  effort_t *effort;
 } solver_t;
 
 /* What an eliminated variable chooses, by the choices of its neighbours. */
@@ -31,7 +37,7 @@ static void copy_into(void *to, const void *from, size_t count, size_t size) {
     memcpy(to, from, count * size);
 }
 
-static solver_t new_solver(int n, int pairs, int *trials) {
+static solver_t new_solver(int n, int pairs, effort_t *effort) {
   size_t all = (size_t)n * (size_t)n;
   return (solver_t){.n = n,
                     .num_choices = tw_allocate((size_t)n, sizeof(int)),
@@ -40,12 +46,12 @@ static solver_t new_solver(int n, int pairs, int *trials) {
                     .table = tw_allocate((size_t)pairs, TW_MAX_CHOICES * sizeof(row_t)),
                     .gone = tw_allocate((size_t)n, sizeof(bool)),
                     .degree = tw_allocate((size_t)n, sizeof(int)),
-                    .trials = trials};
+                    .effort = effort};
 }
 
 /* Eliminating a variable takes two pairs away before it adds one: copies need no more room. */
 static solver_t clone_solver(const solver_t *s) {
-  solver_t t = new_solver(s->n, s->num_pairs, s->trials);
+  solver_t t = new_solver(s->n, s->num_pairs, s->effort);
   t.num_pairs = s->num_pairs;
   copy_into(t.num_choices, s->num_choices, (size_t)s->n, sizeof(int));
   copy_into(t.cost, s->cost, (size_t)s->n, sizeof(row_t));
@@ -170,7 +176,8 @@ static int64_t solve(solver_t *s, int *chosen);
 static int64_t branch(solver_t *s, int v, int *chosen) {
   int64_t least = INT64_MAX;
   int *trial = tw_allocate((size_t)s->n, sizeof *trial), first = 0, end = s->num_choices[v];
-  if (*s->trials >= TW_MAX_TRIALS) {
+  if (s->effort->trials >= TW_MAX_TRIALS) {
+    s->effort->cut = s->effort->cut || end > 1;
     for (int i = 1; i < end; i++)
       if (promise(s, v, i) < promise(s, v, first))
         first = i;
@@ -179,7 +186,7 @@ static int64_t branch(solver_t *s, int v, int *chosen) {
   for (int i = first; i < end; i++) {
     solver_t t = clone_solver(s);
     int64_t own = t.cost[v][i];
-    ++*s->trials;
+    s->effort->trials++;
     settle(&t, v, i);
     int64_t cost = own + solve(&t, trial);
     if (cost < least) {
@@ -239,11 +246,12 @@ int64_t tw_choice_cost(const tw_choice_graph_t *graph, const int *chosen) {
   return sum;
 }
 
-int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen) {
-  int trials = 0;
+int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen, bool *out_least) {
+  effort_t effort = {0, false};
+  *out_least = true;
   if (graph->num_variables == 0)
     return 0;
-  solver_t s = new_solver(graph->num_variables, graph->num_pairs, &trials);
+  solver_t s = new_solver(graph->num_variables, graph->num_pairs, &effort);
   copy_into(s.num_choices, graph->num_choices, (size_t)s.n, sizeof(int));
   copy_into(s.cost, graph->cost, (size_t)s.n, sizeof(row_t));
   for (int p = 0; p < graph->num_pairs; p++) {
@@ -264,5 +272,6 @@ int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *ch
   if (fixed >= 0)
     chosen[fixed] = to;
   free_solver(&s);
+  *out_least = !effort.cut;
   return sum;
 }

@@ -7,6 +7,7 @@
 #ifndef TW_LOWERING_MINIMUM_H
 #define TW_LOWERING_MINIMUM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TW_MAX_CHOICES = 8 };
@@ -32,8 +33,9 @@ int64_t tw_choice_cost(const tw_choice_graph_t *graph, const int *chosen);
  * Variables with at most two neighbours are eliminated: what they cost at best becomes a cost of the pair of
  * neighbours. That is exact, and all there is to do in trees, rings and whatever else is made of series and parallels.
  * Where every variable has three neighbours or more, each choice of the one with the most is tried; when that has been
- * done TW_MAX_TRIALS times, only its most promising one. The result is the minimum unless that happens. */
+ * done TW_MAX_TRIALS times, only its most promising one. `out_least`: that did not happen, so the result is the
+ * minimum. */
 enum { TW_MAX_TRIALS = 256 };
-int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen);
+int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen, bool *out_least);
 
 #endif

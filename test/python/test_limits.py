@@ -133,6 +133,101 @@ def many_terms_of_a_mask(A: Any, B: Any, S: Any, C: Any) -> None:
     ct.store(C, (0, 0), acc)
 
 
+@ct.kernel
+def many_arrays(A: Any, B: Any, D: Any, E: Any, F: Any, G: Any, H: Any, K: Any, L: Any, M: Any, C: Any) -> None:
+    acc = ct.zeros((64, 64), ct.float32)
+    for k in range(ct.num_tiles(B, axis=0, shape=(32, 64))):
+        for left, right in ((A, B), (D, E), (F, G), (H, K), (L, M)):
+            acc = ct.mma(ct.load(left, (ct.bid(0), k), (64, 32)), ct.load(right, (k, 0), (32, 64)), acc)
+    ct.store(C, (ct.bid(0), 0), acc)
+
+
+@ct.kernel(num_warps=4)
+def many_divisors(X: Any, Y: Any) -> None:
+    x = ct.load(X, (ct.bid(0), 0), (4096, 4))
+    ct.store(Y, (ct.bid(0), 0), (x / ct.max(x, axis=1, keepdims=True)).astype(Y.dtype))
+
+
+@ct.kernel
+def many_reads(A: Any, B: Any, C: Any) -> None:
+    acc = ct.zeros((64, 64), ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+        a, b = ct.load(A, (ct.bid(0), k), (64, 64)), ct.load(B, (k, 0), (64, 64))
+        for _ in ct.static_iter(range(66)):
+            acc = ct.mma(a, b, acc)
+    ct.store(C, (ct.bid(0), 0), acc)
+
+
+@ct.kernel
+def many_products(A: Any, B: Any, C: Any) -> None:
+    sums = tuple(ct.zeros((64, 16), ct.float32) for _ in ct.static_iter(range(9)))
+    for k in range(ct.num_tiles(A, axis=1, shape=(64, 64))):
+        a = ct.load(A, (ct.bid(0), k), (64, 64))
+        sums = tuple(ct.mma(a, ct.load(B, (k, n), (64, 16)), sums[n]) for n in ct.static_iter(range(9)))
+    for n in ct.static_iter(range(9)):
+        ct.store(C, (ct.bid(0), n), sums[n])
+
+
+@ct.kernel
+def many_phases(X: Any, Y: Any) -> None:
+    x = ct.load(X, (ct.bid(0), 0), (1, 65536))
+    for n in ct.static_iter(range(10)):
+        x = x - ct.max(ct.abs(x), axis=1, keepdims=True)
+        for m in ct.static_iter(range(30)):
+            x = x * x + n * 31 + m
+    ct.store(Y, (ct.bid(0), 0), x)
+
+
+@ct.kernel
+def many_pairs(
+    A0: Any,
+    A1: Any,
+    A2: Any,
+    A3: Any,
+    A4: Any,
+    A5: Any,
+    A6: Any,
+    A7: Any,
+    A8: Any,
+    B0: Any,
+    B1: Any,
+    B2: Any,
+    B3: Any,
+    B4: Any,
+    B5: Any,
+    B6: Any,
+    B7: Any,
+    B8: Any,
+) -> None:
+    read = (A0, A1, A2, A3, A4, A5, A6, A7, A8)
+    written = (B0, B1, B2, B3, B4, B5, B6, B7, B8)
+    tiles = tuple(ct.load(array, (ct.bid(0), 0), (64, 32)) for array in read)
+    for array, x in zip(written, tiles, strict=True):
+        ct.store(array, (0, ct.bid(0)), ct.transpose(x))
+
+
+@ct.kernel
+def many_layouts(A: Any, B: Any, C: Any, D: Any, E: Any, F: Any, G: Any, Y: Any) -> None:
+    x = ct.load(A, (ct.bid(0), 0, 0, 0), (16, 16, 16, 4))
+    arrays = (B, C, D, E, F, G)
+    orders = ((1, 0, 2, 3), (2, 1, 0, 3), (3, 1, 2, 0), (0, 2, 1, 3), (1, 2, 0, 3), (2, 3, 0, 1))
+    for array, order in zip(arrays, orders, strict=True):
+        shape = tuple((16, 16, 16, 4)[axis] for axis in order)
+        back = tuple(order.index(n) for n in ct.static_iter(range(4)))
+        x = x + ct.permute(ct.load(array, (ct.bid(0), 0, 0, 0), shape), back).astype(x.dtype)
+    ct.store(Y, (ct.bid(0), 0, 0, 0), x)
+
+
+@ct.kernel(num_warps=1)
+def many_accesses(A: Any, B: Any, C: Any, D: Any, E: Any, F: Any, G: Any, H: Any, K: Any, Y: Any) -> None:
+    total = ct.zeros((), ct.float32)
+    for columns in ct.static_iter((1, 2, 4, 8)):
+        for rows in ct.static_iter((64, 128, 256, 512)):
+            for array in (A, B, C, D, E, F, G, H, K):
+                total = total + ct.sum(ct.load(array, (ct.bid(0), 0), (rows, columns)))
+    ct.store(Y, ct.bid(0), total)
+
+
 def compiled(kernel: str, arguments: list[str], *more: str, target: str = "sm_90a") -> str:
     words = [word for argument in arguments for word in ("--arg", argument)]
     command = [sys.executable, "-m", "tilewright", "compile", f"{HERE}:{kernel}", *words, "--target", target, *more]
@@ -185,6 +280,49 @@ def test_what_adds_up_too_much_is_remarked() -> None:
     assert "the gather takes its elements one by one: an index adds up more than 8 scalars" in text
     text = compiled("many_terms_of_a_mask", ["A=f16[?,?]", "B=f16[?,?]", "S=i32[?]", "C=f32[?,?]"], "--remarks")
     assert "is a mask in each iteration: it adds up more than 8 scalars" in text
+
+
+def test_all_arrays_of_a_loop_are_recorded() -> None:
+    arguments = [*(f"{name}=f16[?,?]" for name in "ABDEFGHKLM"), "C=f32[?,?]"]
+    text = compiled("many_arrays", arguments, "--emit", "tile-split-k")
+    record = re.search(r"loaded = \[.*?\]", text)
+    assert record and record[0].count("word = ") == 10
+
+
+def test_all_divisors_that_registers_share_are_inverted_once() -> None:
+    text = compiled("many_divisors", ["X=f32[?,?]", "Y=bf16[?,?]"], "--emit", "ptx")
+    assert text.count("div.full.f32") == 32
+
+
+def test_a_producer_serves_any_number_of_reads() -> None:
+    text = compiled("many_reads", ["A=f16[?,?]", "B=f16[?,?]", "C=f32[?,?]"], "--remarks")
+    assert "is done by a producer warp" in text
+
+
+def test_any_number_of_products_runs_on() -> None:
+    arguments = ["A=f16[?,?]", "B=f16[?,?]", "C=f32[?,?]"]
+    text = compiled("many_products", arguments, "--emit", "tile-specialize-warps")
+    assert len(re.findall(r"tile\.mma_wait [^:]*, 9 ", text)) == 1
+
+
+def test_rows_are_strip_mined_in_any_number_of_loops() -> None:
+    text = compiled("many_phases", ["X=f32[?,?]", "Y=f32[?,?]"], "--remarks", target="sm_80")
+    assert "is strip-mined" in text
+
+
+def test_what_a_launch_and_a_search_do_not_look_at_is_remarked() -> None:
+    arrays = [f"{name}{n}=f32[?,?]" for name in "AB" for n in range(9)]
+    text = compiled("many_pairs", arrays, "--remarks")
+    assert "cannot rely on all of its arrays being apart: a launch looks at 64 pairs" in text
+    arrays = [
+        "A=f32[?,?,?,?]",
+        *(f"{name}=f16[?,?,?,?]" for name in "BCD"),
+        *(f"{name}=i8[?,?,?,?]" for name in "EFG"),
+    ]
+    text = compiled("many_layouts", [*arrays, "Y=f32[?,?,?,?]"], "--remarks")
+    assert "compares 8 layouts for each tile" in text
+    text = compiled("many_accesses", [*(f"{name}=f32[?,?]" for name in "ABCDEFGHK"), "Y=f32[?]"], "--remarks")
+    assert "may have a barrier too many: it has more than 128 accesses" in text
 
 
 def kernel_of(folder: Path, body: list[str]) -> Any:

@@ -25,8 +25,11 @@ static bool note(MlirValue a, MlirValue b, bool or_same) {
   pair.or_same = or_same && pair.array.rank == pair.other.rank && pair.array.bits == pair.other.bits;
   while (at < count && (all[at].array.word != pair.array.word || all[at].other.word != pair.other.word))
     at++;
-  if (at == TW_MAX_NO_ALIAS)
+  if (at == TW_MAX_NO_ALIAS) {
+    tw_op_remark(func, "cannot rely on all of its arrays being apart: a launch looks at %d pairs, and no more",
+                 TW_MAX_NO_ALIAS);
     return false;
+  }
   if (at < count && !all[at].or_same)
     return true;
   all[at] = pair;

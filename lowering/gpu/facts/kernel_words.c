@@ -1,6 +1,7 @@
 /* kernel_words.c - the words that a kernel takes. See kernel_words.h. */
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 
 #include "dialect/layouts.h"
 
@@ -24,12 +25,12 @@ tw_array_place_t tw_array_place(MlirValue array) {
 }
 
 void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out) {
-  enum { MOST = TW_MAX_GRID_ARGUMENTS + 8 };
   MlirContext context = mlirOperationGetContext(func);
   MlirBlock body = tw_region_block(func, 0);
-  MlirType inputs[MOST];
-  MlirAttribute dictionaries[MOST], all = tw_attr(func, "arg_attrs");
   intptr_t had = mlirBlockGetNumArguments(body);
+  MlirType *inputs = tw_allocate((size_t)(had + num), sizeof *inputs);
+  MlirAttribute *dictionaries = tw_allocate((size_t)(had + num), sizeof *dictionaries),
+                all = tw_attr(func, "arg_attrs");
   for (intptr_t i = 0; i < num; i++)
     out[i] = mlirBlockAddArgument(body, types[i], mlirOperationGetLocation(func));
   for (intptr_t i = 0; i < had + num; i++) {
@@ -39,6 +40,8 @@ void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirV
   }
   tw_set_attr(func, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(context, had + num, inputs, 0, NULL)));
   tw_set_attr(func, "arg_attrs", mlirArrayAttrGet(context, had + num, dictionaries));
+  free(dictionaries);
+  free(inputs);
 }
 
 void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]) {

@@ -22,18 +22,14 @@ enum { TW_GRID_AXES = 3 };
 /* On a tile.reduce: the number of blocks whose slices it takes, which start together (grid/resize_tiles.c). */
 #define TW_ACROSS "tile.across"
 
-/* Three more arguments for a kernel of at most TW_MAX_GRID_ARGUMENTS: the extents of the grid as the program sees it.
- */
-enum { TW_MAX_GRID_ARGUMENTS = 64 };
-
+/* Three more arguments: the extents of the grid as the program sees it. */
 void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
 /* On a load or copy: blocks that start together want the same tile, and each brings a part of it to all. */
 #define TW_MULTICAST "tile.multicast"
 
 enum { TW_MULTICAST_BLOCKS = 2 };
 
-/* Gives the function, of at most TW_MAX_GRID_ARGUMENTS, one more scalar argument of each type, which the launcher knows
- * of. */
+/* Gives the function one more scalar argument of each type, which the launcher knows of. */
 void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_KERNEL_WORDS_H */

@@ -126,7 +126,7 @@ static int64_t conversion_scratch(MlirOperation op) {
 
 int64_t tw_scratch_bytes(MlirOperation op) {
   static int64_t (*const needs[TW_NUM_OP_KINDS])(MlirOperation) = {
-#define TW_OWN(kind, operands, function) [TW_##kind] = function,
+#define TW_OWN(kind, operands, function) [TW_##kind] = (function),
 #include "TileScratch.inc"
 #undef TW_OWN
   };

@@ -80,7 +80,7 @@ static bool all_at_position(coarsener_t *f, const tw_ops_t *accesses, int axis) 
   return true;
 }
 
-static bool can_coarsen(coarsener_t *f, int axis, const tw_grid_ids_t *ids) {
+static bool can_coarsen(coarsener_t *f, int axis, const tw_ops_t *ids) {
   enum { UNKNOWN = -1 };
   f->class[axis] = UNKNOWN;
   for (int i = 0; i < ids->count; i++) {
@@ -103,7 +103,6 @@ static bool can_coarsen(coarsener_t *f, int axis, const tw_grid_ids_t *ids) {
 }
 
 static const char *find_classes(coarsener_t *f) {
-  tw_grid_ids_t ids = tw_grid_ids_in(f->func);
   bool any = false;
   if (tw_has_hint_num_warps(f->func) || tw_has_hint_num_stages(f->func) || tw_has_hint_occupancy(f->func))
     return "num_warps, num_stages or occupancy is for the tile that it has";
@@ -111,13 +110,15 @@ static const char *find_classes(coarsener_t *f) {
     return f->dims.refused;
   if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op(f->loop, TW_TILE_MMA))
     return "it has no loop with products";
-  if (f->dims.writes.count > MAX_STORES || ids.count == TW_MAX_IDS)
+  if (f->dims.writes.count > MAX_STORES)
     return "it has too many stores";
+  tw_ops_t ids = tw_grid_ids_in(f->func);
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
     if (!can_coarsen(f, axis, &ids))
       f->class[axis] = -1;
     any |= f->class[axis] >= 0;
   }
+  tw_ops_free(&ids);
   return any ? NULL : "a block's index is more than the position of its tiles, or their elements depend on each other";
 }
 

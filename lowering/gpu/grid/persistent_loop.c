@@ -36,8 +36,7 @@
  *       tile.store %t, %C[%i < %x ? %i : (beyond every array), %j]
  *     } {tile.persistent}
  *
- * What must hold: a plan names the axes of a grid; the kernel has no more than TW_MAX_GRID_ARGUMENTS arguments and
- * fewer than TW_MAX_IDS positions. */
+ * What must hold: a plan names the axes of a grid. */
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/cluster_multicast.h"
@@ -51,7 +50,7 @@
 typedef struct {
   MlirOperation func;
   tw_grid_plan_t plan;
-  tw_grid_ids_t ids;
+  tw_ops_t ids;                    /* owned */
   tw_block_axes_t axes;            /* of the ops that the program has */
   MlirOperation first, end;        /* those that go into the loop */
   int64_t cluster;                 /* blocks that take a number together */
@@ -173,13 +172,10 @@ bool tw_run_persistent_loop(MlirOperation func) {
   if (!tw_grid_plan_read(func, &g.plan))
     return true;
   g.ids = tw_grid_ids_in(func);
-  if (g.ids.count == TW_MAX_IDS || mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS) {
-    tw_op_error(func, "has a plan for its grid, and too many arguments or positions for it");
-    return false;
-  }
   if (g.plan.schedule == TW_SCHEDULE_LAUNCH)
     tw_grid_reorder(func, &g.ids, &g.plan.raster);
   else
     make_persistent(&g);
+  tw_ops_free(&g.ids);
   return true;
 }

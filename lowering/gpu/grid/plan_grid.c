@@ -260,9 +260,8 @@ bool tw_run_plan_grid(MlirOperation func) {
   k.num_warps = tw_num_warps(func, 0);
   k.axes = tw_block_axes_of(func);
   k.work = tw_block_work_of(func, &k.axes);
-  k.in_order = tw_grid_ids_in(func).count == TW_MAX_IDS;
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);
-  if (k.async && mlirBlockGetNumArguments(tw_region_block(func, 0)) <= TW_MAX_GRID_ARGUMENTS)
+  if (k.async)
     decide(&k);
   else
     follow_stores(&k);

@@ -125,20 +125,11 @@ MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis) {
   return tw_op1_attr(at, name, i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, axis));
 }
 
-static MlirWalkResult collect_id(MlirOperation op, void *user) {
-  tw_grid_ids_t *ids = user;
-  if ((tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS)) && ids->count < TW_MAX_IDS)
-    ids->at[ids->count++] = op;
-  return MlirWalkResultAdvance;
-}
+static bool is_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS); }
 
-tw_grid_ids_t tw_grid_ids_in(MlirOperation func) {
-  tw_grid_ids_t ids = {.count = 0};
-  mlirOperationWalk(func, collect_id, &ids, MlirWalkPreOrder);
-  return ids;
-}
+tw_ops_t tw_grid_ids_in(MlirOperation func) { return tw_ops_in(func, is_id, MlirWalkPreOrder); }
 
-void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_raster_t *raster) {
+void tw_grid_reorder(MlirOperation func, const tw_ops_t *ids, const tw_raster_t *raster) {
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
   MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
   MlirType i64 = tw_i64(at.context);
@@ -159,7 +150,7 @@ void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_rast
   tw_grid_replace_ids(ids, position, NULL);
 }
 
-void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
+void tw_grid_replace_ids(const tw_ops_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
   for (int i = 0; i < ids->count; i++) {
     const MlirValue *values = tw_op_is(ids->at[i], TW_TILE_BLOCK_ID) ? position : extents;
     if (values == NULL)

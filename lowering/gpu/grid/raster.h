@@ -44,14 +44,9 @@ void tw_raster_decode(const tw_builder_t *at, const tw_raster_code_t *code, Mlir
 MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis);
 /* Puts other values in the place of tile.block_id (position) and tile.num_blocks (extents; null: they stay). The
  * list is made before the ops that `position` and `extents` come from. */
-enum { TW_MAX_IDS = 256 };
-typedef struct tw_grid_ids {
-  MlirOperation at[TW_MAX_IDS];
-  int count; /* TW_MAX_IDS: there may be more */
-} tw_grid_ids_t;
-tw_grid_ids_t tw_grid_ids_in(MlirOperation func);
+tw_ops_t tw_grid_ids_in(MlirOperation func);
 /* Has the blocks that the hardware starts run in the order of the raster; a grid of 2^31 blocks and more stays. */
-void tw_grid_reorder(MlirOperation func, const tw_grid_ids_t *ids, const tw_raster_t *raster);
-void tw_grid_replace_ids(const tw_grid_ids_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents);
+void tw_grid_reorder(MlirOperation func, const tw_ops_t *ids, const tw_raster_t *raster);
+void tw_grid_replace_ids(const tw_ops_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_RASTER_H */

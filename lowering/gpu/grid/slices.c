@@ -58,7 +58,7 @@ typedef struct {
 
 static void number_blocks(MlirOperation func, axis_t axes[TW_GRID_AXES], tw_tile_slice_t *slices, int num) {
   MlirValue position[TW_GRID_AXES], extents[TW_GRID_AXES];
-  tw_grid_ids_t ids = tw_grid_ids_in(func);
+  tw_ops_t ids = tw_grid_ids_in(func);
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
   at.location = mlirOperationGetLocation(func);
   for (int a = 0; a < TW_GRID_AXES; a++) {
@@ -73,6 +73,7 @@ static void number_blocks(MlirOperation func, axis_t axes[TW_GRID_AXES], tw_tile
     extents[a] = by(&at, "arith.divui", tw_grid_op(&at, "tile.num_blocks", a), axes[a].parts);
   }
   tw_grid_replace_ids(&ids, position, extents);
+  tw_ops_free(&ids);
 }
 
 /* The tile's index times the number of parts, and the part: where the index is the position, that is the block's. */

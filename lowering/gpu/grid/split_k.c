@@ -170,7 +170,7 @@ static share_t share_persistent(splitter_t *s) {
 static share_t share_plain(splitter_t *s) {
   static const tw_raster_t in_order = {.rows = 0, .columns = 1, .slices = 2};
   MlirValue extents[TW_GRID_AXES], position[TW_GRID_AXES];
-  tw_grid_ids_t ids = tw_grid_ids_in(s->func);
+  tw_ops_t ids = tw_grid_ids_in(s->func);
   tw_add_grid_extents(s->func, extents);
   share_t share = add_share_words(s);
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(s->block));
@@ -180,6 +180,7 @@ static share_t share_plain(splitter_t *s) {
   tw_raster_code_t code = tw_raster_prepare(&at, &in_order, extents);
   tw_raster_decode(&at, &code, tile, position);
   tw_grid_replace_ids(&ids, position, extents);
+  tw_ops_free(&ids);
   return share;
 }
 
@@ -279,9 +280,6 @@ bool tw_run_split_k(MlirOperation func) {
     reason = "how often the loop runs is not known at the launch";
   if (reason == NULL && !mlirOperationIsNull(s.blocks) && tw_has_attr(s.blocks, TW_DYNAMIC_SCHEDULE))
     reason = "its blocks are scheduled dynamically";
-  if (reason == NULL && (tw_grid_ids_in(func).count == TW_MAX_IDS ||
-                         mlirBlockGetNumArguments(tw_region_block(func, 0)) > TW_MAX_GRID_ARGUMENTS))
-    reason = "it has too many arguments, or asks for its position too often";
   if (reason) {
     tw_op_remark(func, "computes each sum over k in one block: %s", reason);
     return true;

@@ -16,7 +16,7 @@ enum { NUM_FAMILIES = sizeof families / sizeof *families };
 /* ---- which family -------------------------------------------------------------------------------- */
 
 static bool is_of(const tw_gpu_target_t *target, const tw_mma_family_t *family) {
-  return family->needs == 0 || tw_gpu_has(target, family->needs);
+  return family->needs == TW_GPU_ANY || tw_gpu_has(target, family->needs);
 }
 
 const tw_mma_family_t *tw_async_family(const tw_gpu_target_t *target) {

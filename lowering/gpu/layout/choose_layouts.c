@@ -38,6 +38,7 @@ enum {
 typedef struct class_choice {
   MlirValue value; /* the first of the class */
   bool forced;     /* an accumulator */
+  bool has_more;   /* candidates than TW_MAX_CHOICES */
   int count;
   int layout[TW_MAX_CHOICES]; /* numbers of layouts */
   int variable;               /* in the graph; -1: there is nothing to choose */
@@ -278,12 +279,16 @@ static class_choice_t *choice_of(chooser_t *x, MlirValue value) {
 }
 
 static bool add_candidate(chooser_t *x, class_choice_t *k, const tw_layout_t *layout) {
-  if (k->forced || k->count == TW_MAX_CHOICES)
+  if (k->forced)
     return false;
   int number = number_of(x, layout);
   for (int i = 0; i < k->count; i++)
     if (k->layout[i] == number)
       return false;
+  if (k->count == TW_MAX_CHOICES) {
+    k->has_more = true;
+    return false;
+  }
   k->layout[k->count++] = number;
   return true;
 }
@@ -403,11 +408,11 @@ static void propagate(chooser_t *x) {
     for (size_t i = 0; i < x->c->num_edges; i++) {
       const twl_edge_t *edge = &x->c->edges[i];
       class_choice_t *from = choice_of_node(x, edge->from), *to = choice_of_node(x, edge->to);
-      for (int k = 0; k < from->count && !to->forced && to->count < TW_MAX_CHOICES; k++) {
+      for (int k = 0; k < from->count && !to->forced && !to->has_more; k++) {
         tw_layout_t have = candidate(x, from, k), l = twl_forward(edge->op, &have);
         changed |= add_candidate(x, to, &l);
       }
-      for (int k = 0; k < to->count && !from->forced && from->count < TW_MAX_CHOICES; k++) {
+      for (int k = 0; k < to->count && !from->forced && !from->has_more; k++) {
         if (tw_op_form(edge->op) == TW_FORM_REDUCTION)
           break;
         tw_layout_t have = candidate(x, to, k), l = twl_backward(edge->op, &have);
@@ -623,8 +628,9 @@ static ranking_t find_runners_up(const chooser_t *x, const int *best, int64_t sl
     for (int i = 0; i < x->num_choices[v]; i++) {
       if (i == best[v])
         continue;
+      bool least;
       runner_up_t r = {.variable = v, .choice = i, .chosen = tw_allocate(n, sizeof(int))};
-      r.slots = tw_least_cost(&x->graph, v, i, r.chosen) + x->fixed;
+      r.slots = tw_least_cost(&x->graph, v, i, r.chosen, &least) + x->fixed;
       if (r.slots * 100 <= slots * (100 + WITHIN_PERCENT))
         insert(&ranking, &r, n * sizeof(int));
       else
@@ -644,6 +650,17 @@ static void remark_runner_up(const chooser_t *x, MlirOperation function, int pla
   tw_op_remark(mlirOperationIsNull(def) ? function : def,
                "could have another layout, which makes it %lld slots (layout_rank=%d): %s with %s%s",
                (long long)r->slots, place, tile, text, whole ? "" : "...");
+}
+
+static void tell_limits(const chooser_t *x, MlirOperation function, bool least) {
+  int more = 0;
+  for (int i = 0; i < x->c->num_classes; i++)
+    more += x->classes[i].has_more && !x->classes[i].forced;
+  if (more > 0)
+    tw_op_remark(function, "compares %d layouts for each tile; %d groups of tiles have more, which may be better",
+                 TW_MAX_CHOICES, more);
+  if (!least)
+    tw_op_remark(function, "has too many combinations of layouts to try all: others may be better");
 }
 
 static void tell(const chooser_t *x, MlirOperation function, int64_t slots, const ranking_t *ranking) {
@@ -679,7 +696,9 @@ void twl_choose(twl_classes_t *c, MlirOperation function) {
   build_graph(&x);
   int *chosen = tw_allocate((size_t)x.graph.num_variables, sizeof *chosen);
   int64_t wanted = tw_hint_layout_rank(function, 0);
-  int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen) + x.fixed;
+  bool least;
+  int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen, &least) + x.fixed;
+  tell_limits(&x, function, least);
   ranking_t ranking = find_runners_up(&x, chosen, slots);
   tell(&x, function, slots, &ranking);
   const int *taken = wanted > 0 && wanted <= ranking.count ? ranking.at[wanted - 1].chosen : chosen;

@@ -43,7 +43,11 @@
 
 #include <string.h>
 
-enum { MAX_OPEN = 128, MAX_UNDER_WAY = 64 };
+enum {
+  MAX_OPEN = 128,
+  MAX_UNDER_WAY =
+      128 /* buffers that products read: shared memory has no room for more of 2 KB, the least of an operand */
+};
 
 /* Where arrays begin, one byte each: behind all shared memory. */
 static const int64_t ARRAYS = INT64_C(1) << 32;
@@ -69,7 +73,8 @@ typedef struct state {
   int count;
   under_way_t products[MAX_UNDER_WAY];
   int num_products;
-  bool *ok; /* false after an error */
+  bool *ok;      /* false after an error */
+  bool *crowded; /* the list was full */
 } state_t;
 
 static void note(state_t *s, open_access_t access) {
@@ -77,6 +82,7 @@ static void note(state_t *s, open_access_t access) {
     if (s->open[i].kind == access.kind && s->open[i].owner == access.owner && s->open[i].from == access.from)
       return;
   if (s->count == MAX_OPEN) {
+    *s->crowded = true;
     s->open[0] = (open_access_t){access.kind > s->open[0].kind ? access.kind : s->open[0].kind, 0, INT64_MAX, NULL,
                                  tw_null_op()};
     s->count = 1;
@@ -303,7 +309,7 @@ static void visit_loop(state_t *s, MlirOperation op) {
 }
 
 static void visit_branch(state_t *s, MlirOperation op) {
-  state_t before = *s, after = {.ok = s->ok};
+  state_t before = *s, after = {.ok = s->ok, .crowded = s->crowded};
   if (tw_op_is(op, TW_TILE_ROLES)) { /* the producer has no one to meet; its barriers count */
     visit_region(s, op, 1);
     return;
@@ -441,11 +447,13 @@ static MlirWalkResult check_turn(MlirOperation op, void *user) {
 }
 
 bool tw_run_insert_barriers(MlirOperation function) {
-  bool ok = true;
-  state_t state = {.ok = &ok};
+  bool ok = true, crowded = false;
+  state_t state = {.ok = &ok, .crowded = &crowded};
   tw_race_check(function);
   if (tw_has_attr(function, "tile.kernel") && !tw_has_attr(function, "tile.simt"))
     visit_region(&state, function, 0);
+  if (crowded)
+    tw_op_remark(function, "may have a barrier too many: it has more than %d accesses between two", MAX_OPEN);
   mlirOperationWalk(function, check_turn, &ok, MlirWalkPreOrder);
   return ok;
 }

@@ -55,9 +55,7 @@ enum {
   MOST_ELEMENTS = 16384, /* of a tile that is reduced: 64 for each thread of 8 warps */
   MOST_STORED = 65536,   /* of one that is only stored: 64 for each thread of the largest block */
   FEW_WARPS = 8,
-  MANY_WARPS = 16,
-  MAX_OPS = 512,
-  MAX_PHASES = 8
+  MANY_WARPS = 16
 };
 
 typedef struct {
@@ -72,8 +70,8 @@ typedef struct {
   int root_axis;      /* of its tile */
   int64_t extent;     /* of the axis */
   int64_t part;
-  tw_map_t axes; /* wide value -> its axis */
-  part_entry_t ops[MAX_OPS];
+  tw_map_t axes;     /* wide value -> its axis */
+  part_entry_t *ops; /* owned */
   int num_ops, num_phases;
   MlirOperation obstacle; /* why not */
 } walk_t;
@@ -208,15 +206,13 @@ static MlirWalkResult look_at_needs(MlirOperation op, void *user) {
 }
 
 /* Gives each op its phase. Narrow ops that access memory keep their order, as far as one of them writes. */
-static bool order_ops(walk_t *w) {
+static void order_ops(walk_t *w) {
   int accessed = 0, written = 0;
   MlirOperation end = mlirBlockGetTerminator(w->block);
   for (MlirOperation op = mlirBlockGetFirstOperation(w->block); !mlirOperationEqual(op, end);
        op = mlirOperationGetNextInBlock(op)) {
     needs_t needs = {.walk = w};
     bool wide = is_wide(w, op);
-    if (w->num_ops == MAX_OPS)
-      return false;
     mlirOperationWalk(op, look_at_needs, &needs, MlirWalkPreOrder);
     if (!wide && needs.accesses && needs.phase < (needs.writes ? accessed : written))
       needs.phase = needs.writes ? accessed : written;
@@ -224,6 +220,7 @@ static bool order_ops(walk_t *w) {
       accessed = needs.phase;
     if (!wide && needs.writes && needs.phase > written)
       written = needs.phase;
+    w->ops = tw_room(w->ops, (size_t)w->num_ops, sizeof *w->ops);
     w->ops[w->num_ops++] = (part_entry_t){op, wide, needs.phase};
     if (wide && needs.phase >= w->num_phases)
       w->num_phases = needs.phase + 1;
@@ -231,7 +228,6 @@ static bool order_ops(walk_t *w) {
   for (int i = 0; i < w->num_ops; i++)
     if (tw_op_stores_tile(w->ops[i].op) && w->ops[i].wide)
       w->ops[i].phase = w->num_phases - 1;
-  return w->num_phases <= MAX_PHASES;
 }
 
 /* ---- what stores may change ------------------------------------------------------------------------------ */
@@ -353,12 +349,15 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
   MlirOperation end = mlirBlockGetTerminator(w->block);
   tw_builder_t before = tw_build_before(end);
   before.location = location;
-  MlirType i32 = tw_i32(before.context), types[MAX_OPS];
-  MlirValue operands[MAX_OPS + TW_FOR_INITS] = {
-      tw_const_int(&before, i32, 0), tw_const_int(&before, i32, w->extent / w->part), tw_const_int(&before, i32, 1)};
-  MlirOperation reduces[MAX_OPS];
-  bool needed[MAX_OPS] = {false};
+  size_t most = (size_t)w->num_ops;
+  MlirType i32 = tw_i32(before.context), *types = tw_allocate(most, sizeof *types);
+  MlirValue *operands = tw_allocate(most + TW_FOR_INITS, sizeof *operands);
+  MlirOperation *reduces = tw_allocate(most, sizeof *reduces);
+  bool *needed = tw_allocate(most, sizeof *needed);
   intptr_t num = 0;
+  operands[0] = tw_const_int(&before, i32, 0);
+  operands[1] = tw_const_int(&before, i32, w->extent / w->part);
+  operands[2] = tw_const_int(&before, i32, 1);
   MlirBlock body = mlirBlockCreate(1, &i32, &location);
   for (int i = 0; i < w->num_ops; i++) {
     MlirOperation op = w->ops[i].op;
@@ -389,7 +388,7 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
   for (int i = 0; i < w->num_ops; i++)
     if (needed[i] && !ends_axis(w, w->ops[i].op))
       build_part(w, &at, w->ops[i].op, tw_loop_iv(loop), &map);
-  MlirValue next[MAX_OPS];
+  MlirValue *next = operands; /* which the loop has taken */
   for (intptr_t r = 0; r < num; r++) {
     at.location = mlirOperationGetLocation(reduces[r]);
     next[r] = tw_binary(&at, combining(reduces[r]), types[r], tw_carried(loop, r),
@@ -401,16 +400,20 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
     mlirOperationMoveBefore(reduces[r], end);
     mlirOperationSetOperand(reduces[r], 0, mlirOperationGetResult(loop, r));
   }
+  free(needed);
+  free(reduces);
+  free(operands);
+  free(types);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------------------- */
 
 static void rewrite(walk_t *w, MlirLocation location) {
   MlirOperation end = mlirBlockGetTerminator(w->block);
-  bool ends[MAX_OPS];
+  bool *ends = tw_allocate((size_t)w->num_ops, sizeof *ends);
   for (int i = 0; i < w->num_ops; i++)
     ends[i] = ends_axis(w, w->ops[i].op);
-  for (int phase = 0; phase <= MAX_PHASES; phase++) {
+  for (int phase = 0; phase <= w->num_phases; phase++) {
     for (int i = 0; i < w->num_ops; i++)
       if (!w->ops[i].wide && w->ops[i].phase == phase)
         mlirOperationMoveBefore(w->ops[i].op, end);
@@ -420,11 +423,12 @@ static void rewrite(walk_t *w, MlirLocation location) {
   for (int i = w->num_ops; i-- > 0;)
     if (w->ops[i].wide && !ends[i])
       mlirOperationDestroy(w->ops[i].op);
+  free(ends);
 }
 
 /* Bytes of the tiles that the first loop loads. */
 static int64_t bytes_loaded(const walk_t *w) {
-  bool needed[MAX_OPS] = {false};
+  bool *needed = tw_allocate((size_t)w->num_ops, sizeof *needed);
   int64_t bytes = 0;
   for (int i = 0; i < w->num_ops; i++)
     if (is_root(w, i, 0))
@@ -434,6 +438,7 @@ static int64_t bytes_loaded(const walk_t *w) {
       MlirType type = mlirValueGetType(mlirOperationGetResult(w->ops[i].op, 0));
       bytes += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
     }
+  free(needed);
   return bytes;
 }
 
@@ -455,7 +460,14 @@ static void choose_part(walk_t *w, MlirOperation func, MlirType tile) {
 static bool can_walk(walk_t *w) {
   bool wide =
       tw_op_stores_tile(w->root) ? add_op(w, w->root, w->root_axis) : add_value(w, tile_of(w->root), w->root_axis);
-  return wide && order_ops(w) && stores_are_apart(w);
+  if (wide)
+    order_ops(w);
+  return wide && stores_are_apart(w);
+}
+
+static void free_walk(walk_t *w) {
+  tw_map_free(&w->axes);
+  free(w->ops);
 }
 
 static bool can_walk_along(walk_t *w, MlirOperation root, int axis, MlirOperation *obstacle) {
@@ -466,7 +478,7 @@ static bool can_walk_along(walk_t *w, MlirOperation root, int axis, MlirOperatio
   bool ok = can_walk(w);
   *obstacle = w->obstacle;
   if (!ok)
-    tw_map_free(&w->axes);
+    free_walk(w);
   return ok;
 }
 
@@ -481,24 +493,23 @@ static bool find_walk(walk_t *w, MlirOperation root, MlirOperation *obstacle) {
 }
 
 static bool walk(MlirOperation func, MlirOperation root) {
-  walk_t *w = tw_allocate(1, sizeof *w);
+  walk_t w;
   MlirType tile = mlirValueGetType(tile_of(root));
   MlirOperation obstacle = tw_null_op();
   char whole[160], part[160];
   tw_describe_tile(tile, sizeof whole, whole);
-  bool ok = find_walk(w, root, &obstacle);
+  bool ok = find_walk(&w, root, &obstacle);
   if (ok) {
-    choose_part(w, func, tile);
-    tw_describe_tile(tw_part_type(tile, w->root_axis, w->part), sizeof part, part);
+    choose_part(&w, func, tile);
+    tw_describe_tile(tw_part_type(tile, w.root_axis, w.part), sizeof part, part);
     tw_op_remark(root, "is strip-mined: registers cannot hold its tile of %s, so a loop takes tiles of %s", whole,
                  part);
-    rewrite(w, mlirOperationGetLocation(root));
-    tw_map_free(&w->axes);
+    rewrite(&w, mlirOperationGetLocation(root));
+    free_walk(&w);
   } else {
     tw_op_remark(mlirOperationIsNull(obstacle) ? root : obstacle,
                  "keeps a tile of %s whole, which is more than registers hold: use smaller tiles", whole);
   }
-  free(w);
   return ok;
 }
 
@@ -516,17 +527,16 @@ static bool is_walked(MlirOperation func) {
 }
 
 int tw_strip_mine_warps(MlirOperation func) {
-  walk_t *w = tw_allocate(1, sizeof *w);
+  walk_t w;
   tw_ops_t wide = is_walked(func) ? tw_ops_in(func, is_too_wide, MlirWalkPreOrder) : (tw_ops_t){NULL, 0};
   MlirOperation obstacle;
   int warps = 0;
   for (int i = 0; i < wide.count && warps == 0; i++)
-    if (find_walk(w, wide.at[i], &obstacle)) {
-      warps = choose_warps(w, func);
-      tw_map_free(&w->axes);
+    if (find_walk(&w, wide.at[i], &obstacle)) {
+      warps = choose_warps(&w, func);
+      free_walk(&w);
     }
   tw_ops_free(&wide);
-  free(w);
   return warps;
 }
 

@@ -21,11 +21,10 @@ static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *o
     return false;
   intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
   MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
-  if (!mlirValueEqual(acc, tw_carried(loop, at)) || !tw_has_one_use(acc) || out->num_products == TW_MAX_PRODUCTS)
+  if (!mlirValueEqual(acc, tw_carried(loop, at)) || !tw_has_one_use(acc))
     return false;
-  out->products[out->num_products] = product;
-  out->waits[out->num_products] = wait;
-  out->carried[out->num_products++] = at;
+  out->products = tw_room(out->products, (size_t)out->num_products, sizeof *out->products);
+  out->products[out->num_products++] = (tw_late_product_t){product, wait, at};
   return true;
 }
 
@@ -44,7 +43,7 @@ static MlirWalkResult check_product(MlirOperation op, void *user) {
     return MlirWalkResultInterrupt;
   if (only_adds(overlap->loop, op, overlap))
     overlap->all &= !tw_mma_reads_registers(op) &&
-                    tw_is_zero(tw_carried_init(overlap->loop, overlap->carried[overlap->num_products - 1]));
+                    tw_is_zero(tw_carried_init(overlap->loop, overlap->products[overlap->num_products - 1].carried));
   else
     overlap->all = false;
   return MlirWalkResultAdvance;
@@ -52,14 +51,14 @@ static MlirWalkResult check_product(MlirOperation op, void *user) {
 
 static bool runs_on(const tw_overlap_t *overlap, MlirOperation product) {
   for (int p = 0; p < overlap->num_products; p++)
-    if (mlirOperationEqual(overlap->products[p], product))
+    if (mlirOperationEqual(overlap->products[p].op, product))
       return true;
   return false;
 }
 
 static bool is_wait_of(const tw_overlap_t *overlap, MlirOperation wait) {
   for (int p = 0; p < overlap->num_products; p++)
-    if (mlirOperationEqual(overlap->waits[p], wait))
+    if (mlirOperationEqual(overlap->products[p].wait, wait))
       return true;
   return false;
 }
@@ -89,11 +88,8 @@ static bool reads_behind(const tw_overlap_t *overlap, MlirOperation product) {
 
 static void remove_product(tw_overlap_t *overlap, int p) {
   overlap->num_products--;
-  for (; p < overlap->num_products; p++) {
+  for (; p < overlap->num_products; p++)
     overlap->products[p] = overlap->products[p + 1];
-    overlap->waits[p] = overlap->waits[p + 1];
-    overlap->carried[p] = overlap->carried[p + 1];
-  }
 }
 
 /* Beside products that each iteration waits for: the first of their waits is behind all of the iteration before. */
@@ -102,7 +98,7 @@ static bool find_end(tw_overlap_t *overlap) {
     overlap->end = next_wait(overlap, mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)));
     if (mlirOperationIsNull(overlap->end))
       return false;
-    if (reads_behind(overlap, overlap->products[p])) {
+    if (reads_behind(overlap, overlap->products[p].op)) {
       p++;
     } else {
       remove_product(overlap, p);
@@ -132,7 +128,7 @@ static bool fits_registers(const tw_overlap_t *overlap) {
   enum { AT_A_TIME = 4 };
   int64_t words = 0, widest = 0;
   for (int p = 0; p < overlap->num_products; p++)
-    words += words_of(mlirOperationGetOperand(overlap->products[p], 0));
+    words += words_of(mlirOperationGetOperand(overlap->products[p].op, 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
@@ -158,19 +154,28 @@ static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
-  if (check.bad || overlap->num_products == 0)
+  bool some = !check.bad && overlap->num_products > 0;
+  if (some && overlap->all)
+    overlap->end = overlap->products[overlap->num_products - 1].wait;
+  if (!some || (!overlap->all && !(find_end(overlap) && fits_registers(overlap)))) {
+    free(overlap->products);
     return MlirWalkResultAdvance;
-  if (overlap->all)
-    overlap->end = overlap->waits[overlap->num_products - 1];
-  if (overlap->all || (find_end(overlap) && fits_registers(overlap))) {
-    overlaps->at = tw_room(overlaps->at, (size_t)overlaps->num, sizeof *overlaps->at);
-    overlaps->at[overlaps->num++] = *overlap;
   }
+  overlap->first = overlaps->num_products;
+  overlaps->num_products += overlap->num_products;
+  overlaps->at = tw_room(overlaps->at, (size_t)overlaps->num, sizeof *overlaps->at);
+  overlaps->at[overlaps->num++] = *overlap;
   return MlirWalkResultAdvance;
 }
 
 void tw_find_overlaps(tw_overlaps_t *overlaps, MlirOperation func) {
   mlirOperationWalk(func, collect_overlap, overlaps, MlirWalkPreOrder);
+}
+
+void tw_free_overlaps(tw_overlaps_t *overlaps) {
+  for (int i = 0; i < overlaps->num; i++)
+    free(overlaps->at[i].products);
+  free(overlaps->at);
 }
 
 /* ---- questions ------------------------------------------------------------------------------------- */

@@ -22,25 +22,29 @@
 
 #include "lowering/ir.h"
 
-enum { TW_MAX_PRODUCTS = 8 };
+/* A product that runs into the next iteration. */
+typedef struct tw_late_product {
+  MlirOperation op, wait;
+  intptr_t carried; /* position of the accumulator among what the loop carries */
+} tw_late_product_t;
 
-/* A loop with products that run into its next iteration. */
+/* A loop with such products. */
 typedef struct tw_overlap {
   MlirOperation loop;
-  MlirOperation products[TW_MAX_PRODUCTS], waits[TW_MAX_PRODUCTS];
-  intptr_t carried[TW_MAX_PRODUCTS]; /* position of the accumulator among what the loop carries */
+  tw_late_product_t *products; /* owned */
   int num_products;
-  bool all; /* they are all products of the loop, and start from zero */
-  MlirOperation
-      end; /* the wait that also ends those of the iteration before: the last of `waits`, or another product's */
+  int first;         /* how many products the overlaps before have */
+  bool all;          /* they are all products of the loop, and start from zero */
+  MlirOperation end; /* the wait that also ends those of the iteration before: the last one's, or another product's */
 } tw_overlap_t;
 
 typedef struct tw_overlaps {
-  tw_overlap_t *at; /* owned: freed with the plan */
-  int num;
+  tw_overlap_t *at; /* owned */
+  int num, num_products;
 } tw_overlaps_t;
 
 void tw_find_overlaps(tw_overlaps_t *overlaps, MlirOperation func);
+void tw_free_overlaps(tw_overlaps_t *overlaps);
 
 /* The overlap of a loop, or null. */
 const tw_overlap_t *tw_overlap_of(const tw_overlaps_t *overlaps, MlirOperation loop);

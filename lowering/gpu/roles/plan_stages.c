@@ -10,6 +10,7 @@
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/roles/choose_stages.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
@@ -142,10 +143,11 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
     if (!tw_type_is_buffer(mlirValueGetType(buffer)) || !tw_is_filled(plan, buffer))
       continue; /* no buffer, or written by other means */
     MlirOperation copy = reaching(buffer, op);
-    if (mlirOperationIsNull(copy) || plan->num_reads == TW_MAX_READS) {
+    if (mlirOperationIsNull(copy)) {
       refuse(plan, op, "it reads what a copy elsewhere brought");
       return MlirWalkResultInterrupt;
     }
+    plan->reads = tw_room(plan->reads, (size_t)plan->num_reads, sizeof *plan->reads);
     plan->reads[plan->num_reads++] = (tw_stage_read_t){op, i, tw_fill_of(plan, copy)};
   }
   return MlirWalkResultAdvance;
@@ -337,5 +339,6 @@ bool tw_plan_stages(tw_stage_plan_t *plan) {
 
 void tw_free_plan(tw_stage_plan_t *plan) {
   tw_map_free(&plan->needs.known);
-  free(plan->overlaps.at);
+  tw_free_overlaps(&plan->overlaps);
+  free(plan->reads);
 }

@@ -137,7 +137,7 @@ static void emit_block(tw_role_t *r, MlirBlock old) {
 MlirBlock tw_emit_role(const tw_stage_plan_t *plan, bool producer, MlirLocation location) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   tw_role_t r = {.plan = plan, .producer = producer, .at = tw_build_at_end(block, location), .emit_block = emit_block};
-  r.kept = tw_allocate((size_t)plan->overlaps.num, sizeof *r.kept);
+  r.kept = tw_allocate((size_t)plan->overlaps.num_products, sizeof *r.kept);
   MlirValue zero = tw_role_int(&r, 0);
   for (int multibuffer = 0; multibuffer < plan->num_multibuffers; multibuffer++)
     r.multibuffers[multibuffer] = (tw_stage_state_t){zero, zero, zero};

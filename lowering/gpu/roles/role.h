@@ -27,8 +27,8 @@ typedef struct tw_role {
   tw_stage_state_t fills[TW_MAX_FILLS]; /* of its multibuffer when the fill was made */
   MlirValue more;                       /* in an overlapped loop: this is not the first iteration */
   /* What overlapped products start from where blocks share tiles: it is not read, but names the registers. */
-  MlirValue (*kept)[TW_MAX_PRODUCTS]; /* of each overlap; owned */
-  MlirOperation in_row;               /* a product whose operands were waited for with those of the one before it */
+  MlirValue *kept;      /* of each product that runs on; owned */
+  MlirOperation in_row; /* a product whose operands were waited for with those of the one before it */
   /* The ops of a block of the kernel, without its terminator: role.c, which stands above the other files. */
   void (*emit_block)(struct tw_role *r, MlirBlock old);
 } tw_role_t;
@@ -85,7 +85,7 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made);
 void tw_finish_overlap(tw_role_t *r, const tw_overlap_t *overlap);
 
 static inline size_t tw_most_states(const tw_role_t *r) {
-  return 3 * TW_MAX_FILLS + (size_t)r->plan->overlaps.num * TW_MAX_PRODUCTS;
+  return 3 * TW_MAX_FILLS + (size_t)r->plan->overlaps.num_products;
 }
 
 #endif /* TILEWRIGHT_LOWERING_GPU_ROLES_ROLE_H */

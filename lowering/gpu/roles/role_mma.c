@@ -7,6 +7,7 @@
  *   }
  *   tile.mma_wait 0 ; zeros unless %lb < %ub */
 #include "lowering/gpu/roles/role.h"
+#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 /* ---- what they start from ------------------------------------------------------------------------ */
@@ -21,8 +22,8 @@ static MlirValue poison(const tw_role_t *r, MlirType type) { return tw_op1(&r->a
  * accumulator while products are under way. */
 void tw_start_unread(const tw_role_t *r, const tw_overlap_t *overlap, MlirValue *inits) {
   for (int p = 0; overlap->all && p < overlap->num_products; p++) {
-    MlirValue kept = r->kept[overlap - r->plan->overlaps.at][p];
-    MlirValue *init = &inits[overlap->carried[p]];
+    MlirValue kept = r->kept[overlap->first + p];
+    MlirValue *init = &inits[overlap->products[p].carried];
     *init = kept.ptr ? kept : poison(r, mlirValueGetType(*init));
   }
 }
@@ -32,8 +33,8 @@ intptr_t tw_kept_sums(tw_role_t *r, MlirOperation op, MlirValue **out) {
   for (int o = 0; o < r->plan->overlaps.num; o++) {
     const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
     for (int p = 0; p < overlap->num_products; p++)
-      if (r->kept[o][p].ptr && tw_is_inside(mlirOperationGetParentOperation(overlap->loop), op))
-        out[n++] = &r->kept[o][p];
+      if (r->kept[overlap->first + p].ptr && tw_is_inside(mlirOperationGetParentOperation(overlap->loop), op))
+        out[n++] = &r->kept[overlap->first + p];
   }
   return n;
 }
@@ -45,16 +46,19 @@ void tw_keep_sums(tw_role_t *r, MlirOperation sum, MlirOperation made) {
     const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
     for (int p = 0; p < overlap->num_products; p++)
       for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(sum); i++)
-        if (mlirValueEqual(mlirOperationGetOperand(sum, i), mlirOperationGetResult(overlap->loop, overlap->carried[p])))
-          r->kept[o][p] = mlirOperationGetResult(made, i);
+        if (mlirValueEqual(mlirOperationGetOperand(sum, i),
+                           mlirOperationGetResult(overlap->loop, overlap->products[p].carried)))
+          r->kept[overlap->first + p] = mlirOperationGetResult(made, i);
   }
 }
 
 static MlirWalkResult start_keeping(MlirOperation op, void *user) {
   tw_role_t *r = user;
-  for (int o = 0; tw_op_is(op, TW_TILE_SUM_PARTS) && o < r->plan->overlaps.num; o++)
-    for (int p = 0; p < r->plan->overlaps.at[o].num_products; p++)
-      r->kept[o][p] = poison(r, mlirValueGetType(mlirOperationGetResult(r->plan->overlaps.at[o].products[p], 0)));
+  for (int o = 0; tw_op_is(op, TW_TILE_SUM_PARTS) && o < r->plan->overlaps.num; o++) {
+    const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
+    for (int p = 0; p < overlap->num_products; p++)
+      r->kept[overlap->first + p] = poison(r, mlirValueGetType(mlirOperationGetResult(overlap->products[p].op, 0)));
+  }
   return MlirWalkResultAdvance;
 }
 
@@ -99,12 +103,13 @@ static MlirValue wait_for_product(tw_role_t *r, MlirValue value) {
 static MlirOperation or_zeros(tw_role_t *r, MlirValue ran, int num, const MlirValue *values) {
   MlirBlock arms[2];
   for (int arm = 0; arm < 2; arm++) {
-    MlirValue yields[TW_MAX_PRODUCTS];
+    MlirValue *yields = tw_allocate((size_t)num, sizeof *yields);
     arms[arm] = mlirBlockCreate(0, NULL, NULL);
     tw_builder_t at = tw_build_at_end(arms[arm], r->at.location);
     for (int i = 0; i < num; i++)
       yields[i] = arm == 0 ? values[i] : zeros(&at, mlirValueGetType(values[i]));
     tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = num, .operands = yields});
+    free(yields);
   }
   return tw_build_if(&r->at, ran, arms[0], arms[1]);
 }
@@ -117,17 +122,18 @@ static bool known_to_run(MlirOperation loop) {
 
 void tw_finish_overlap(tw_role_t *r, const tw_overlap_t *overlap) {
   MlirOperation loop = overlap->loop;
-  MlirValue ran = {NULL}, done[TW_MAX_PRODUCTS];
   int num = overlap->num_products;
+  MlirValue ran = {NULL}, *done = tw_allocate((size_t)num, sizeof *done);
   if (!known_to_run(loop))
     ran = tw_compare(&r->at, tw_has_attr(loop, "unsignedCmp") ? TW_ULT : TW_SLT,
                      tw_role_value(r, mlirOperationGetOperand(loop, 0)),
                      tw_role_value(r, mlirOperationGetOperand(loop, 1)));
   for (int p = 0; p < num; p++)
-    done[p] = wait_for_product(r, tw_role_value(r, mlirOperationGetResult(loop, overlap->carried[p])));
+    done[p] = wait_for_product(r, tw_role_value(r, mlirOperationGetResult(loop, overlap->products[p].carried)));
   tw_emit_late_releases(r, loop, ran);
   MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, num, done) : tw_null_op();
   for (int p = 0; p < num; p++)
-    tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->carried[p]),
+    tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->products[p].carried),
                mlirOperationIsNull(chosen) ? done[p] : mlirOperationGetResult(chosen, p));
+  free(done);
 }

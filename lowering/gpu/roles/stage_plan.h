@@ -18,7 +18,6 @@
 enum {
   TW_MAX_TOGETHER = 4, /* copies of a fill */
   TW_MAX_FILLS = 32,
-  TW_MAX_READS = 128,
   TW_MIN_STAGES = 2 /* of a multibuffer whose stages are filled again */
 };
 
@@ -58,7 +57,7 @@ typedef struct tw_stage_plan {
   int num_fills;
   tw_multibuffer_t multibuffers[TW_MAX_FILLS];
   int num_multibuffers;
-  tw_stage_read_t reads[TW_MAX_READS];
+  tw_stage_read_t *reads; /* owned */
   int num_reads;
   tw_overlaps_t overlaps;
   tw_producer_slice_t needs;

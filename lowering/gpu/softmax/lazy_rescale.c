@@ -313,7 +313,7 @@ static MlirValue copy_own(const tw_builder_t *at, const tw_map_t *own, MlirValue
 enum { REFERENCE, WEIGHTS, SUMS, FACTORS }; /* what the branch yields */
 
 static MlirValue *new_yields(const rewrite_t *w) {
-  return tw_allocate((size_t)(FACTORS + w->num_factors), sizeof(MlirValue));
+  return tw_allocate((size_t)FACTORS + (size_t)w->num_factors, sizeof(MlirValue));
 }
 
 /* The iteration's softmax as the program has it. */

@@ -8,22 +8,15 @@
 
 static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
 
-enum { MAX_PARTS = 256 }; /* operands or results of one op */
-
 static int read_operands(tw_py_builder_t *self, PyObject *operands, MlirOperationState *state) {
   Py_ssize_t count = tw_sequence_size(operands, "operands");
-  MlirValue values[MAX_PARTS];
-  if (count > MAX_PARTS)
-    PyErr_SetString(PyExc_ValueError, "too many operands");
-  if (count < 0 || count > MAX_PARTS)
-    return -1;
   for (Py_ssize_t i = 0; i < count; i++) {
-    values[i] = tw_builder_read_value(self, tw_sequence_item(operands, i));
-    if (mlirValueIsNull(values[i]))
+    MlirValue value = tw_builder_read_value(self, tw_sequence_item(operands, i));
+    if (mlirValueIsNull(value))
       return -1;
+    mlirOperationStateAddOperands(state, 1, &value);
   }
-  mlirOperationStateAddOperands(state, count, values);
-  return 0;
+  return count < 0 ? -1 : 0;
 }
 
 /* None: inferred by the op. */
@@ -33,18 +26,13 @@ static int read_results(tw_py_builder_t *self, PyObject *types, MlirOperationSta
     return 0;
   }
   Py_ssize_t count = tw_sequence_size(types, "types");
-  MlirType results[MAX_PARTS];
-  if (count > MAX_PARTS)
-    PyErr_SetString(PyExc_ValueError, "too many results");
-  if (count < 0 || count > MAX_PARTS)
-    return -1;
   for (Py_ssize_t i = 0; i < count; i++) {
-    results[i] = tw_builder_read_type(self, tw_sequence_item(types, i));
-    if (mlirTypeIsNull(results[i]))
+    MlirType result = tw_builder_read_type(self, tw_sequence_item(types, i));
+    if (mlirTypeIsNull(result))
       return -1;
+    mlirOperationStateAddResults(state, 1, &result);
   }
-  mlirOperationStateAddResults(state, count, results);
-  return 0;
+  return count < 0 ? -1 : 0;
 }
 
 /* Checks the blocks of the regions; they are taken when nothing can fail any more. */

@@ -419,7 +419,7 @@ static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
     int most = most_at_once(e, &a);
     owner = twg_owner_guard(e, &layout);
     twg_find_vectors(op, &layout, &x);
-    x.vector = a.vector = x.vector < most ? x.vector : most;
+    x.vector = a.vector = most < x.vector ? most : x.vector;
   }
   a.type = type_of(op, &a);
   fence_before(e, op, &a);

@@ -8,12 +8,13 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/gpu/isa/convert_float.h"
+#include "lowering/layout/memory.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { MAX_DIVISORS = 16, MAX_EXPONENT = 120 /* of a power of two whose inverse is a normal float, too */ };
+enum { MAX_EXPONENT = 120 /* of a power of two whose inverse is a normal float, too */ };
 
 static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
 
@@ -72,20 +73,18 @@ static int find_inverse(const inverse_t *known, int count, MlirValue divisor) {
   return i;
 }
 
-/* A divisor that several registers share is inverted once. */
-static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
-  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  inverse_t known[MAX_DIVISORS];
+static int collect_divisors(inverse_t *known, tw_values_t y) {
   int count = 0;
   for (int r = 0; r < y.count; r++) {
     int i = find_inverse(known, count, y.at[r]);
-    if (i == MAX_DIVISORS)
-      return false;
     known[i].divisor = y.at[r];
     count += i == count;
   }
-  if (2 * count > y.count)
-    return false;
+  return count;
+}
+
+static void divide_by_known(tw_emitter_t *e, MlirOperation op, inverse_t *known, int count) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
   for (int i = 0; i < count; i++)
     known[i] = invert(e, known[i].divisor, large);
@@ -96,7 +95,18 @@ static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
     out.at[r] = twg_binary(e, "llvm.fmul", scaled, by->inverse);
   }
   twg_set_result(e, op, 0, out);
-  return true;
+}
+
+/* A divisor that several registers share is inverted once. */
+static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t y = twg_operand(e, op, 1);
+  inverse_t *known = tw_allocate((size_t)y.count, sizeof *known);
+  int count = collect_divisors(known, y);
+  bool pays = 2 * count <= y.count;
+  if (pays)
+    divide_by_known(e, op, known, count);
+  free(known);
+  return pays;
 }
 
 /* ---- exactly, without a branch ------------------------------------------------------------------- */

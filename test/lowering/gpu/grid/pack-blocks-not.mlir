@@ -87,7 +87,7 @@ module attributes {tile.target = "sm_90a"} {
 
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
-// ... or is of threads, no kernel, of unknown size, or has no room for arguments.
+// ... or is of threads, no kernel, or of unknown size.
 module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @of_threads
   // CHECK-NOT: packed_blocks
@@ -136,10 +136,10 @@ module attributes {tile.target = "sm_90a"} {
 
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
+// Any number of arguments leaves room for those of the grid.
 module attributes {tile.target = "sm_90a"} {
   // CHECK: func.func @many_arguments
-  // CHECK-NOT: packed_blocks
-  // CHECK-NOT: scf.if
+  // CHECK: scf.if
   func.func @many_arguments(%a: memref<?xf32, strided<[1]>>, %s0: i32, %s1: i32, %s2: i32, %s3: i32, %s4: i32, %s5: i32, %s6: i32, %s7: i32, %s8: i32, %s9: i32, %s10: i32, %s11: i32, %s12: i32, %s13: i32, %s14: i32, %s15: i32, %s16: i32, %s17: i32, %s18: i32, %s19: i32, %s20: i32, %s21: i32, %s22: i32, %s23: i32, %s24: i32, %s25: i32, %s26: i32, %s27: i32, %s28: i32, %s29: i32, %s30: i32, %s31: i32, %s32: i32, %s33: i32, %s34: i32, %s35: i32, %s36: i32, %s37: i32, %s38: i32, %s39: i32, %s40: i32, %s41: i32, %s42: i32, %s43: i32, %s44: i32, %s45: i32, %s46: i32, %s47: i32, %s48: i32, %s49: i32, %s50: i32, %s51: i32, %s52: i32, %s53: i32, %s54: i32, %s55: i32, %s56: i32, %s57: i32, %s58: i32, %s59: i32, %s60: i32, %s61: i32, %s62: i32, %s63: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
