@@ -99,6 +99,10 @@ tw_elem_t tw_promote_constant(tw_constant_t value, tw_elem_t other);
 /* A remark to the context's handlers; mlir-c can only emit errors. */
 void tw_emit_remark(MlirLocation location, const char *text);
 
+/* Whether MLIR's parser may be given the text, which it does not survive otherwise. If not, an error to the context's
+ * handlers says where and why; `name` is the file's. */
+bool tw_text_is_readable(MlirContext context, MlirStringRef name, MlirStringRef text);
+
 /* Registers every dialect and translation in use, and every pass by name. */
 void tw_register_dialects(MlirDialectRegistry registry);
 void tw_register_passes(void);

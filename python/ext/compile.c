@@ -5,6 +5,7 @@
 
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
+#include "tilewright/dialect.h"
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -330,7 +331,10 @@ static PyObject *parse(PyObject *self, PyObject *args) {
     return NULL;
   MlirContext context = tw_ext_context_take();
   diagnostics_t *scope = diagnostics_begin(context);
-  MlirModule module = mlirModuleCreateParse(context, mlirStringRefCreateFromCString(text));
+  MlirStringRef source = mlirStringRefCreateFromCString(text);
+  MlirModule module = {NULL};
+  if (tw_text_is_readable(context, mlirStringRefCreateFromCString("-"), source))
+    module = mlirModuleCreateParse(context, source);
   PyObject *status = diagnostics_end(scope, mlirModuleIsNull(module));
   if (!status) {
     tw_ext_context_give(context);

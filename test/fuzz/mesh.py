@@ -6,6 +6,7 @@ end, the runner starts another one with the next case. So a mesh only looks at w
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 from pathlib import Path
@@ -19,7 +20,6 @@ class Kind(enum.Enum):
     WRONG = "wrong"  # a wrong result, or an error that is none of ours
     CRASH = "crash"  # the process ended
     HANG = "hang"  # the case did not end in time
-    UPSTREAM = "upstream"  # a crash without a frame of ours on the stack
 
     @property
     def is_bad(self) -> bool:
@@ -35,7 +35,7 @@ class Outcome:
 FINE = Outcome(Kind.FINE)
 
 
-class Base:
+class Base(abc.ABC):
     """`folder` is for files; case `number` is the same in every run. `limit`: seconds of a CPU that a case may take."""
 
     limit = 60.0
@@ -43,13 +43,9 @@ class Base:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def case(self, number: int) -> Outcome:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def case(self, number: int) -> Outcome: ...
 
     def source(self, number: int) -> str:
         """What is kept of a bad case."""
         return ""
-
-    def explain(self, number: int) -> Outcome | None:
-        """Asked of a case that has ended a process, in another process: what it was, if that can be told."""
-        return None

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import random
 import re
-import subprocess
 from pathlib import Path
 
 from mesh import FINE, Base, Kind, Outcome
@@ -22,7 +20,6 @@ from tilewright.compile import EMIT_ASSEMBLY
 from tilewright.errors import TileError
 
 ROOT = Path(__file__).resolve().parents[2]
-TW_OPT = Path(os.environ.get("TW_BIN", ROOT / "build/dev/bin")) / "tw-opt"
 NUMBERS = (
     0,
     1,
@@ -80,9 +77,6 @@ _EXTENT = re.compile(r"(?<=[<x])\d+(?=x)")
 _OP = re.compile(r"\b(?:tile|arith|math|scf)\.[a-z_0-9]+")
 _WORD = re.compile(r"(?<= )(?:zero|nan|undetermined|add|mul|min|max|argmax|argmin|eq|ne|slt|lt|gt)\b")
 _ATTRIBUTE = re.compile(r"tile\.[a-z_]+ = [^,}]+|tile\.[a-z_]+(?=[,}])")
-
-# The program's start, libraries, and the parsers of ops that ODS makes, which MLIR calls and which call it.
-_NOT_OURS = re.compile(r"(main|_start) |.*(\(/usr/lib|\(/lib|libc-start|libc_start)|tw::\w+::parse\(mlir::OpAsmParser")
 
 
 @functools.cache
@@ -270,19 +264,3 @@ class Mesh(Base):
             return Outcome(Kind.UNREAD)
         outcomes = [through(text, plan) for plan in plans(passes, pick)]
         return next((o for o in outcomes if o.kind is Kind.INVALID), outcomes[0])
-
-    def explain(self, number: int) -> Outcome | None:
-        """Whether a crash is MLIR's own: then no function of ours is on the stack that tw-opt shows."""
-        text, passes, pick = mutant(number)
-        file = self.folder / "crash.mlir"
-        file.write_text(text)
-        for plan in [[], *plans(passes, pick)]:
-            steps = [step[len("builtin.module(") : -1] for step in plan if step != "code"]
-            command = [TW_OPT, file, f"--pass-pipeline=builtin.module({','.join(steps)})", "-o", "/dev/null"]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10 * self.limit)
-            if done.returncode < 0 or done.returncode > 1:
-                frames = re.findall(r"^ *#\d+ 0x[0-9a-f]+ (.*)$", done.stderr, flags=re.MULTILINE)
-                ours = [f for f in frames if not _NOT_OURS.match(f)]
-                kind = Kind.CRASH if ours else Kind.UPSTREAM
-                return Outcome(kind, f"{' '.join(map(str, command[2:3]))}\n{done.stderr[-4000:]}")
-        return None

@@ -146,22 +146,19 @@ class Runner:
         number, said = self.current, self.end().decode(errors="replace")
         if number is None:
             raise SystemExit(f"mesh {self.name} does not start:\n{said}")
-        outcome = self.mesh.explain(number) if kind is Kind.CRASH else None
-        self.note(number, outcome or Outcome(kind, f"exit status {self.process.returncode}\n{said}"))
+        self.note(number, Outcome(kind, f"exit status {self.process.returncode}\n{said}"))
         self.next = number + self.step
         if not self.is_over:
             self.start()
 
     def note(self, number: int, outcome: Outcome) -> None:
         self.counts[outcome.kind] += 1
-        told = outcome.kind.is_bad or outcome.kind is Kind.UPSTREAM
-        if not told or self.counts[outcome.kind] > MOST_KEPT:
+        if not outcome.kind.is_bad or self.counts[outcome.kind] > MOST_KEPT:
             return
         self.kept.mkdir(parents=True, exist_ok=True)
         file = self.kept / f"{self.name}-{number}.txt"
         file.write_text(f"{outcome.kind.value}: {outcome.text}\n\n{self.mesh.source(number)}")
-        if outcome.kind.is_bad:
-            print(f"\n{self.name} {number}: {outcome.kind.value}: {outcome.text[:300]}\n  kept in {file}", flush=True)
+        print(f"\n{self.name} {number}: {outcome.kind.value}: {outcome.text[:300]}\n  kept in {file}", flush=True)
 
 
 def run(
