@@ -377,15 +377,15 @@ def Tile_MaximumOp : Tile_ExtremeOp<"maximum"> {
 }
 def Tile_AndOp : Tile_BinaryOp<"and", [Commutative]> {
   let summary = "bitwise and"; let pyName = "bitwise_and"; let pyOperator = "&"; let numpy = "np.bitwise_and(x, y)";
-  let accepts = "bi"; let signedOp = "arith.andi"; let unsignedOp = "arith.andi"; let boolOp = "arith.andi";
+  let resultRule = "same"; let accepts = "bi"; let signedOp = "arith.andi"; let unsignedOp = "arith.andi"; let boolOp = "arith.andi";
 }
 def Tile_OrOp : Tile_BinaryOp<"or", [Commutative]> {
   let summary = "bitwise or"; let pyName = "bitwise_or"; let pyOperator = "|"; let numpy = "np.bitwise_or(x, y)";
-  let accepts = "bi"; let signedOp = "arith.ori"; let unsignedOp = "arith.ori"; let boolOp = "arith.ori";
+  let resultRule = "same"; let accepts = "bi"; let signedOp = "arith.ori"; let unsignedOp = "arith.ori"; let boolOp = "arith.ori";
 }
 def Tile_XorOp : Tile_BinaryOp<"xor", [Commutative]> {
   let summary = "bitwise exclusive or"; let pyName = "bitwise_xor"; let pyOperator = "^"; let numpy = "np.bitwise_xor(x, y)";
-  let accepts = "bi"; let signedOp = "arith.xori"; let unsignedOp = "arith.xori"; let boolOp = "arith.xori";
+  let resultRule = "same"; let accepts = "bi"; let signedOp = "arith.xori"; let unsignedOp = "arith.xori"; let boolOp = "arith.xori";
 }
 def Tile_ShlOp : Tile_BinaryOp<"shl"> {
   let summary = "x shifted left by y bits; unspecified for y outside of the width";

@@ -10,7 +10,7 @@ typedef enum {
   TW_RESULT_PROMOTE, /* the common dtype */
   TW_RESULT_FLOAT,   /* the common dtype; f32 where that is an integer */
   TW_RESULT_BOOL,    /* bool, of operands that have a common dtype */
-  TW_RESULT_SAME,    /* that of the only operand */
+  TW_RESULT_SAME,    /* that of the operands, which have one */
 } tw_result_rule_t;
 
 typedef struct {

@@ -84,6 +84,16 @@ static bool promote(const infer_t *at, tw_elem_t a, tw_elem_t b, tw_elem_t *out)
                  tw_elem_name(a), tw_elem_name(b), tw_elem_name(wide_enough(a, b)));
 }
 
+static bool is_same(const infer_t *at, const char *accepts, tw_elem_t a, tw_elem_t b) {
+  if (a == b)
+    return true;
+  if (!check_accepts(at, accepts, a) || !check_accepts(at, accepts, b))
+    return false;
+  tw_elem_t wide = tw_promote(a, b) == TW_NO_ELEM ? wide_enough(a, b) : tw_promote(a, b);
+  return tw_fail(&at->check, "is defined on bits of one dtype, found %s and %s; convert one operand, as in x.astype(ct.%s)",
+                 tw_elem_name(a), tw_elem_name(b), tw_elem_name(wide));
+}
+
 static tw_elem_t result_elem(const infer_t *at, tw_result_rule_t rule, tw_elem_t common) {
   if (rule == TW_RESULT_BOOL)
     return TW_b1;
@@ -97,7 +107,8 @@ static MlirType infer_elementwise(const infer_t *at, const tw_op_info_t *info) {
   tw_elem_t common = at->operands[0].elem;
   tw_shape_t shape = at->operands[0].shape;
   for (intptr_t i = 1; i < at->num; i++)
-    if (!promote(at, common, at->operands[i].elem, &common) ||
+    if (!(info->rule == TW_RESULT_SAME ? is_same(at, info->accepts, common, at->operands[i].elem)
+                                       : promote(at, common, at->operands[i].elem, &common)) ||
         !tw_broadcast_shapes(&at->check, &shape, &at->operands[i].shape, &shape))
       return failed;
   if (!check_accepts(at, info->accepts, common))

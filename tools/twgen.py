@@ -28,7 +28,7 @@ RULES = {
     "promote": "the common dtype of the operands",
     "float": "the common dtype of the operands; float32 where that is an integer",
     "bool": "bool_, after promotion of the operands",
-    "same": "the dtype of the operand",
+    "same": "the dtype of the operands, which is one",
 }
 
 

@@ -153,6 +153,15 @@ class DType:
         return tile.make_scalar(value, self)
 
 
+def constant_of(value: bool | int | float, dtype: DType) -> bool | int | float:
+    """What a dtype makes of a number that it is called with: an integer wraps, and loses a fraction."""
+    if dtype.is_integral and (isinstance(value, int) or value - value == 0):
+        return (int(value) - dtype.min & (1 << dtype.bits) - 1) + dtype.min
+    if dtype is float8_e8m0fnu and value < 0:
+        raise TileValueError(f"{dtype} has no negative numbers, found {number_text(value)}")
+    return value
+
+
 _BY_NAME: dict[str, DType] = {}
 _ML_DTYPES = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"))
 _B, _I, _F = Category.BOOLEAN, Category.INTEGRAL, Category.FLOATING

@@ -99,7 +99,11 @@ class TileUnsupportedFeatureError(TileError):
 
 
 class TileStaticEvalError(TileError):
-    """An expression that Python was to compute at compile time raised an exception."""
+    """An expression that Python was to compute at compile time is none of constants."""
+
+
+class StaticException(TileStaticEvalError):  # noqa: N818 - its name in cuTile
+    """An exception at compile time: of `raise ct.static_exception(...)`, or of what Python was to compute."""
 
 
 class TileStaticAssertionError(TileValueError):
@@ -108,6 +112,10 @@ class TileStaticAssertionError(TileValueError):
 
 class TileRecursionError(TileSyntaxError):
     """A function that calls itself without end."""
+
+
+class HostCallError(TileError, RuntimeError):
+    """An operation of tile code that the host has called."""
 
 
 class TileInternalError(TileError):

@@ -35,7 +35,15 @@ import numpy as np
 from . import dtype as dt
 from . import structure
 from .dtype import DType
-from .errors import Place, TileCheckError, TileError, TileStaticAssertionError, TileTypeError, TileValueError
+from .errors import (
+    Place,
+    StaticException,
+    TileCheckError,
+    TileError,
+    TileStaticAssertionError,
+    TileTypeError,
+    TileValueError,
+)
 from .findings import Finding, Position, error_of
 from .formats import printf_parts
 from .reference import (
@@ -102,7 +110,7 @@ def _current() -> _Block:
 
 def _num_tiles(array: Any, axis: Any, shape: Any, order: Any) -> Tile:
     array = as_array(array, "ct.num_tiles")
-    tile_shape = check_tile_shape(shape, "ct.num_tiles: shape")
+    tile_shape = check_tile_shape(shape, "ct.num_tiles: shape") or (1,) * array.ndim
     if len(tile_shape) != array.ndim:
         raise TileValueError(f"ct.num_tiles: the array has {array.ndim} dimensions, the tile {len(tile_shape)}")
     k = check_axis(axis, array.ndim, "ct.num_tiles")
@@ -115,6 +123,10 @@ def _static_assert(condition: Any, message: Any) -> None:
         raise TileTypeError("ct.static_assert needs a constant; this value is known at run time")
     if not condition:
         raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+
+
+def _static_exception(exception: Any) -> StaticException:
+    return StaticException(f"{type(exception).__name__}: {exception}")
 
 
 def _assert(condition: Any, message: Any) -> None:
@@ -142,7 +154,7 @@ def _assume_divisible_by(x: Any, divisor: Any) -> Any:
 
 def _ensure_constant(value: Any) -> Any:
     if isinstance(value, Tile):
-        raise TileTypeError("ct.ensure_constant: this value is known at run time only")
+        raise TileStaticAssertionError("ct.ensure_constant: this value is known at run time only")
     return value
 
 
@@ -189,6 +201,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "assert_": _assert,
         "static_assert": _static_assert,
         "static_eval": lambda value: value,
+        "static_exception": _static_exception,
         "static_iter": tuple,
         "assume_divisible_by": _assume_divisible_by,
         "ensure_constant": _ensure_constant,
@@ -218,8 +231,8 @@ views.add_methods()
 
 def _check_grid(grid: Any) -> tuple[int, int, int]:
     values = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
-    if not 1 <= len(values) <= 3:
-        raise TileValueError(f"a grid has 1 to 3 dimensions, found {grid!r}")
+    if len(values) > 3:
+        raise TileValueError(f"a grid has up to 3 dimensions, found {grid!r}")
     try:
         sizes = [operator.index(v) for v in values] + [1] * (3 - len(values))
     except TypeError:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .dtype import DType
 from .errors import TileTypeError, TileValueError
 
 Shape = tuple[int, ...]
@@ -40,6 +41,14 @@ class ShapeRules:
             raise TileValueError(f"{what}: a tile of shape {shape} is too large; it has at most 2**30 elements")
         return shape
 
+    def check_length(self, value: Any, what: str) -> Shape:
+        """The shape of a row of constant length."""
+        length = self._static_int(value, what)
+        if length < 1 or length & (length - 1):
+            nearest = 1 << max(0, length - 1).bit_length()
+            raise TileTypeError(f"{what} is {length}, which is no power of two; expected 1, 2, 4, 8, …, as {nearest}")
+        return self.check_tile_shape(length, what)
+
     def check_axis(self, value: Any, ndim: int, what: str) -> int:
         axis = self._static_int(value, f"{what}: axis")
         if not -ndim <= axis < ndim:
@@ -63,7 +72,7 @@ class ShapeRules:
             return tuple(range(ndim)) if value == "C" else tuple(reversed(range(ndim)))
         axes = self.static_ints(value, f"{what}: order")
         if sorted(axes) != list(range(ndim)):
-            raise TileValueError(
+            raise TileTypeError(
                 f"{what}: order {axes} is no permutation of {ndim} axes; expected each of 0 to {ndim - 1} once"
             )
         return axes
@@ -197,3 +206,8 @@ def check_divisor(divisor: Any, constant: int | None) -> None:
         raise TileTypeError(f"{what}: divisor is 1 to 2**31 - 1, found {divisor}")
     if constant is not None and constant % divisor:
         raise TileTypeError(f"{what}: {divisor} does not divide the constant {constant}; expected a multiple")
+
+
+def check_same_dtype(found: DType, wanted: DType, what: str) -> None:
+    if found is not wanted:
+        raise TileTypeError(f"{what} is {found}, the tile {wanted}; convert it, as in x.astype(ct.{wanted})")

@@ -14,6 +14,7 @@ Shapes in the text: a tile has a static shape of powers of two; a scalar is a ti
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import enum
 import functools
@@ -30,6 +31,9 @@ from .dtype import (
 )
 from .dtype import (
     bool_ as bool_,
+)
+from .dtype import (
+    constant_of,
 )
 from .dtype import (
     float4_e2m1fn as float4_e2m1fn,
@@ -90,6 +94,10 @@ from .dtype import (
 )
 from .dtype import (
     uint64 as uint64,
+)
+from .errors import HostCallError
+from .errors import (
+    StaticException as StaticException,
 )
 from .errors import (
     TileCheckError as TileCheckError,
@@ -213,7 +221,7 @@ _MODULES = {"compilation", "tune"}
 _HELPERS = {
     *("TYPE_CHECKING", "annotations", "F", "T", "OPS", "op", "Index", "Order", "Shape"),
     *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
-    "make_scalar",
+    *("make_scalar", "HostCallError", "constant_of"),
 }
 
 
@@ -236,6 +244,7 @@ if not TYPE_CHECKING:  # else any name would be one, to a type checker
 def __dir__() -> list[str]:
     """What tile code and its host use: no imports of this file, but what comes on demand."""
     inner = (
+        contextvars,
         dataclasses,
         enum,
         functools,
@@ -388,6 +397,9 @@ ScalarInt64 = Annotated[T, ScalarAnnotation(dtype=int64)]
 
 OPS: dict[str, Callable[..., Any]] = {}
 
+# What a call of an operation does while Python computes a part of a kernel at compile time (capture/static.py).
+_static: contextvars.ContextVar[Callable[..., Any] | None] = contextvars.ContextVar("static", default=None)
+
 
 def op(name: str, *, host: Callable[..., Any] | None = None) -> Callable[[F], F]:
     """Declare the function below as the operation `name`.
@@ -406,9 +418,12 @@ def op(name: str, *, host: Callable[..., Any] | None = None) -> Callable[[F], F]
             bound.apply_defaults()
             if interpret.active():
                 return interpret.OPS[name](*bound.args, **bound.kwargs)
+            static = _static.get()
+            if static is not None:
+                return static(name, *bound.args, **bound.kwargs)
             if host is not None:
                 return host(*bound.args, **bound.kwargs)
-            raise TileError(
+            raise HostCallError(
                 f"ct.{name} can be used in tile code only; call it from a function with "
                 "@ct.kernel, and start that with ct.launch or kernel.interpret"
             )
@@ -1137,7 +1152,10 @@ def matmul(x: Tile, y: Tile, /) -> Tile:
 
 @op("static_assert")
 def static_assert(condition: bool, message: str | None = None, /) -> None:
-    """TileStaticAssertionError with `message` at compile time if the constant `condition` is False."""
+    """TileStaticAssertionError with `message` at compile time if the constant `condition` is False.
+
+    Python computes it, as in `static_eval`.
+    """
 
 
 @op("assert_")
@@ -1149,13 +1167,22 @@ def assert_(condition: Any, /, message: str | None = None) -> None:
 def static_eval(expression: Any, /) -> Any:
     """What Python makes of the expression at compile time, from constants, shapes and dtypes, with all of Python.
 
-    Raises TileStaticEvalError where the expression raises.
+    What is known at run time only has no value there, but a dtype and a shape, and takes part in arithmetic. Raises
+    StaticException where the expression raises.
     """
+
+
+@op("static_exception")
+def static_exception(exception: Any, /) -> Any:
+    """`raise ct.static_exception(ValueError("..."))`: StaticException at compile time, where the capture gets there."""
 
 
 @op("static_iter")
 def static_iter(iterable: Any, /) -> Any:
-    """The elements of an iterable of constant length: a loop over them is unrolled, its variable a constant."""
+    """The elements of an iterable of constant length: a loop over them is unrolled, its variable a constant.
+
+    It stands at the head of a `for`; Python computes the iterable, as in `static_eval`.
+    """
 
 
 @op("assume_divisible_by")
@@ -1252,7 +1279,9 @@ def make_scalar(value: Any, dtype: DType) -> Any:
     from .reference import threads
 
     if interpret.active():
-        return interpret.OPS["astype"](value, dtype)
+        if isinstance(value, str):
+            value = float(value) if dtype.is_float else int(value)
+        return interpret.OPS["astype"](constant_of(value, dtype) if type(value) in (int, float) else value, dtype)
     if threads.current() is not None:
         return threads.Number(value, dtype)
     return dtype.numpy.type(value)

@@ -13,7 +13,7 @@ import pytest
 from harness import Backends
 
 from tilewright import tile as ct
-from tilewright.errors import TileRecursionError, TileStaticEvalError, TileTypeError
+from tilewright.errors import TileRecursionError, TileStaticAssertionError, TileStaticEvalError, TileTypeError
 
 
 class Mode(enum.Enum):
@@ -262,11 +262,11 @@ def test_refusals(backends: Backends) -> None:
 
     x = np.zeros(8, np.float32)
     for kernel, kind, words in (
-        (recursion, TileRecursionError, "has not ended after 64 calls"),
+        (recursion, TileRecursionError, "has not ended after 256 calls"),
         (wrong_expression, TileStaticEvalError, "ZeroDivisionError"),
         (run_time_condition, TileTypeError, "condition of a comprehension must be a constant"),
         (run_time_length, TileTypeError, "needs a range of constants"),
-        (run_time_constant, TileTypeError, "known at run time only"),
+        (run_time_constant, TileStaticAssertionError, "known at run time only"),
     ):
         with pytest.raises(kind, match=words):
             ct.launch(None, 1, kernel, (x, x.copy(), 3))

@@ -417,7 +417,7 @@ def proves(*values: Any, of: str | tuple[str, ...]) -> Any:
         proves("run_time_shape", TileTypeError, "constant", of=("T-026", "T-032")),
         ("float_index", TileTypeError, "integer"),
         ("not_an_array", TileTypeError, "array"),
-        ("bad_order", TileValueError, "permutation"),
+        ("bad_order", TileTypeError, "permutation"),
         ("tile_length", TileValueError, "2( |-)[dD]"),
         proves("stored_to_a_tile", TileTypeError, "array", of="T-013"),
         proves("new_array", TileError, "array", of="T-013"),

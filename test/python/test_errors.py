@@ -351,7 +351,7 @@ def unsupported_raise():
         (unsupported_class, "a class is not supported in tile code"),
         (unsupported_global, "a 'global' statement is not supported in tile code"),
         (unsupported_import, "an 'import' statement is not supported in tile code"),
-        (unsupported_raise, "a 'raise' statement is not supported in tile code"),
+        (unsupported_raise, "a 'raise' statement in tile code raises ct.static_exception"),
     ],
     ids=lambda v: getattr(v, "__name__", "").removeprefix("unsupported_") or None,
 )

@@ -1,4 +1,4 @@
-"""Assertions: what a program states of its constants, and of its values when it runs."""
+"""Assertions: what a program states of its values."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from ..errors import TileStaticAssertionError, TileTypeError
 from ..shape_rules import check_divisor
 from .frame import Frame
 from .table import op
-from .values import Array, Format, Tile, describe, is_number, is_run_time
-
-
-@op("static_assert")
-def _static_assert(frame: Frame, condition: Any, message: Any) -> None:
-    if isinstance(condition, Tile | Array | Format):
-        raise TileTypeError(
-            f"ct.static_assert needs a constant, found {describe(condition)}, which is known at run time only"
-        )
-    if not isinstance(message, str | None):
-        raise TileTypeError(f"ct.static_assert needs a constant message, found {describe(message)}")
-    if not condition:
-        raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
+from .values import Tile, describe, is_number, is_run_time
 
 
 @op("assert_")
@@ -51,7 +39,7 @@ def _assume_divisible_by(frame: Frame, x: Any, divisor: Any) -> Any:
 @op("ensure_constant")
 def _ensure_constant(frame: Frame, value: Any) -> Any:
     if is_run_time(value):
-        raise TileTypeError(
+        raise TileStaticAssertionError(
             f"ct.ensure_constant: {describe(value)} is known at run time only; a parameter becomes a constant by the "
             "annotation ct.Constant"
         )

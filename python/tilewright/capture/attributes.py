@@ -184,7 +184,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         return frame.adopt(value[index])
     except (TypeError, IndexError, KeyError) as error:
         told = f"it has {len(value)}" if isinstance(error, IndexError) and isinstance(value, tuple) else str(error)
-        kind = TileTypeError if isinstance(error, TypeError) else TileValueError
+        told = f"it has {', '.join(map(repr, value))}" if isinstance(value, dict) else told
+        kind = TileValueError if isinstance(error, IndexError) else TileTypeError
         raise kind(f"{describe(value)} has no entry {index!r}; {told}") from None
 
 

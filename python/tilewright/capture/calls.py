@@ -11,10 +11,10 @@ from typing import Any
 
 from .. import _core
 from .. import tile as ct
-from ..dtype import DType
-from ..errors import TileStaticEvalError, TileSyntaxError, TileTypeError, TileValueError
+from ..dtype import DType, as_dtype, constant_of
+from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE
-from . import ops, records, shapes
+from . import ops, records, shapes, static
 from .attributes import attribute
 from .branches import each
 from .builtin_functions import BUILTINS, call_builtin
@@ -24,14 +24,14 @@ from .inlining import generator_context, inline, is_context_manager
 from .parameters import Binder, binder_of
 from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
 from .simt import methods as simt_methods
-from .values import LocalFunction, Method, Selection, describe, is_record_type, is_run_time
+from .values import LocalFunction, Method, Selection, describe, is_number, is_record_type, is_run_time
 
 
 @handles(ast.Call)
 def _call(frame: Frame, node: ast.Call) -> Any:
     function = evaluate(frame, node.func)
-    if function is ct.static_eval:
-        return _static_eval(frame, node)
+    if (name := static.keyword(frame, node, function)) is not None:
+        return static.called(frame, node, name)
     args = items_of(frame, node.args)
     keywords: dict[str, Any] = {}
     for keyword in node.keywords:
@@ -46,27 +46,6 @@ def _call(frame: Frame, node: ast.Call) -> Any:
     return call(frame, function, args, keywords, node)
 
 
-def _static_eval(frame: Frame, node: ast.Call) -> Any:
-    """ct.static_eval(expression): Python itself computes it, with all that Python has."""
-    if len(node.args) != 1 or node.keywords:
-        raise TileTypeError("ct.static_eval takes one expression")
-    (expression,) = node.args
-    names = {n.id: n for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    values = {}
-    for name, use in names.items():
-        try:
-            values[name] = frame.lookup(use)
-        except TileSyntaxError:
-            continue  # a variable of a comprehension, or a mistake that Python reports
-    code = compile(ast.Expression(expression), frame.source.file, "eval")
-    try:
-        value = eval(code, {**frame.source.function.__globals__, **values})
-    except Exception as error:
-        told = f"ct.static_eval: {type(error).__name__}: {error}; expected Python on constants only"
-        raise TileStaticEvalError(told, frame.places(node)) from error
-    return frame.adopt(value)
-
-
 def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Any:
     name = getattr(function, "__tw_op__", None)
     if name is not None:
@@ -75,8 +54,8 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return _call_method(frame, function, args, keywords)
     if hasattr(type(function), "__tw_call__"):
         return _call_special(frame, function, args, keywords)
-    if isinstance(function, DType):
-        return _call_dtype(frame, function, args, keywords)
+    if isinstance(function, DType) or _is_torch_dtype(function):
+        return _call_dtype(frame, as_dtype(function), args, keywords)
     if getattr(function, "__tw_host_only__", False):
         raise TileTypeError(
             f"'{function.__name__}' is a function of the host, by ct.function(tile=False); tile code cannot call it"
@@ -88,7 +67,7 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
-        return inline(frame, function.__func__, [function.__self__, *args], keywords, node)
+        return call(frame, function.__func__, [function.__self__, *args], keywords, node)
     if isinstance(function, functools.partial):
         return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
     if hasattr(function, "__tw_make__"):
@@ -151,7 +130,24 @@ def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[s
 def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str, Any]) -> Any:
     if len(args) > 1 or keywords:
         raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
-    return ops.OPS["astype"](frame, *(args or (0,)), dtype)
+    value = args[0] if args else 0
+    if type(value) is str:
+        value = _number_in_text(value, dtype)
+    if is_number(value):
+        return frame.emit.constant(constant_of(value, dtype), dtype)
+    return ops.OPS["astype"](frame, value, dtype)
+
+
+def _is_torch_dtype(value: Any) -> bool:
+    return type(value).__name__ == "dtype" and type(value).__module__ == "torch"
+
+
+def _number_in_text(text: str, dtype: DType) -> int | float:
+    """`ct.float32("-inf")`, `ct.int32("12")`: what Python's float and int make of a text."""
+    try:
+        return float(text) if dtype.is_float else int(text)
+    except ValueError as error:
+        raise TileTypeError(f"ct.{dtype}: {error}") from None
 
 
 def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -181,7 +177,8 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     try:
         return frame.adopt(function(*args, **keywords))
     except Exception as error:
-        raise TileValueError(f"'{name}' of constants: {error}") from None
+        is_numpy_type = module == "numpy" and isinstance(function, type)  # as a dtype that is called
+        raise (TileTypeError if is_numpy_type else TileValueError)(f"'{name}' of constants: {error}") from None
 
 
 def _in_tile_code(name: str) -> str:

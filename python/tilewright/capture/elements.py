@@ -13,7 +13,7 @@ from ..errors import TileTypeError
 from .frame import Frame
 from .values import Array, Format, Range, Tile, describe
 
-_MOST = 1 << 14  # elements of one loop: more would take minutes to compile
+MOST = 1 << 14  # elements of one loop: more would take minutes to compile
 
 
 def elements(frame: Frame, value: Any, what: str) -> list[Any]:
@@ -28,8 +28,8 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
     found = []
     for one in value:
         found.append(frame.adopt(one))
-        if len(found) > _MOST:
-            raise TileTypeError(f"{what} has more than {_MOST} iterations to unroll; use 'for i in range(...)'")
+        if len(found) > MOST:
+            raise TileTypeError(f"{what} has more than {MOST} iterations to unroll; use 'for i in range(...)'")
     return found
 
 

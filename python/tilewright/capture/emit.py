@@ -16,6 +16,7 @@ from .. import _core
 from .._optable import OPS
 from ..dtype import (
     BY_MLIR,
+    PROMOTION,
     DType,
     bool_,
     constant_dtype,
@@ -32,6 +33,7 @@ from .values import Shape, Tile, describe, is_number, require_tile_or_number, ti
 
 # Public name of an operation -> the op of the dialect.
 BINARY_OPS = {op.public: op.name for op in OPS if op.operands == 2}
+_ON_BITS = {op.public for op in OPS if op.operands == 2 and op.result == "same"}
 COMPARE_KINDS = {
     "equal": 0,
     "not_equal": 1,
@@ -181,6 +183,13 @@ class Emitter:
         """`value` as `dtype` if it promotes to it, as in a store."""
         return self.rules.converted(self, value, dtype, what)
 
+    def converted(self, value: Any, dtype: DType, what: str) -> Any:
+        """A scalar as `dtype`, as by astype; a constant stays one, an integer of a float without its fraction."""
+        value = require_tile_or_number(value, what)
+        if isinstance(value, Tile):
+            return self.cast(value, dtype)
+        return int(value) if dtype.is_integral and _is_finite(value) else value
+
     def reshape(self, value: Tile, shape: Shape) -> Tile:
         if value.shape == shape:
             return value
@@ -208,6 +217,9 @@ class Emitter:
             attributes = {"integral": None}
             if isinstance(x, Tile) and not x.dtype.is_integral:
                 attributes = None
+        if name in _ON_BITS and (self.rules.simt or is_number(x) or is_number(y)):
+            common = PROMOTION[operands[0].dtype, operands[1].dtype]
+            operands = [self.cast(t, common) for t in operands] if common is not None else operands
         return self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
 
     def compare(self, name: str, x: Any, y: Any) -> Any:

@@ -27,7 +27,6 @@ UNSUPPORTED = {
     ast.AsyncFor: "an 'async for' statement",
     ast.AsyncFunctionDef: "an 'async def'",
     ast.ClassDef: "a class",
-    ast.Raise: "a 'raise' statement",
     ast.Import: "an 'import' statement",
     ast.ImportFrom: "an 'import' statement",
     ast.Global: "a 'global' statement",
@@ -37,7 +36,6 @@ UNSUPPORTED = {
 
 _INSTEAD: dict[type, str] = {
     ast.ClassDef: "; define it outside of the kernel, as a dataclass or a named tuple",
-    ast.Raise: "; 'assert' tells of what goes wrong at run time, ct.static_assert at compile time",
     ast.Global: "; a kernel changes arrays only, by ct.store",
     ast.Nonlocal: "; return the value",
     ast.Import: "; import outside of the kernel",

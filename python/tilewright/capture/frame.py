@@ -72,6 +72,7 @@ class Frame:
     loops: int = 0  # how many loops are around the statement
     is_kernel: bool = False
     of_library: bool = False  # a function of library.py: what is in it is said to be where it is called
+    own: frozenset[str] = frozenset()  # of a comprehension: its variables, which hide those around it
     on_yield: Callable[[Frame, Any], None] | None = None  # what `yield` does in a generator that is a context
 
     def __post_init__(self) -> None:
@@ -113,11 +114,11 @@ class Frame:
             if type(value) is Unusable:
                 raise TileTypeError(value.message, (*value.places, *self.places(node)))
             return value
-        if name in self.source.locals and self.lexical is None:
+        if name in self.own or (name in self.source.locals and self.lexical is None):
             raise TileSyntaxError(f"the variable '{name}' is used before it is assigned; assign it on every way here")
         if self.lexical is not None:
             return self.lexical.lookup(node)
-        return self._outer(name)
+        return self.adopt(self.outside(name))
 
     def knows(self, name: str) -> bool:
         """Whether a name has a value, or may have one."""
@@ -125,8 +126,8 @@ class Frame:
         outside = name in self.source.function.__globals__ or hasattr(builtins, name)
         return known or outside or (self.lexical is not None and self.lexical.knows(name))
 
-    def _outer(self, name: str) -> Any:
-        """A variable of an enclosing function, a global, or a builtin."""
+    def outside(self, name: str) -> Any:
+        """A variable of an enclosing function, a global, or a builtin, as the Python object that it is."""
         cell = self.source.closure.get(name)
         function = self.source.function
         if cell is not None:
@@ -145,12 +146,11 @@ class Frame:
             hint = advice(name, (n for n in known if n.isidentifier()), "")
             hint = hint or "; assign it before, or define it outside of the kernel"
             raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
-        return self.adopt(value)
+        return value
 
     def adopt(self, value: Any) -> Any:
         """A Python object from outside as a value: NumPy's scalars are typed constants."""
-        if type(value) in (list, dict, set):
-            self.capture.note_contents(value)
+        self.note(value)
         if type(value) is list:
             return tuple(self.adopt(v) for v in value)
         if type(value) is tuple:
@@ -160,6 +160,11 @@ class Frame:
         if hasattr(type(value), "__tw_value__"):  # what stands for a value of the running kernel
             return value.__tw_value__(self)
         return value
+
+    def note(self, value: Any) -> None:
+        """Remember what is in a list, a dict or a set: the kernel depends on it."""
+        if type(value) in (list, dict, set):
+            self.capture.note_contents(value)
 
     # -- functions that combine
 
@@ -191,7 +196,7 @@ def numpy_scalar(emit: Emitter, value: Any) -> Tile:
 
     dtype = as_dtype(value.dtype)
     number = value.item() if dtype.is_integral or dtype.is_bool else float(value)
-    return emit.constant(number, dtype)
+    return dataclasses.replace(emit.constant(number, dtype), known=value)
 
 
 __all__ = ["RETURN", "VALUE", "Capture", "Frame", "TileValueError", "is_flag", "numpy_scalar"]

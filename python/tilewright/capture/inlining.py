@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
+import contextlib
 import types
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ from ..errors import TileRecursionError, TileSyntaxError, TileTypeError
 from .frame import RETURN, VALUE, Frame
 from .parameters import bind_local, binder_of
 from .simt import constants
-from .source import source_of
+from .source import own_nodes, source_of
 from .values import LocalFunction, Tile, Unusable, describe
 
-MOST_CALLS_OF_ITSELF = 64
+MOST_CALLS_OF_ITSELF = 256
 
 
 def inline(
@@ -86,9 +86,13 @@ def _describe_result(value: Any) -> str:
 
 
 def is_context_manager(function: types.FunctionType) -> bool:
-    """Whether a function was made by `contextlib.contextmanager` of a generator."""
-    inner = getattr(function, "__wrapped__", None)
-    return function.__module__ != "contextlib" and inspect.isgeneratorfunction(inner) and inner is not None
+    """Whether a function was made by `contextlib.contextmanager`."""
+    return function.__code__ is _MADE_BY_CONTEXTMANAGER and isinstance(
+        getattr(function, "__wrapped__", None), types.FunctionType
+    )
+
+
+_MADE_BY_CONTEXTMANAGER = contextlib.contextmanager(lambda: iter(())).__code__
 
 
 class GeneratorContext:
@@ -103,6 +107,11 @@ def generator_context(
 ) -> GeneratorContext:
     """What a call of `function`, a generator under `contextlib.contextmanager`, gives."""
 
+    if any(isinstance(n, ast.Return) for n in own_nodes(source_of(function).tree)):
+        raise TileSyntaxError(
+            f"'{function.__name__}' returns, and what is behind its 'yield' would be left out; write branches instead"
+        )
+
     def enter(run: Callable[[Any], None]) -> None:
         runs = 0
 
@@ -110,11 +119,11 @@ def generator_context(
             nonlocal runs
             runs += 1
             if isinstance(called.exit_state(), Tile) or called.loops or runs > 1:
-                raise TileSyntaxError(f"'{function.__name__}' must yield once, outside of branches and loops")
+                raise TileTypeError(f"'{function.__name__}' must yield once, outside of branches and loops")
             run(value)
 
         inline(frame, function, args, keywords, node, on_yield)
         if runs != 1:
-            raise TileSyntaxError(f"'{function.__name__}' does not yield", frame.places(node))
+            raise TileTypeError(f"'{function.__name__}' does not yield", frame.places(node))
 
     return GeneratorContext(enter)

@@ -19,7 +19,7 @@ from .expressions import evaluate, handles
 from .frame import Frame
 from .operators import condition, truth_of
 from .statements import assign, run_statements, run_unless
-from .table import op
+from .static import iterated
 from .values import Tile, describe, is_run_time
 
 # ---------------------------------------------------------------------------------------------
@@ -65,17 +65,25 @@ def _run_orelse(frame: Frame, node: ast.For) -> None:
 # Comprehensions
 
 
-def _each(frame: Frame, generators: list[ast.comprehension], take: Callable[[], None]) -> None:
+def _each(frame: Frame, generators: list[ast.comprehension], around: Frame, take: Callable[[], None]) -> None:
+    """The first iterable is evaluated in the frame around the comprehension, the others in its own."""
     if not generators:
         take()
         return
     first, *rest = generators
-    iterable = evaluate(frame, first.iter)
-    frame.at(first.iter)
-    for value in elements(frame, iterable, "a comprehension"):
+    for value in _iterated(around, first.iter):
         assign(frame, first.target, value)
         if all(_is_kept(frame, test) for test in first.ifs):
-            _each(frame, rest, take)
+            _each(frame, rest, frame, take)
+
+
+def _iterated(frame: Frame, node: ast.expr) -> list[Any]:
+    static = iterated(frame, node)
+    if static is not None:
+        return static
+    iterable = evaluate(frame, node)
+    frame.at(node)
+    return elements(frame, iterable, "a comprehension")
 
 
 def _is_kept(frame: Frame, test: ast.expr) -> bool:
@@ -89,20 +97,17 @@ def _is_kept(frame: Frame, test: ast.expr) -> bool:
     return truth
 
 
-def _comprehend(frame: Frame, generators: list[ast.comprehension], take: Callable[[], None]) -> None:
-    """Its variables are its own."""
-    targets = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-    hidden = {name: frame.env[name] for name in targets if name in frame.env}
-    _each(frame, generators, take)
-    for name in targets:
-        frame.env.pop(name, None)
-    frame.env.update(hidden)
+def _comprehend(frame: Frame, generators: list[ast.comprehension], take: Callable[[Frame], None]) -> None:
+    """Its variables are its own; functions that are made in it see the last values of them."""
+    own = frozenset(n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
+    inner = Frame(frame.capture, frame.source, {}, frame.callers, frame, of_library=frame.of_library, own=own)
+    _each(inner, generators, frame, lambda: take(inner))
 
 
 @handles(ast.ListComp, ast.GeneratorExp)
 def _list(frame: Frame, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
     values: list[Any] = []
-    _comprehend(frame, node.generators, lambda: values.append(evaluate(frame, node.elt)))
+    _comprehend(frame, node.generators, lambda inner: values.append(evaluate(inner, node.elt)))
     return tuple(values)
 
 
@@ -116,9 +121,9 @@ def _set(frame: Frame, node: ast.SetComp) -> Any:
 def _dict(frame: Frame, node: ast.DictComp) -> Any:
     values: dict[Any, Any] = {}
 
-    def take() -> None:
-        key = evaluate(frame, node.key)
-        values[_key(key)] = evaluate(frame, node.value)
+    def take(inner: Frame) -> None:
+        key = evaluate(inner, node.key)
+        values[_key(key)] = evaluate(inner, node.value)
 
     _comprehend(frame, node.generators, take)
     return values
@@ -160,6 +165,8 @@ def _as_set(frame: Frame, values: tuple[Any, ...]) -> frozenset[Any]:
 @handles(ast.NamedExpr)
 def _walrus(frame: Frame, node: ast.NamedExpr) -> Any:
     value = evaluate(frame, node.value)
+    while frame.own and frame.lexical is not None:  # a comprehension: the variable is of the function around it
+        frame = frame.lexical
     assign(frame, node.target, value)
     return value
 
@@ -246,11 +253,6 @@ BUILTINS.update(
         dict: _to_dict,
     }
 )
-
-
-@op("static_iter")
-def _static_iter(frame: Frame, iterable: Any) -> Any:
-    return tuple(elements(frame, iterable, "ct.static_iter"))
 
 
 __all__ = ["unrolled"]

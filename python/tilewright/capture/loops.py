@@ -29,6 +29,7 @@ from .iteration import unrolled
 from .operators import condition
 from .source import assigned_names
 from .statements import handles, run_statements
+from .static import iterated
 from .templates import Fixed, Slot, adopt, all_alike, fixed, leaves, matches, pairs, rebuild, template_of, with_slots
 from .values import Array, Range, Tile, Unusable, describe, tile_type, type_name
 
@@ -63,6 +64,8 @@ class _Loop:
         target = [node.target.id] if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else []
         self.assigned = list(dict.fromkeys((*target, *assigned_names(node))))
         self.plan = _Plan({}, {})
+        self.endless = False  # whether only a `break` or a `return` ends it
+        self.breaks = False
         self.left: Tile | None = None  # behind the loop: whether a `break` or a `return` has left it
         for name in self.assigned:
             if name in self.before:
@@ -240,6 +243,7 @@ class _Loop:
             tiles += self._final_result(env)
         if plan.exits:
             broke = env[f"$break{self.frame.loops + 1}"]
+            self.breaks = broke is not False
             tiles.append(self._flag(self.frame.emit.binary("bitwise_or", broke, env[RETURN])))
         if plan.returns:
             tiles.append(self._flag(env[RETURN]))
@@ -270,7 +274,7 @@ class _Loop:
             count = len(leaves(list(plan.carried.values())))
             result = rebuild(plan.result, iter(values[count:]))
             env[VALUE] = result
-            env[RETURN] = Tile(values[-1], bool_, ())
+            env[RETURN] = Tile(values[-1], bool_, ()) if self.breaks or not self.endless else True
         frame.env = env
 
     def run_orelse(self) -> None:
@@ -335,6 +339,7 @@ def _while(frame: Frame, node: ast.While) -> None:
 def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:
     frame, test = loop.frame, loop.node.test  # type: ignore[union-attr]
     truth = condition(frame, test, "the condition of 'while'")
+    loop.endless = truth is True
     if truth is True and not loop.plan.exits and not _may_exit(loop.node):
         raise TileValueError(
             "the condition of this 'while' is always true and nothing leaves the loop; expected "
@@ -363,9 +368,10 @@ def _finish_while(loop: _Loop, initial: list[Tile], types: list[str], head: Any,
 
 @handles(ast.For)
 def _for(frame: Frame, node: ast.For) -> None:
-    bounds = evaluate(frame, node.iter)
-    frame.at(node.iter)
     try:
+        static = iterated(frame, node.iter)
+        bounds = evaluate(frame, node.iter) if static is None else tuple(static)
+        frame.at(node.iter)
         if not isinstance(bounds, Range):
             unrolled(frame, node, elements(frame, bounds, "a 'for' loop"))
             return

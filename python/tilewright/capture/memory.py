@@ -46,7 +46,7 @@ def extent(frame: Frame, array: Array, axis: int) -> Tile:
 @op("num_tiles")
 def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> Tile:
     array = array_of(array, "ct.num_tiles")
-    tile_shape = check_tile_shape(shape, "ct.num_tiles: shape")
+    tile_shape = check_tile_shape(shape, "ct.num_tiles: shape") or (1,) * array.ndim
     if len(tile_shape) != array.ndim:
         raise TileValueError(
             f"ct.num_tiles: {describe(array)} needs a tile of {dimensions(array.ndim)}, found shape {tile_shape}"

@@ -242,6 +242,8 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(kind, ast.In | ast.NotIn) and isinstance(y, tuple):
         found: Any = False
         for entry in y:
+            if any(isinstance(v, Tile) and v.shape for v in (x, entry)):
+                raise TileTypeError(f"'in' compares scalars, found {describe(x)} and {describe(entry)}")
             same = compare_pair(frame, ast.Eq(), x, entry)
             if same is True:
                 found = True

@@ -6,6 +6,7 @@ import ast
 import inspect
 import operator
 import re
+import types
 import weakref
 from typing import Any
 
@@ -21,7 +22,9 @@ class Binder:
         self.made_from = _parameters_of(function)
         # Without annotations, so that it reads well in a message.
         empty = inspect.Parameter.empty
-        parameters = [p.replace(annotation=empty) for p in inspect.signature(function).parameters.values()]
+        is_users = isinstance(function, types.FunctionType) and not hasattr(function, "__tw_op__")
+        signature = inspect.signature(function, follow_wrapped=not is_users)  # a wrapper has parameters of its own
+        parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
         self.signature = inspect.Signature(parameters)
         kinds = inspect.Parameter
         self.positional = [p.name for p in parameters if p.kind <= kinds.POSITIONAL_OR_KEYWORD]

@@ -36,13 +36,14 @@ def get_property(frame: Frame, value: Any, name: str) -> Any:
 
 def call_method(frame: Frame, value: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     """What a method that there is gives."""
-    method = method_of(value, name)
-    assert method is not None
-    return _run(frame, method, [value, *args], keywords)
+    from .calls import call  # which needs this module
+
+    return call(frame, method_of(value, name), [value, *args], keywords, frame.node)
 
 
 def make(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """An object of a dataclass or a named tuple, whose fields may be tiles."""
+    _check_made_by_python(kind)
     try:
         if not _has_post_init(kind):
             return kind(*args, **keywords)
@@ -60,6 +61,21 @@ def make(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> 
     return made
 
 
+def _check_made_by_python(kind: Any) -> None:
+    """Refuses a constructor of the user's: Python would run it on values that it cannot know."""
+    kind_name = kind.__name__
+    if not dataclasses.is_dataclass(kind) or kind.__module__.startswith("tilewright."):
+        return
+    for name in ("__new__", "__init__"):
+        made = getattr(kind, name)
+        generated = getattr(made, "__qualname__", "").endswith(f"__create_fn__.<locals>.{name}")
+        if isinstance(made, types.FunctionType) and not generated and made.__code__.co_filename != "<string>":
+            raise TileTypeError(
+                f"the dataclass '{kind_name}' has its own '{name}'; expected the one that @dataclass makes, and "
+                "__post_init__ for what there is to do besides"
+            )
+
+
 def _has_post_init(kind: Any) -> bool:
     generated = getattr(getattr(kind, "__dataclass_params__", None), "init", False)
     return generated and isinstance(getattr(kind, "__post_init__", None), types.FunctionType)
@@ -72,10 +88,15 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def replace(frame: Frame, value: Any, /, **changes: Any) -> Any:
+    kind: Any = type(value)
     if not is_record(value):
         raise TileTypeError(f"dataclasses.replace needs an object of a dataclass, found {describe(value)}")
-    given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
-    return make(frame, type(value), [], {**given, **changes})
+    fields = [field.name for field in dataclasses.fields(value) if field.init]
+    unknown = sorted(changes.keys() - set(fields))
+    if unknown:
+        raise TileTypeError(f"{kind.__name__} has no field '{unknown[0]}'; it has {', '.join(fields)}")
+    given = {name: getattr(value, name) for name in fields}
+    return make(frame, kind, [], {**given, **changes})
 
 
 def type_of(frame: Frame, value: Any) -> Any:

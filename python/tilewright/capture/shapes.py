@@ -7,8 +7,8 @@ from typing import Any
 
 from ..dtype import int32, require_arithmetic, uint8
 from ..errors import TileTypeError, TileValueError
-from ..shape_rules import Shape, bits_of, check_bitcast, check_fits, check_nested, check_part
-from .checks import RULES, check_axis, check_tile_shape, dtype_of, static_int
+from ..shape_rules import Shape, bits_of, check_bitcast, check_fits, check_nested, check_part, check_same_dtype
+from .checks import RULES, check_axis, check_tile_shape, dtype_of
 from .frame import Frame
 from .table import op
 from .values import Tile, describe, is_number, require_tile_or_number
@@ -69,15 +69,16 @@ def _select_tree(frame: Frame, entries: list[Tile], shape: Shape) -> Tile:
 @op("arange")
 def _arange(frame: Frame, size: Any, dtype: Any, start: Any, step: Any) -> Tile:
     dtype = dtype_of(dtype, "ct.arange: dtype")
-    shape = check_tile_shape(static_int(size, "ct.arange: size"), "ct.arange: size")
+    shape = RULES.check_length(size, "ct.arange: size")
     require_arithmetic(dtype, "ct.arange")
     emit = frame.emit
+    start, step = (emit.converted(v, dtype, f"ct.arange: {name}") for v, name in ((start, "start"), (step, "step")))
     steps = emit.typed("tile.iota", [], None, dtype if dtype.is_integral else int32, shape)
     steps = emit.cast(steps, dtype)
     if not (is_number(step) and step == 1):
-        steps = emit.binary("mul", steps, emit.implicit(step, dtype, "ct.arange: step"))
+        steps = emit.binary("mul", steps, step)
     if not (is_number(start) and start == 0):
-        steps = emit.binary("add", emit.implicit(start, dtype, "ct.arange: start"), steps)
+        steps = emit.binary("add", start, steps)
     return steps
 
 
@@ -147,6 +148,7 @@ def _extract(frame: Frame, x: Any, index: Any, shape: Any) -> Tile:
 def _insert(frame: Frame, x: Any, index: Any, value: Any) -> Tile:
     tile = frame.emit.tile(x, "ct.insert")
     part = frame.emit.implicit(value, tile.dtype, "ct.insert")
+    check_same_dtype(value.dtype if isinstance(value, Tile) else tile.dtype, tile.dtype, "ct.insert: the part")
     if not part.shape and tile.shape:
         part = frame.emit.broadcast(part, (1,) * tile.ndim)
     indices = _part_index(frame, tile.shape, part.shape, index, "ct.insert")
@@ -225,5 +227,5 @@ def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
 def item(frame: Frame, tile: Any) -> Tile:
     """x.item()."""
     if math.prod(tile.shape) != 1:
-        raise TileValueError(f"item() needs a tile with one element, found shape {tile.shape}")
+        raise TileTypeError(f"item() needs a tile with one element, found shape {tile.shape}")
     return frame.emit.reshape(tile, ())

@@ -162,16 +162,35 @@ def assigned_names(loop: ast.For | ast.While) -> tuple[str, ...]:
 
 
 def _assigned_names(nodes: list[ast.stmt]) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for node in nodes:
-        for child in ast.walk(node):
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
-                names[child.id] = None
-            elif isinstance(child, ast.Subscript | ast.Attribute) and isinstance(child.ctx, ast.Store):
-                names.update(dict.fromkeys(_holder(child)))  # a vector or a struct: the name gets a new one
-            elif isinstance(child, ast.FunctionDef):
-                names[child.name] = None
-    return tuple(names)
+    return tuple(dict.fromkeys(name for node in nodes for name in _stored(node)))
+
+
+def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body without those of functions in it."""
+    rest: list[ast.AST] = list(function.body)
+    while rest:
+        node = rest.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            rest.extend(ast.iter_child_nodes(node))
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names that a node assigns, but for those of functions and comprehensions in it, which are their own."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+        yield node.id
+    elif isinstance(node, ast.FunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield from _holder(node)  # a vector or a struct: the name gets a new one
+    elif isinstance(node, _COMPREHENSIONS):
+        yield from (n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+    elif not isinstance(node, ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _stored(child)
 
 
 def _holder(node: ast.expr) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
-from . import records
+from . import records, static
 from .attributes import entry_of, index_of
 from .branches import branch, each
 from .elements import elements
@@ -78,6 +78,11 @@ def run_statement(frame: Frame, node: ast.stmt) -> None:
 @handles(ast.Pass)
 def _pass(frame: Frame, node: ast.Pass) -> None:
     return
+
+
+@handles(ast.Raise)
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    static.raised(frame, node)
 
 
 @handles(ast.Expr)

@@ -27,7 +27,7 @@ class Tile:
     ir: Any
     dtype: DType
     shape: Shape
-    known: int | None = None  # of the variable of a loop that is unrolled
+    known: Any = None  # of the variable of a loop that is unrolled, and of a scalar of NumPy: its value
     loose: bool = (
         False  # a number of Python known at run time only, in device code: it takes the dtype of what it meets
     )

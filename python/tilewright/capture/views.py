@@ -32,7 +32,8 @@ class Emitting:
         if exact and isinstance(value, Tile) and value.dtype is not dtype:
             raise TileTypeError(f"{what} is {value.dtype}, the array {dtype}; bits are not converted")
         tile = self.emit.implicit(value, dtype, what)
-        if len(tile.shape) > len(shape):
+        lengths = zip(reversed(tile.shape), reversed(shape), strict=False)
+        if len(tile.shape) > len(shape) or any(n not in (1, wanted) for n, wanted in lengths):
             raise TileTypeError(f"{what} of shape {tile.shape} does not broadcast to {shape}")
         return fit(self.frame, tile, shape, what)
 

@@ -200,10 +200,22 @@ def _pow(a: Tile, b: Tile, dtype: DType) -> Tile:
     return Tile(np.power(a._data, b._data), dtype)
 
 
+def _check_same(name: str, x: Any, y: Any) -> None:
+    """Bits are combined of one dtype; a constant takes the tile's."""
+    if name in _ON_BITS and isinstance(x, Tile) and isinstance(y, Tile) and x.dtype is not y.dtype:
+        raise TileTypeError(
+            f"ct.{name} is defined on bits of one dtype, found {x.dtype} and {y.dtype}; convert one operand"
+        )
+
+
+_ON_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
+
+
 def bitwise(name: str, x: Any, y: Any) -> Any:
     x, y = as_operand(x, f"ct.{name}"), as_operand(y, f"ct.{name}")
     if is_number(x) and is_number(y):
         return _fold(PYTHON_BINARY[name], name, x, y)
+    _check_same(name, x, y)
     a, b, dtype = _promoted(name, x, y)
     shift = name in ("bitwise_lshift", "bitwise_rshift")
     if dtype.is_float or (shift and dtype.is_bool):

@@ -11,11 +11,11 @@ from .. import dtype as dt
 from .. import tile as ct
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_cast_rounding, rounds_by_mode
-from ..shape_rules import bits_of, check_bitcast, check_fits, check_nested, check_part
-from .checks import RULES, check_axis, check_tile_shape, static_int
+from ..shape_rules import bits_of, check_bitcast, check_fits, check_nested, check_part, check_same_dtype
+from .checks import RULES, check_axis, check_tile_shape
 from .elementwise import compute
 from .table import op
-from .values import Tile, as_operand, as_tile, cast, convert, exact_elements, promote_to
+from .values import Tile, as_operand, as_tile, cast, constant, convert, exact_elements, promote_to
 
 
 @op("astype")
@@ -119,6 +119,7 @@ def extract(x: Any, index: Any, shape: Any) -> Tile:
 def insert(x: Any, index: Any, value: Any) -> Tile:
     x = as_tile(x, "ct.insert")
     part = promote_to(value, x.dtype, "ct.insert")._data
+    check_same_dtype(value.dtype if isinstance(value, Tile) else x.dtype, x.dtype, "ct.insert: the part")
     part = part.reshape((1,) * x.ndim) if part.ndim == 0 else part
     data = x._data.copy()
     data[_part(x.shape, part.shape, index, "ct.insert")] = part
@@ -196,12 +197,19 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> Tile:
     return Tile(np.full(check_tile_shape(shape, "shape"), value._data), value.dtype)
 
 
+def _converted(value: Any, dtype: dt.DType, what: str) -> Tile:
+    """A scalar as `dtype`, as by astype."""
+    value = as_operand(value, what)
+    if isinstance(value, Tile):
+        return convert(value, dtype)
+    return constant(int(value) if dtype.is_integral else value, dtype)
+
+
 @op("arange")
 def arange(size: Any, dtype: Any, start: Any, step: Any) -> Tile:
     dtype = dt.as_dtype(dtype)
-    (count,) = check_tile_shape(static_int(size, "ct.arange: size"), "ct.arange: size")
+    (count,) = RULES.check_length(size, "ct.arange: size")
     dt.require_arithmetic(dtype, "ct.arange")
-    first = promote_to(start, dtype, "ct.arange: start")
-    delta = promote_to(step, dtype, "ct.arange: step")
+    first, delta = (_converted(v, dtype, f"ct.arange: {name}") for v, name in ((start, "start"), (step, "step")))
     steps = convert(Tile(np.arange(count), dt.int64), dtype)
     return compute(np.add, dtype, first, compute(np.multiply, dtype, steps, delta))

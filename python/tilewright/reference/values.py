@@ -107,7 +107,7 @@ class Tile:
     def item(self) -> Tile:
         """The only element of a tile, as a scalar."""
         if self._data.size != 1:
-            raise TileValueError(f"item() needs a tile with one element, found shape {self.shape}")
+            raise TileTypeError(f"item() needs a tile with one element, found shape {self.shape}")
         return Tile(self._data.reshape(()), self._dtype)
 
     def __repr__(self) -> str:

@@ -11,7 +11,6 @@ from .. import views
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import AtomicAccess
-from ..shape_rules import broadcast_shapes
 from ..tile import PaddingMode
 from . import atomics, memory
 from .table import op
@@ -30,7 +29,8 @@ class Running:
         if exact and isinstance(value, Tile) and value.dtype is not dtype:
             raise TileTypeError(f"{what} is {value.dtype}, the array {dtype}; bits are not converted")
         tile = promote_to(value, dtype, what)
-        if tile.ndim > len(shape) or broadcast_shapes(tile.shape, shape, what) != shape:
+        lengths = zip(reversed(tile.shape), reversed(shape), strict=False)
+        if tile.ndim > len(shape) or any(n not in (1, wanted) for n, wanted in lengths):
             raise TileTypeError(f"{what} of shape {tile.shape} does not broadcast to {shape}")
         return Tile(np.broadcast_to(tile._data, shape), dtype)
 
