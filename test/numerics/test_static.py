@@ -45,6 +45,17 @@ def factorial(n):
     return result[-1]
 
 
+@dataclasses.dataclass(frozen=True)
+class Journal:
+    target: Any
+
+    @contextlib.contextmanager
+    def entry(self, first, last):
+        ct.scatter(self.target, 0, first)
+        yield first + 1
+        ct.scatter(self.target, 2, last)
+
+
 # ---------------------------------------------------------------------------------------------
 # Static evaluation
 
@@ -60,6 +71,8 @@ def test_symbols(backends: Backends) -> None:
         fold = ct.static_eval(picked.reshape)
         shape = ct.static_eval((choose(x.shape[0], 4), x.ndim * 2))
         scaled = ct.static_eval([v * 2 + m for v in (x, y)][n] if x.dtype == X.dtype else None)
+        held = Journal(x + 1)
+        scaled = ct.static_eval(scaled + held.target * 0)
         smaller = ct.static_eval(ct.minimum(ct.bid(0) if False else m, np.int32(5)))
         ct.store(Z, (0,), fold(shape).reshape((8,)) + scaled * smaller)
 
@@ -203,17 +216,6 @@ def forwarding(function):
 @forwarding
 def plus(x, y=1):
     return x + y
-
-
-@dataclasses.dataclass(frozen=True)
-class Journal:
-    target: Any
-
-    @contextlib.contextmanager
-    def entry(self, first, last):
-        ct.scatter(self.target, 0, first)
-        yield first + 1
-        ct.scatter(self.target, 2, last)
 
 
 def first_above(n):

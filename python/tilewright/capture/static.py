@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,6 +24,7 @@ from ..errors import (
     TileSyntaxError,
     TileTypeError,
 )
+from ..structure import parts_of, with_parts
 from .attributes import attribute
 from .elements import MOST
 from .expressions import evaluate
@@ -128,11 +130,14 @@ def _hidden(value: Any) -> Any:
 
 
 def _within(value: Any, change: Callable[[Any], Any]) -> Any:
-    if type(value) in (tuple, list):
-        return type(value)(change(v) for v in value)
-    if type(value) is dict:
-        return {key: change(v) for key, v in value.items()}
-    return value
+    """A tuple, list, dict or record with its parts changed; the same object where none of them is."""
+    parts = value if type(value) is list else parts_of(value)
+    if parts is None:
+        return value
+    changed = [change(v) for v in parts]
+    if all(map(operator.is_, parts, changed)):
+        return value
+    return changed if type(value) is list else with_parts(value, changed)
 
 
 class _Operations:
@@ -144,7 +149,7 @@ class _Operations:
     def __call__(self, name: str, *args: Any, **keywords: Any) -> Any:
         if name not in _ARITHMETIC:
             raise _not_inside(f"ct.{name}()")
-            return _shown(self.frame, OPS[name](self.frame, *(self.frame.adopt(_hidden(v)) for v in args), **keywords))
+        return _shown(self.frame, OPS[name](self.frame, *(self.frame.adopt(_hidden(v)) for v in args), **keywords))
 
 
 def evaluated(frame: Frame, expression: ast.expr, what: str, take: Callable[[Any], Any] = lambda value: value) -> Any:
