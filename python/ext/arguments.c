@@ -159,7 +159,7 @@ TW_HOT int tw_call_read_extents(const dispatcher_t *self, PyObject *object, cons
                                 tw_status_t (*check)(const int64_t *), uint32_t out[3]) {
   int64_t extents[3] = {1, 1, 1};
   Py_ssize_t count = PyTuple_CheckExact(object) ? PyTuple_Size(object) : 0; /* asked first: the others are calls */
-  if (TW_LIKELY((count > 0 || PyTuple_CheckExact(object)) && count <= 3)) { /* () is one of each */
+  if (TW_LIKELY(count > 0 && count <= 3)) {
     for (Py_ssize_t axis = 0; axis < count; axis++)
       extents[axis] = read_extent(PyTuple_GetItem(object, axis));
   } else if (PyLong_Check(object)) {

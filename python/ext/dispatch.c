@@ -400,7 +400,9 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
   }
   if (TW_UNLIKELY(PyTuple_Size(*arguments) != call->self->count) && add_defaults(call, arguments))
     return -1;
-  if (tw_call_read_extents(call->self, grid, "grid", tw_grid_check, call->grid) ||
+  bool one = !block && PyTuple_CheckExact(grid) && PyTuple_Size(grid) == 0; /* a grid of tiles without axes */
+  call->grid[0] = call->grid[1] = call->grid[2] = 1;
+  if ((!one && tw_call_read_extents(call->self, grid, "grid", tw_grid_check, call->grid)) ||
       (block && tw_call_read_extents(call->self, block, "block", tw_block_check, call->block)))
     return -1;
   return tw_ext_stream_read(call->reader.state, stream, &call->reader.stream);
