@@ -20,6 +20,7 @@ PASSES = [
     f"func.func({name})" if on_functions else name
     for name, on_functions in (
         ("tile-legalize", False),
+        ("tile-canonicalize", True),
         ("tile-split-loops", True),
         ("tile-select-mma", True),
         ("tile-assign-layouts", True),
@@ -33,7 +34,7 @@ PASSES = [
         ("tile-to-cpu", False),
     )
 ]
-ALL_FOR_GPU = ",".join(["tile-legalize", *PASSES[1:6], "canonicalize,cse", *PASSES[6:11]])
+ALL_FOR_GPU = ",".join(["tile-legalize", *PASSES[1:7], "canonicalize,cse", *PASSES[7:12]])
 PIPELINES = [*PASSES, ALL_FOR_GPU, "tile-legalize,tile-to-cpu"]
 PARAMETERS = [
     'tile.target = "sm_90a"',

@@ -59,7 +59,7 @@ def names_in(path: Path) -> set[str]:
 
 
 # They build what a program could write, as a front end does; what they find, they ask for by columns.
-BUILDERS = ("lowering/common/check.c", "lowering/common/check_findings.c", "lowering/common/check_padding.c")
+BUILDERS = tuple(f"lowering/common/{x}.c" for x in ("check", "check_findings", "check_padding", "load_element"))
 
 
 def sources() -> dict[str, set[str]]:

@@ -1,0 +1,73 @@
+/* canonicalize.c - tile-canonicalize: programs that compute the same get the same IR, however they were spelled
+ *
+ * Before: a product's loop counts by itself, loads a step ahead, and adds products of their own.
+ *
+ *   %a0 = tile.load %A[%i, 0]
+ *   %r:3 = scf.while (%acc = %zero, %k = 1, %a = %a0) {
+ *     scf.condition(%k < %n) %acc, %k, %a
+ *   } do {
+ *     %next = tile.load %A[%i, %k]
+ *     %b = tile.load %B[%k - 1, %j]
+ *     %p = tile.mma %a, %b, %zero
+ *     scf.yield %acc + %p, %k + 1, %next
+ *   }
+ *   %b = tile.load %B[%n - 1, %j]
+ *   %s = %r#0 + tile.mma %r#2, %b, %zero
+ *
+ * After:
+ *
+ *   %s = scf.for %k = 0 to %n iter_args(%acc = %zero) {
+ *     %a = tile.load %A[%i, %k]
+ *     %b = tile.load %B[%k, %j]
+ *     scf.yield tile.mma %a, %b, %acc
+ *   }
+ *
+ * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), counted
+ * `while` (while_to_for.c), values that count up beside the induction variable (induction.c), sums of products
+ * (add_to_product.c), tiles carried to be early, and steps beside the loop or several in one (reroll.c).
+ *
+ * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
+ * same, bit for bit, but for the order in which a product's sum is added up. */
+#include "lowering/common/canonicalize.h"
+#include "lowering/common/gather_to_load.h"
+#include "lowering/loops.h"
+#include "lowering/passes.h"
+
+/* Steps beside a loop that become its own: more would be a long text unrolled by hand. */
+enum { MOST_ROUNDS = 8 };
+
+static bool is_product(MlirOperation op) { return tw_op_form(op) == TW_FORM_PRODUCT; }
+static bool is_while(MlirOperation op) { return tw_op_is(op, TW_SCF_WHILE); }
+
+static void count_by_for(MlirOperation func) {
+  tw_ops_t loops = tw_ops_in(func, is_while, MlirWalkPostOrder);
+  for (int i = 0; i < loops.count; i++)
+    if (!tw_while_to_for(loops.at[i]) && tw_has_op_like(loops.at[i], is_product))
+      tw_op_remark(loops.at[i], "runs one step after the other, for it may end at any of them: `for` over a range, or "
+                                "`while` with a count that each step changes by the same, lets steps overlap");
+  tw_ops_free(&loops);
+}
+
+static void each_for(MlirOperation func, void (*change)(MlirOperation loop)) {
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
+  for (int i = 0; i < loops.count; i++)
+    change(loops.at[i]);
+  tw_ops_free(&loops);
+}
+
+static void roll(MlirOperation loop) {
+  if (tw_may_write_arrays(loop))
+    return;
+  for (int i = 0; i < MOST_ROUNDS; i++)
+    if (!tw_load_in_place(loop) && !tw_roll_behind(loop) && !tw_roll_in_front(loop) && !tw_reroll(loop))
+      return;
+}
+
+bool tw_run_canonicalize(MlirOperation func) {
+  tw_load_elements(func);
+  count_by_for(func);
+  each_for(func, tw_simplify_inductions);
+  tw_add_to_products(func);
+  each_for(func, roll);
+  return tw_gather_to_load(func);
+}

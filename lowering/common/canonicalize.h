@@ -1,0 +1,35 @@
+/* canonicalize.h - shared by the files of the pass tile-canonicalize: one form for what programs spell in several ways
+ */
+#ifndef TILEWRIGHT_LOWERING_COMMON_CANONICALIZE_H
+#define TILEWRIGHT_LOWERING_COMMON_CANONICALIZE_H
+
+#include "lowering/ir.h"
+
+/* while_to_for.c: an scf.while that counts is an scf.for, in its place; false (and nothing changed) for another one. */
+bool tw_while_to_for(MlirOperation loop);
+/* induction.c: what an scf.for only counts up is computed from its induction variable. */
+void tw_simplify_inductions(MlirOperation loop);
+/* reroll.c: steps that were written beside the loop, or several times in it, are steps of the loop; tiles that it
+ * carries only to have them early are loaded in the step that uses them. Each returns whether something changed. */
+bool tw_load_in_place(MlirOperation loop);
+bool tw_roll_in_front(MlirOperation loop);
+bool tw_roll_behind(MlirOperation loop);
+bool tw_reroll(MlirOperation loop);
+/* add_to_product.c: x + mma(a, b, 0) is mma(a, b, x), where x is a running sum. */
+void tw_add_to_products(MlirOperation func);
+
+/* load_element.c: an element that is read as a number is a gather of one. */
+void tw_load_elements(MlirOperation func);
+
+/* --- Numbers of a loop's steps -------------------------------------------------------------------------- */
+
+/* x + number, folded where x is known. */
+MlirValue tw_plus(const tw_builder_t *at, MlirValue x, int64_t number);
+/* The value that the induction variable would have in the step after the last, built before the loop. */
+MlirValue tw_loop_exit(const tw_builder_t *at, MlirOperation loop);
+/* Whether the upper bound is known not to lie below the lower one. */
+bool tw_never_crosses(MlirOperation loop);
+/* The step, where it is known and positive, and the loop compares signed numbers; else 0. */
+int64_t tw_loop_step(MlirOperation loop);
+
+#endif /* TILEWRIGHT_LOWERING_COMMON_CANONICALIZE_H */

@@ -1,0 +1,37 @@
+/* match_step.h - whether a value is what a step of a loop would compute
+ *
+ * The steps of a loop are a text with two kinds of blanks, the induction variable and what the loop carries. A value in
+ * the loop's body is compared with another one, in front of the loop, behind it, or further down in the body, that may
+ * be the same text with the blanks filled in: each op with the same name and attributes, indices the same sums. */
+#ifndef TILEWRIGHT_LOWERING_COMMON_MATCH_STEP_H
+#define TILEWRIGHT_LOWERING_COMMON_MATCH_STEP_H
+
+#include "lowering/ir.h"
+
+enum { TW_MOST_CARRIED = 16, TW_MOST_TERMS = 8 };
+
+/* sum of factor[i] * value[i], plus constant: integers of one width, as they wrap; of a tile, scalars are for all of
+ * its elements */
+typedef struct {
+  MlirValue value[TW_MOST_TERMS];
+  int64_t factor[TW_MOST_TERMS], constant;
+  int num;
+  bool too_long;
+} tw_sum_t;
+
+/* Adds factor * value. */
+void tw_sum_add(tw_sum_t *sum, MlirValue value, int64_t factor);
+bool tw_sum_equal(const tw_sum_t *x, const tw_sum_t *y);
+
+typedef struct {
+  MlirOperation loop;
+  tw_sum_t iv;                        /* what the induction variable stands for */
+  MlirValue carried[TW_MOST_CARRIED]; /* and the carried values: null where the first match tells */
+  tw_map_t same;                      /* values of the body that were found, and what they are */
+  int loads;                          /* among them */
+} tw_step_match_t;
+
+/* Whether `other` is `value`, of the body, in that step. */
+bool tw_match_step(tw_step_match_t *m, MlirValue value, MlirValue other);
+
+#endif /* TILEWRIGHT_LOWERING_COMMON_MATCH_STEP_H */

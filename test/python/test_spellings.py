@@ -1,0 +1,119 @@
+"""Metamorphic tests: a program that is spelled in another way comes to the plan of its plain form: as many instructions
+that load, multiply, wait and store, rings as deep, no more spills, no serialized products. Needs no GPU; without ptxas
+nothing is said of registers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright import cli
+from tilewright import tile as ct
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
+import plan
+import respell
+
+GEMM = {
+    "loop": ["step", "while", "reversed", "two", "remainder", "peeled", "ahead"],
+    "form": ["zeros"],
+    "left": ["gather"],
+    "right": ["gather"],
+    "grid": ["turned", "swizzle"],
+    "store": ["scatter"],
+    "sum": ["float16"],
+}
+ATTENTION = {
+    "loop": ["step", "while", "reversed", "two", "remainder", "split"],
+    "form": ["zeros"],
+    "keys": ["columns", "order", "gather"],
+    "values": ["columns", "gather"],
+    "scale": ["late"],
+    "base": ["exp"],
+    "init": ["-1e30"],
+    "early values": [True],
+    "end": ["reciprocal"],
+    "vectors": [True],
+    "grid": ["turned", "backwards"],
+}
+WIDE = {"loop": ["while", "two", "ahead"], "form": ["zeros"]}  # where a block holds all the sums that it can
+
+
+def each(kind: str, tile: tuple[int, int, int], changes: dict[str, list[Any]]) -> list[Any]:
+    return [
+        pytest.param(kind, tile, {name: value}, id=f"{kind} {tile[0]}x{tile[1]} {name} {value}")
+        for name, values in changes.items()
+        for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "tile", "change"),
+    [
+        *each("gemm", (128, 128, 64), GEMM),
+        *each("gemm", (128, 256, 64), WIDE),
+        *each("attention", (128, 64, 64), ATTENTION),
+        pytest.param("gemm", (128, 128, 64), {"loop": "ahead", "form": "zeros", "grid": "swizzle"}, id="all at once"),
+    ],
+)
+def test_a_spelling_comes_to_the_plan_of_its_plain_form(
+    kind: str, tile: tuple[int, int, int], change: dict[str, Any]
+) -> None:
+    plain = respell.plan_of(respell.choices_of(kind, tile=tile))
+    found = respell.plan_of(respell.choices_of(kind, tile=tile, **change))
+    assert plain.counts["wgmma"] > 0 and 1 in plain.waits and not plain.spills
+    assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+# ---- an element that says where tiles lie ------------------------------------------------------------------------
+
+
+@ct.kernel
+def by_gather(A, B, C, E):
+    i, j = ct.bid(0), ct.bid(1)
+    expert = ct.gather(E, i)
+    grouped(A, B, C, expert, i, j)
+
+
+@ct.kernel
+def by_item(A, B, C, E):
+    i, j = ct.bid(0), ct.bid(1)
+    expert = ct.load(E, (i,), (1,)).item()
+    grouped(A, B, C, expert, i, j)
+
+
+@ct.kernel
+def by_reshape(A, B, C, E):
+    i, j = ct.bid(0), ct.bid(1)
+    expert = ct.load(E, (i,), (1,), padding_mode=ct.PaddingMode.ZERO).reshape(())
+    grouped(A, B, C, expert, i, j)
+
+
+@ct.kernel
+def by_shape(A, B, C, E):
+    i, j = ct.bid(0), ct.bid(1)
+    expert = ct.load(E, i, shape=())
+    grouped(A, B, C, expert, i, j)
+
+
+def grouped(A, B, C, expert, i, j):
+    acc = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.cdiv(A.shape[1], 64)):
+        a = ct.load(A, (i, k), (128, 64))
+        b = ct.load(B, (expert, k, j), (1, 64, 128)).reshape((64, 128))
+        acc = ct.mma(a, b, acc)
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
+def plan_of(kernel: Any) -> plan.Plan:
+    return plan.of(kernel, cli.specialization(kernel, ["A=bf16[?,?]", "B=bf16[?,?,?]", "C=bf16[?,?]", "E=i32[?]"]))
+
+
+@pytest.mark.parametrize("kernel", [by_item, by_reshape, by_shape])
+def test_an_element_is_one_operation(kernel: Any) -> None:
+    plain, found = plan_of(by_gather), plan_of(kernel)
+    assert plain.counts["tma loads"] > 0
+    assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
