@@ -151,7 +151,7 @@ def Tile_SharedArrayOp : Tile_MadeArrayOp<"shared_array"> {
 }
 
 def Tile_DynamicSharedOp : Tile_MadeArrayOp<"dynamic_shared"> {
-  let summary = "the bytes of shared memory that the launch adds; each such op gives the same";
+  let summary = "the bytes of shared memory that the launch adds, as elements of a dtype; each such op gives the same";
   let verifier = "verify_dynamic_shared";
   let assemblyFormat = "attr-dict `:` type($result)";
 }

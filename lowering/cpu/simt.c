@@ -250,7 +250,9 @@ static void place_dynamic_shared(cpu_t *cx, MlirOperation op) {
   cpu_array_t *array = cpu_alloc(cx, sizeof *array);
   MlirBlock here = cpu_enter_depth(cx, 0);
   MlirValue first = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_FIRST), i64);
-  array->extent[0] = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_BYTES), i64);
+  MlirValue bytes = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_BYTES), i64);
+  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  array->extent[0] = cpu_bin_i(cx, "arith.divui", bytes, tw_bytes(cpu_memory_type(cx, element)));
   array->stride[0] = cpu_i64_const(cx, 1);
   array->unit[0] = true;
   array->pointer = cpu_address(cx, cx->scratch, cpu_int(cx, 8), (cpu_index_t){first, 0, 0});

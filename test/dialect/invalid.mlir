@@ -1261,8 +1261,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.dynamic_shared' op gives bytes: memref<?xui8, 3>}}
-  %0 = tile.dynamic_shared : memref<?xf32, 3>
+  // expected-error @below {{'tile.dynamic_shared' op gives a row of elements, as memref<?xf32, 3>}}
+  %0 = tile.dynamic_shared : memref<?x4xf32, 3>
   return
 }
 

@@ -195,10 +195,10 @@ int32_t emu_match(int32_t all, int32_t mask, int64_t value) {
 }
 
 /* A barrier that counts predicates, in three turns as above. */
-static int counts[3], comers[3];
+static int counts[3], comers[3], votes[MAX_THREADS];
 
 int32_t emu_block_vote(int32_t kind, int32_t value) {
-  int turn = turns[current]++ % 3;
+  int turn = votes[current]++ % 3;
   counts[turn] += value != 0;
   comers[turn]++;
   emu_barrier();
@@ -1175,7 +1175,9 @@ static void run_block(void) {
   forget_reads();
   forget_products();
   at_once = (block[0] / members + block[1] + block[2]) % 2;
+  memset(votes, 0, sizeof votes);
   memset(turns, 0, sizeof turns);
+  memset(any_in_turn, 0, sizeof any_in_turn);
   memset(counts, 0, sizeof counts);
   memset(comers, 0, sizeof comers);
   for (int i = 0; i < num_threads(); i++) {

@@ -31,7 +31,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     chosen = metafunc.config.getoption("--backend")
     names = {"cuda": ["cuda"], "all": ["interpret", "cpu", "cuda"]}
-    metafunc.parametrize("run", names.get(chosen, ["interpret", "cpu"]), indirect=True)
+    found = names.get(chosen, ["interpret", "cpu", "emulator"])
+    if metafunc.definition.get_closest_marker("host_execution"):
+        found = [name for name in found if name in ("interpret", "cpu")]
+    metafunc.parametrize("run", found, indirect=True)
 
 
 @pytest.fixture

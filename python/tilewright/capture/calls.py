@@ -107,7 +107,7 @@ def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: 
 
 def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """An object that says itself what a call of it becomes."""
-    name = type(function).__name__.strip("_")
+    name = getattr(function, "__name__", None) or type(function).__name__.strip("_")
     positional, by_name = Binder(function).arguments(name, args, keywords)
     return function.__tw_call__(frame, *positional, **by_name)
 

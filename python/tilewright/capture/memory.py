@@ -126,7 +126,8 @@ def _padding_tile(frame: Frame, mode: PaddingMode, dtype: DType, shape: Shape) -
 
 
 # As dialect/TileBase.td numbers them.
-_KINDS = {n: i for i, n in enumerate(["load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor"])}
+_NAMES = ("load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor", "nanmin", "nanmax")
+ATOMIC_KINDS = {n: i for i, n in enumerate(_NAMES)}
 _ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 2, MemoryOrder.ACQ_REL: 3}
 _SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
 
@@ -144,14 +145,31 @@ def atomic(
 
     With `is_flat` the indices are an offset in the array's memory.
     """
+    kind, order, scope = ATOMIC_KINDS[access.kind], _ORDERS[access.memory_order], _SCOPES[access.memory_scope]
+    return atomic_access(frame, kind, order, scope, array, indices, values, mask, access.check_bounds, is_flat)
+
+
+def atomic_access(
+    frame: Frame,
+    kind: int,
+    order: int,
+    scope: int,
+    array: Array,
+    indices: list[Tile],
+    values: Sequence[Tile],
+    mask: Sequence[Any] = (),
+    checked: bool = False,
+    is_flat: bool = False,
+) -> Tile:
+    """The same with kind, order and scope as the dialect numbers them."""
     *expected, value = values
     groups = [[array.ir], [t.ir for t in indices], [value.ir], [t.ir for t in expected], mask]
     attributes = {
         **segments(*groups),
-        "kind": _KINDS[access.kind],
-        "memory_order": _ORDERS[access.memory_order],
-        "memory_scope": _SCOPES[access.memory_scope],
-        **({"check_bounds": None} if access.check_bounds else {}),
+        "kind": kind,
+        "memory_order": order,
+        "memory_scope": scope,
+        **({"check_bounds": None} if checked else {}),
         **({"tile.flat": None} if is_flat else {}),
     }
     operands = [ir for group in groups for ir in group]

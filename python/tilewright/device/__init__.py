@@ -16,6 +16,8 @@ of an array is undefined behaviour; compare it with the extents first. (Source: 
 from ..layout import align
 from .arrays import *  # noqa: F403
 from .arrays import __all__ as _arrays
+from .atomics import *  # noqa: F403
+from .atomics import __all__ as _atomics
 from .barriers import *  # noqa: F403
 from .barriers import __all__ as _barriers
 from .functions import *  # noqa: F403
@@ -30,10 +32,13 @@ from .types import *  # noqa: F403
 from .types import __all__ as _types
 from .vectors import *  # noqa: F403
 from .vectors import __all__ as _vectors
+from .warps import *  # noqa: F403
+from .warps import __all__ as _warps
 
 __all__ = [
     "align",
     *_arrays,
+    *_atomics,
     *_barriers,
     *_functions,
     *_positions,
@@ -41,4 +46,5 @@ __all__ = [
     *_targets,
     *_types,
     *_vectors,
+    *_warps,
 ]

@@ -1,30 +1,36 @@
-"""Arrays that a kernel makes."""
+"""Arrays that a kernel makes. Their elements are undefined at first, but for constant ones."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import TileError
+from .only import device_only
 
-if TYPE_CHECKING:
-    from ..capture.frame import Frame
-
-__all__ = ["shared_array"]
+__all__ = ["const_array", "dynamic_shared_array", "local_array", "shared_array"]
 
 
-class _SharedArray:
-    """shared_array(shape, dtype): an array that the threads of a block share; its elements are undefined at first.
+@device_only("made_arrays")
+def shared_array(shape: Any, dtype: Any, order: str = "C", align: Any = None) -> Any:
+    """shared_array(shape, dtype): an array that the threads of a block share.
 
-    The shape is constant. Every call in the source is one array, whose memory is the block's for the whole kernel.
+    The shape is constant: an integer or a tuple of integers. Elements lie in row-major order, or by columns with
+    order='F'; the first one at a multiple of `align` bytes. Every call in the source is one array.
     """
 
-    def __call__(self, shape: Any, dtype: Any) -> Any:
-        raise TileError("device.shared_array() can only be called in a kernel")
 
-    def __tw_call__(self, frame: Frame, shape: Any, dtype: Any) -> Any:
-        from ..capture.simt import arrays
-
-        return arrays.shared_array(frame, shape, dtype)
+@device_only("made_arrays")
+def local_array(shape: Any, dtype: Any, order: str = "C", align: Any = None) -> Any:
+    """local_array(shape, dtype): an array of each thread's own. Its arguments are those of `shared_array`."""
 
 
-shared_array = _SharedArray()
+@device_only("made_arrays")
+def dynamic_shared_array() -> Any:
+    """The bytes of shared memory that the launch adds by `shared=`: a 1-D uint8 array, the same for every call.
+
+    `dynamic_shared_array().view(device.float32)` has them as elements of another dtype.
+    """
+
+
+@device_only("made_arrays")
+def const_array(array_like: Any, dtype: Any = None) -> Any:
+    """A constant array as a kernel reads it: what NumPy makes of numbers, or of tuples or lists of them."""

@@ -1,27 +1,29 @@
-"""What the threads of a block wait for."""
+"""What the threads of a block wait for: every one of them comes, but for those that have ended."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..errors import TileError
+from .only import device_only
 
-if TYPE_CHECKING:
-    from ..capture.frame import Frame
-
-__all__ = ["syncthreads"]
+__all__ = ["syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or"]
 
 
-class _SyncThreads:
+@device_only("barriers")
+def syncthreads() -> None:
     """Wait until every thread of the block is here, and see what they wrote to shared and global memory."""
 
-    def __call__(self) -> None:
-        raise TileError("device.syncthreads() can only be called in a kernel")
 
-    def __tw_call__(self, frame: Frame) -> None:
-        from ..capture.simt import barriers
-
-        barriers.sync_threads(frame)
+@device_only("barriers")
+def syncthreads_count(pred: Any) -> Any:
+    """The same, and how many of them have `pred()` true: an int32."""
 
 
-syncthreads = _SyncThreads()
+@device_only("barriers")
+def syncthreads_and(pred: Any) -> Any:
+    """The same, and whether `pred()` is true on all of them."""
+
+
+@device_only("barriers")
+def syncthreads_or(pred: Any) -> Any:
+    """The same, and whether `pred()` is true on any of them."""

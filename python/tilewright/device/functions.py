@@ -90,6 +90,6 @@ def launch(
     """Start `f(*args)` on `grid` blocks of `block` threads, in the order of `stream`."""
     if not isinstance(f, kernel):
         raise TileTypeError(f"device.launch starts a @device.kernel, found {f!r}")
-    if shared:
-        raise TileValueError("dynamic shared memory is not supported; use device.shared_array in the kernel")
-    _core.launch_threads(stream, grid, block, f, args)
+    if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
+        raise TileValueError(f"device.launch: shared is a number of bytes, found {shared!r}")
+    _core.launch_threads(stream, grid, block, f, args, shared)

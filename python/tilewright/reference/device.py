@@ -20,8 +20,8 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import TileTypeError, TileValueError
-from . import threads
 from .device_arrays import DeviceArray
+from .device_block import Block
 from .numbers import Number
 
 Dim = tuple[int, int, int]
@@ -35,19 +35,18 @@ def run(function: types.FunctionType, args: Sequence[Any], grid: Any, block: Any
     values = [argument(value, name) for name, value in zip(_names(function, args), args, strict=True)]
     body = runnable(function)
     for place in positions(grid):
-        run_block(body, values, place, grid, block)
+        run_block(body, values, place, grid, block, shared)
 
 
-def run_block(body: Callable[..., Any], values: list[Any], place: Dim, grid: Dim, block: Dim) -> None:
-    """The threads of a block, one after the other."""
-    for index in positions(block):
-        threads.enter(Thread(index, place, block, grid))
-        try:
-            result = body(*values)
-        finally:
-            threads.enter(None)
+def run_block(body: Callable[..., Any], values: list[Any], place: Dim, grid: Dim, block: Dim, shared: int) -> None:
+    """The threads of a block, one after the other where none waits."""
+
+    def run_thread() -> None:
+        result = body(*values)
         if result is not None:
             raise TileTypeError(f"the kernel returns {result!r}; a kernel returns nothing")
+
+    Block([Thread(index, place, block, grid) for index in positions(block)], shared).run(run_thread)
 
 
 def positions(extents: Dim) -> Any:
@@ -179,7 +178,10 @@ def _call(name: str, args: list[ast.expr], place: ast.AST) -> ast.Call:
 def set_item(holder: Any, index: Any, value: Any) -> Any:
     """What a name holds after `holder[index] = value`."""
     from ..device.vectors import Vector  # which needs this module
+    from ..device.warps import WarpMask
 
+    if isinstance(holder, WarpMask):
+        return holder.with_lane(int(index), bool(value))
     if not isinstance(holder, Vector):
         holder[index] = value
         return holder

@@ -38,6 +38,9 @@ class DeviceArray:
     def size(self) -> int:
         return int(self.data.size)
 
+    def view(self, dtype: Any) -> DeviceArray:
+        return DeviceArray(self.data.view(dt.as_dtype(dtype).numpy))
+
     def __len__(self) -> int:
         return len(self.data)
 

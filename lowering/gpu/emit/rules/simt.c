@@ -82,22 +82,24 @@ static bool rule_shared_array(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* Bytes of an element there. */
+static int64_t bytes_of(MlirType type) {
+  int bits = tw_memory_bits(tw_element(type));
+  return bits < 8 ? 1 : bits / 8;
+}
+
 /* What the launch gave beyond the arrays of static shape, behind them. */
 static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
   int64_t first = (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
   MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, false);
   tw_values_t array = twg_new_values(e, 3);
   array.at[0] = twg_shared_at(e, first);
-  array.at[1] = twg_cast(e, "llvm.zext", e->i64, twg_binary(e, "llvm.sub", all, twg_const_i32(e, first)));
+  MlirValue bytes = twg_binary(e, "llvm.sub", all, twg_const_i32(e, first));
+  bytes = twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, bytes_of(mlirValueGetType(mlirOperationGetResult(op, 0)))));
+  array.at[1] = twg_cast(e, "llvm.zext", e->i64, bytes);
   array.at[2] = twg_const_int(e, e->i64, 1);
   twg_set_result(e, op, 0, array);
   return true;
-}
-
-/* Bytes of an element there. */
-static int64_t bytes_of(MlirType type) {
-  int bits = tw_memory_bits(tw_element(type));
-  return bits < 8 ? 1 : bits / 8;
 }
 
 static bool rule_local_array(tw_emitter_t *e, MlirOperation op) {

@@ -1,6 +1,10 @@
 """Simt: what the objects of tilewright.device become. A thread's values are scalars, tiles of one element.
 
 positions.py  where a thread stands
-arrays.py     arrays by index, and those that a block shares
+arrays.py     arrays by index
+made_arrays.py  arrays that a kernel makes
+atomics.py    atomic accesses, and fences
 barriers.py   what the threads of a block wait for
+warps.py      what the lanes of a warp do together
+predicates.py what barriers and votes call
 """

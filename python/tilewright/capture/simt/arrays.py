@@ -5,29 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ...dtype import DType, int32, int64
-from ...errors import TileTypeError, TileValueError
+from ...dtype import int32, int64
+from ...errors import TileTypeError
 from .. import memory
 from ..frame import Frame
 from ..values import Array, Method, Tile, describe
-
-SHARED = -1  # the `position` of an array that is no parameter
-
-
-def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
-    """An array that the threads of a block share."""
-    extents = shape if isinstance(shape, tuple) else (shape,)
-    for extent in extents:
-        if type(extent) is not int or extent <= 0:
-            raise TileValueError(
-                f"device.shared_array: the shape must be constant and positive, found {describe(shape)}"
-            )
-    if not isinstance(dtype, DType):
-        raise TileTypeError(f"device.shared_array: expected a dtype such as device.float32, found {describe(dtype)}")
-    text = f"memref<{'x'.join(map(str, extents))}x{dtype.mlir}, 3>"
-    value = frame.builder.op("tile.shared_array", [], None, [text])
-    return Array(value, dtype, len(extents), "shared array", SHARED)
-
+from . import made_arrays
 
 # ---------------------------------------------------------------------------------------------
 # Elements
@@ -36,6 +19,12 @@ def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
 def read(frame: Frame, array: Array, index: Any) -> Tile:
     """`array[index]`: the element, without a check of its bounds."""
     return memory.read_element(frame, array, _indices(frame, array, index))
+
+
+def index_tiles(frame: Frame, array: Array, index: Any) -> list[Tile]:
+    """`index` as scalars, one an axis."""
+    tiles, _ = memory.element_indices(frame, array, _indices(frame, array, index), "an index")
+    return tiles
 
 
 def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
@@ -104,6 +93,11 @@ def length(frame: Frame, value: Any) -> Any:
     return len(value)
 
 
+def view(frame: Frame, array: Array, dtype: Any) -> Array:
+    """`array.view(dtype)`."""
+    return made_arrays.view(frame, array, dtype)
+
+
 _ATTRIBUTES = {
     "dtype": lambda frame, array: array.dtype,
     "shape": _shape,
@@ -112,4 +106,4 @@ _ATTRIBUTES = {
     "ndim": lambda frame, array: array.ndim,
     "ndims": lambda frame, array: array.ndim,
 }
-METHODS: dict[str, Any] = {}
+METHODS: dict[str, Any] = {"view": view}

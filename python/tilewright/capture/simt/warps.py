@@ -1,0 +1,190 @@
+"""Warps: masks of lanes, votes, shuffles and matches."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ...dtype import bool_, int32
+from ...errors import TileTypeError, TileValueError
+from ..frame import Frame
+from ..values import Tile, describe, is_number
+from .predicates import predicate
+
+LANES = 32
+_VOTES = {"all_sync": 0, "any_sync": 1, "eq_sync": 2, "ballot_sync": 3}
+_SHUFFLES = {"shfl_sync": 0, "shfl_up_sync": 1, "shfl_down_sync": 2, "shfl_xor_sync": 3}
+_MATCHES = {"match_any_sync": 0, "match_all_sync": 1}
+
+
+# ---------------------------------------------------------------------------------------------
+# Masks
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Mask(Tile):
+    """An int32 whose bits are lanes."""
+
+    def __tw_item__(self, frame: Frame, index: Any) -> Tile:
+        """`mask[i]`."""
+        emit = frame.emit
+        bit = _bit(frame, index, "mask[i]")
+        return emit.compare("not_equal", emit.binary("bitwise_and", self, bit), 0)
+
+    def __tw_with_item__(self, frame: Frame, index: Any, value: Any) -> Mask:
+        """What the name `mask` holds after `mask[i] = value`."""
+        emit = frame.emit
+        bit = _bit(frame, index, "mask[i]")
+        wanted = emit.cast(emit.tile(value, "mask[i] ="), bool_)
+        added, removed = (
+            emit.binary("bitwise_or", self, bit),
+            emit.binary("bitwise_and", self, emit.unary("bitwise_not", bit)),
+        )
+        return as_mask(emit.select(wanted, added, removed))
+
+
+def as_mask(value: Tile) -> Mask:
+    return Mask(value.ir, value.dtype, value.shape)
+
+
+def _bit(frame: Frame, index: Any, what: str) -> Tile:
+    lane = _lane(frame, index, what)
+    return frame.emit.binary("bitwise_lshift", frame.emit.constant(1, int32), lane)
+
+
+def make_mask(frame: Frame, value: Any = -1) -> Mask:
+    """`WarpMask(value)`."""
+    return _mask(frame, value, "device.WarpMask")
+
+
+def _mask(frame: Frame, value: Any, what: str) -> Mask:
+    if is_number(value):
+        if type(value) is float or not -(2**31) <= value < 2**32:
+            raise TileValueError(f"{what}: a mask is an integer of 32 bits, found {describe(value)}")
+        return as_mask(frame.emit.constant((value + 2**31) % 2**32 - 2**31, int32))
+    if not isinstance(value, Tile) or not value.dtype.is_integral:
+        raise TileTypeError(f"{what}: a mask is a WarpMask or an integer, found {describe(value)}")
+    return as_mask(frame.emit.cast(value, int32))
+
+
+def _lane(frame: Frame, lane: Any, what: str) -> Tile:
+    if is_number(lane) and (type(lane) is not int or not 0 <= lane < LANES):
+        raise TileValueError(f"{what}: a lane is 0 to {LANES - 1}, found {describe(lane)}")
+    if is_number(lane):
+        return frame.emit.constant(lane, int32)
+    if not isinstance(lane, Tile) or not lane.dtype.is_integral:
+        raise TileTypeError(f"{what}: a lane is an integer, found {describe(lane)}")
+    return frame.emit.cast(lane, int32)
+
+
+def activemask(frame: Frame) -> Mask:
+    return as_mask(frame.emit.typed("tile.active_mask", [], None, int32, ()))
+
+
+def lanemask_lt(frame: Frame) -> Mask:
+    emit = frame.emit
+    lane = emit.typed("tile.lane_id", [], None, int32, ())
+    bit = emit.binary("bitwise_lshift", emit.constant(1, int32), lane)
+    return as_mask(emit.binary("sub", bit, emit.constant(1, int32)))
+
+
+# ---------------------------------------------------------------------------------------------
+# What lanes do together
+
+
+def syncwarp(frame: Frame, mask: Any) -> None:
+    frame.builder.op("tile.sync_warp", [_mask(frame, mask, "device.syncwarp").ir], None, [])
+
+
+def _vote(frame: Frame, name: str, mask: Any, pred: Any) -> Tile:
+    what = f"device.{name}"
+    lanes = _mask(frame, mask, what)
+    value = predicate(frame, pred, what)
+    told = int32 if name == "ballot_sync" else bool_
+    return frame.emit.typed("tile.vote", [lanes.ir, value.ir], {"kind": _VOTES[name]}, told, ())
+
+
+def all_sync(frame: Frame, mask: Any, pred: Any) -> Tile:
+    return _vote(frame, "all_sync", mask, pred)
+
+
+def any_sync(frame: Frame, mask: Any, pred: Any) -> Tile:
+    return _vote(frame, "any_sync", mask, pred)
+
+
+def eq_sync(frame: Frame, mask: Any, pred: Any) -> Tile:
+    return _vote(frame, "eq_sync", mask, pred)
+
+
+def ballot_sync(frame: Frame, mask: Any, pred: Any) -> Mask:
+    return as_mask(_vote(frame, "ballot_sync", mask, pred))
+
+
+def _shuffle(frame: Frame, name: str, mask: Any, value: Any, lane: Any) -> Any:
+    what = f"device.{name}"
+    if is_number(mask) and name == "shfl_sync" and type(lane) is int and 0 <= lane < LANES and not mask >> lane & 1:
+        raise TileValueError(f"{what}: lane {lane} is not in the mask {mask & 0xFFFFFFFF:#x}")
+    lanes, source = _mask(frame, mask, what), _lane(frame, lane, what)
+    return _exchanged(frame, _SHUFFLES[name], what, lanes, value, source)
+
+
+def _exchanged(frame: Frame, kind: int, what: str, lanes: Mask, value: Any, source: Tile) -> Any:
+    """Leaf by leaf."""
+    if hasattr(type(value), "__tw_tree__") or isinstance(value, tuple):
+        return _tree(frame, kind, what, lanes, value, source)
+    number = frame.emit.tile(value, f"{what}: the value")
+    operands = [lanes.ir, number.ir, source.ir]
+    found = frame.emit.typed("tile.shuffle", operands, {"kind": kind}, number.dtype, ())
+    return dataclasses.replace(found, loose=number.loose)
+
+
+def _tree(frame: Frame, kind: int, what: str, lanes: Mask, value: Any, source: Tile) -> Any:
+    """A struct, vector or tuple of 8 bytes at most."""
+    if (size := size_of(value)) > 8:
+        raise TileTypeError(f"{what} takes a value of 8 bytes at most, found {describe(value)} of {size}")
+    if isinstance(value, tuple):
+        return tuple(_exchanged(frame, kind, what, lanes, v, source) for v in value)
+    made = object.__new__(type(value))
+    for field in dataclasses.fields(value):
+        object.__setattr__(made, field.name, _exchanged(frame, kind, what, lanes, getattr(value, field.name), source))
+    return made
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value's numbers."""
+    if isinstance(value, tuple):
+        return sum(map(size_of, value))
+    if hasattr(type(value), "__tw_tree__"):
+        return sum(size_of(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return max(1, value.dtype.bits // 8) if isinstance(value, Tile) else 4
+
+
+def shfl_sync(frame: Frame, mask: Any, value: Any, src_lane: Any) -> Any:
+    return _shuffle(frame, "shfl_sync", mask, value, src_lane)
+
+
+def shfl_up_sync(frame: Frame, mask: Any, value: Any, delta: Any) -> Any:
+    return _shuffle(frame, "shfl_up_sync", mask, value, delta)
+
+
+def shfl_down_sync(frame: Frame, mask: Any, value: Any, delta: Any) -> Any:
+    return _shuffle(frame, "shfl_down_sync", mask, value, delta)
+
+
+def shfl_xor_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> Any:
+    return _shuffle(frame, "shfl_xor_sync", mask, value, flag)
+
+
+def _match(frame: Frame, name: str, mask: Any, value: Any) -> Mask:
+    what = f"device.{name}"
+    lanes, number = _mask(frame, mask, what), frame.emit.tile(value, f"{what}: the value")
+    return as_mask(frame.emit.typed("tile.match", [lanes.ir, number.ir], {"kind": _MATCHES[name]}, int32, ()))
+
+
+def match_any_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> Mask:
+    return _match(frame, "match_any_sync", mask, value)
+
+
+def match_all_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> tuple[Mask, Tile]:
+    same = _match(frame, "match_all_sync", mask, value)
+    return same, frame.emit.compare("not_equal", same, 0)

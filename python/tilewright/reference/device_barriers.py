@@ -1,0 +1,35 @@
+"""Barriers of a block under `kernel.interpret`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtype as dt
+from .device_block import Meeting, State, site
+from .numbers import Number
+
+
+def truth(pred: Any) -> bool:
+    return bool(pred())
+
+
+def _barrier(thread: Any, what: str, value: Any, told: Callable[[Any, dict[int, Any]], Any]) -> Any:
+    return thread.block.wait(thread, State.AT_BARRIER, Meeting(what, told, value, site=site()))
+
+
+def syncthreads(thread: Any) -> None:
+    _barrier(thread, "syncthreads", None, lambda _, values: None)
+
+
+def syncthreads_count(thread: Any, pred: Any) -> Number:
+    found = _barrier(thread, "count", truth(pred), lambda _, values: sum(values.values()))
+    return Number(found, dt.int32)
+
+
+def syncthreads_and(thread: Any, pred: Any) -> bool:
+    return bool(_barrier(thread, "and", truth(pred), lambda _, values: all(values.values())))
+
+
+def syncthreads_or(thread: Any, pred: Any) -> bool:
+    return bool(_barrier(thread, "or", truth(pred), lambda _, values: any(values.values())))

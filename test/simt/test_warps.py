@@ -1,0 +1,223 @@
+"""What the lanes of a warp do together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda import device
+from tilewright.errors import LaunchError, TileTypeError, TileValueError
+
+FULL = device.WarpMask(0xFFFFFFFF)
+LANES = np.arange(32)
+
+
+@device.kernel
+def sums(x, out):
+    """One of each block, by shuffles and one barrier."""
+    parts = device.shared_array(32, device.float32)
+    i, t = device.tid(1), device.thread_idx.x
+    v = x[i] if i < x.shape[0] else 0.0
+    for k in range(5):
+        v += device.shfl_down_sync(FULL, v, 16 >> k)
+    if device.lane_id == 0:
+        parts[t // 32] = v
+    device.syncthreads()
+    if t < 32:
+        v = parts[t] if t < device.block_dim.x // 32 else 0.0
+        for k in range(5):
+            v += device.shfl_xor_sync(-1, v, 16 >> k)
+        if t == 0:
+            out[device.block_idx.x] = v
+
+
+@pytest.mark.spec("D-537", "D-541", "D-352")
+def test_sums_by_shuffles(run: Any) -> None:
+    x = np.arange(300, dtype=np.float32)
+    out = np.zeros(3, np.float32)
+    run(sums, x, out, grid=3, block=128)
+    np.testing.assert_array_equal(out, np.pad(x, (0, 84)).reshape(3, 128).sum(axis=1))
+
+
+@device.kernel
+def shuffles(x, out):
+    lane = device.thread_idx.x
+    v = x[lane]
+    out[0, lane] = device.shfl_sync(FULL, v, (lane * 7) % 32)
+    out[1, lane] = device.shfl_up_sync(FULL, v, 3)
+    out[2, lane] = device.shfl_down_sync(FULL, v, 5)
+    out[3, lane] = device.shfl_xor_sync(FULL, v, 9)
+
+
+@pytest.mark.spec("D-529", "D-533", "D-534", "D-535", "D-537", "D-538", "D-539", "D-541", "D-545")
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64, np.bool_]
+)
+def test_shuffles_of_every_width(run: Any, dtype: Any) -> None:
+    values = np.arange(32) * 1000003 + 5
+    x = (values % 2 if dtype is np.bool_ else values).astype(dtype)
+    out = np.zeros((4, 32), dtype)
+    run(shuffles, x, out, grid=1, block=32)
+    up, down = np.where(LANES < 3, LANES, LANES - 3), np.where(LANES > 26, LANES, LANES + 5)
+    np.testing.assert_array_equal(out, x[np.stack([LANES * 7 % 32, up, down, LANES ^ 9])])
+
+
+@device.struct
+class Pair:
+    x: device.float32
+    i: device.uint32
+
+
+@device.kernel
+def pairs(x, out):
+    lane = device.thread_idx.x
+    p = device.shfl_sync(FULL, Pair(x[lane], lane), 31 - lane)
+    a, b = device.shfl_xor_sync(FULL, (x[lane], lane), 1)
+    out[0, lane], out[1, lane], out[2, lane], out[3, lane] = p.x, p.i, a, b
+
+
+@pytest.mark.spec("D-545")
+def test_shuffles_of_structs_and_tuples(run: Any) -> None:
+    x = np.arange(32, dtype=np.float32) + 0.5
+    out = np.zeros((4, 32), np.float32)
+    run(pairs, x, out, grid=1, block=32)
+    np.testing.assert_array_equal(out, [x[::-1], LANES[::-1], x[LANES ^ 1], LANES ^ 1])
+
+
+@device.kernel
+def votes(x, out):
+    lane = device.thread_idx.x
+    v = x[lane]
+    odd = device.ballot_sync(FULL, lambda: v % 2 == 1)
+    out[0, lane] = odd
+    out[1, lane] = 1 if device.all_sync(FULL, lambda: v >= 0) else 0
+    out[2, lane] = 1 if device.any_sync(FULL, lambda: v > 30) else 0
+    out[3, lane] = 1 if device.eq_sync(FULL, lambda: v > 30) else 0
+    out[4, lane] = device.lanemask_lt()
+    if odd[lane]:  # the lanes of a part of the warp
+        out[5, lane] = 1 if device.all_sync(odd, lambda: v % 2 == 1) else 0
+        device.syncwarp(odd)
+    else:
+        device.syncwarp(~odd)
+    device.syncwarp()
+
+
+@pytest.mark.spec("D-515", "D-517", "D-523", "D-524", "D-525", "D-526", "D-527", "D-528", "D-548")
+@pytest.mark.parametrize("first", [0, 40, -5])
+def test_votes(run: Any, first: int) -> None:
+    x = (first + LANES).astype(np.int32)
+    out = np.zeros((6, 32), np.int32)
+    run(votes, x, out, grid=1, block=32)
+    odd = np.uint32(sum(1 << int(i) for i in LANES if x[i] % 2)).view(np.int32)
+    large = x > 30
+    below = ((np.uint64(1) << LANES.astype(np.uint64)) - 1).astype(np.uint32).view(np.int32)
+    rows = [odd, (x >= 0).all(), large.any(), large.all() or not large.any(), below, x % 2]
+    np.testing.assert_array_equal(out, np.stack([np.broadcast_to(r, 32) for r in rows]))
+
+
+@device.kernel
+def matches(x, out):
+    lane = device.thread_idx.x
+    out[0, lane] = device.match_any_sync(FULL, x[lane])
+    eq, same = device.match_all_sync(FULL, x[lane], 0)
+    out[1, lane] = eq
+    out[2, lane] = 1 if same else 0
+    eq, same = device.match_all_sync(FULL, x[0])
+    out[3, lane] = eq
+    out[4, lane] = 1 if same else 0
+
+
+@pytest.mark.spec("D-546", "D-547")
+@pytest.mark.parametrize("dtype", [np.int16, np.float32, np.int64])
+def test_matches(run: Any, dtype: Any) -> None:
+    x = (LANES % 5).astype(dtype)
+    out = np.zeros((5, 32), np.int32)
+    run(matches, x, out, grid=1, block=32)
+    alike = [sum(1 << int(j) for j in LANES if x[j] == x[i]) for i in LANES]
+    expected = np.stack([np.array(alike, np.uint32).view(np.int32), *np.broadcast_to([[0], [0], [-1], [1]], (4, 32))])
+    np.testing.assert_array_equal(out, expected)
+
+
+@device.kernel
+def masks(out):
+    lane = device.thread_idx.x
+    m = device.WarpMask(0)
+    m[lane] = True
+    m[31 - lane] = True
+    m[0] = lane > 3
+    out[0, lane] = m
+    out[1, lane] = 1 if m[0] else 0
+    out[2, lane] = (m & 0xFF) | 0x100
+    out[3, lane] = 1 if device.WarpMask(-1) == device.WarpMask(0xFFFFFFFF) else 0
+    out[4, lane] = 1 if device.activemask()[lane] else 0
+
+
+@pytest.mark.spec("D-516", "D-517", "D-519", "D-520", "D-522")
+def test_masks(run: Any) -> None:
+    out = np.zeros((5, 32), np.int32)
+    run(masks, out, grid=1, block=32)
+    m = np.array([((1 << i | 1 << 31 - i) & ~1) | (i > 3) for i in range(32)], np.uint32).view(np.int32)
+    one = np.ones(32, np.int32)
+    np.testing.assert_array_equal(out, [m, m & 1, (m & 0xFF) | 0x100, one, one])
+
+
+@pytest.mark.spec("D-516", "D-517", "D-518", "D-519", "D-521")
+def test_masks_of_the_host() -> None:
+    mask = device.WarpMask(0x80000001)
+    assert isinstance(mask, int) and mask == -0x7FFFFFFF and mask[31] and not mask[1]
+    assert mask.with_lane(31, False) == 1 and mask.with_lane(1, True)[1]
+    with pytest.raises(TileTypeError, match=r"with_lane\(i, True\)"):
+        mask[1] = True
+    for use in (lambda: mask[32], lambda: mask.with_lane(-1, True)):
+        with pytest.raises(TileValueError, match="a lane is 0 to 31"):
+            use()
+
+
+@device.kernel
+def half_of_a_warp(x):
+    if device.thread_idx.x < 8:
+        x[0] = device.shfl_sync(FULL, x[0], 1)
+    else:
+        device.syncthreads()
+
+
+@pytest.mark.host_execution
+def test_lanes_that_do_not_come(run: Any) -> None:
+    with pytest.raises(
+        LaunchError, match=r"waits at .*test_warps.py:\d+ for lanes 0xffffffff, thread \(8, 0, 0\) waits"
+    ):
+        run(half_of_a_warp, np.zeros(2, np.int32), grid=1, block=32)
+
+
+# --- errors -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec(
+    "D-513", "D-514", "D-518", "D-521", "D-530", "D-531", "D-532", "D-536", "D-540", "D-543", "D-544", "D-542"
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        (lambda x: device.all_sync(-1, x > 0), "pred is a function without parameters"),
+        (lambda x: device.ballot_sync(1.5, lambda: True), "a mask is an integer of 32 bits, found the constant 1.5"),
+        (lambda x: device.ballot_sync(1 << 32, lambda: True), "a mask is an integer of 32 bits"),
+        (lambda x: device.WarpMask(1)[32], r"mask\[i\]: a lane is 0 to 31, found the constant 32"),
+        (lambda x: device.shfl_sync(-1, x, 32), "device.shfl_sync: a lane is 0 to 31, found the constant 32"),
+        (lambda x: device.shfl_sync(7, x, 3), "device.shfl_sync: lane 3 is not in the mask 0x7"),
+        (lambda x: device.shfl_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most, found .* of 12"),
+        (lambda x: device.shfl_up_sync(-1, x, -1), "device.shfl_up_sync: a lane is 0 to 31"),
+        (lambda x: device.shfl_up_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most"),
+        (lambda x: device.shfl_down_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most"),
+        (lambda x: device.shfl_xor_sync(-1, x, 40), "device.shfl_xor_sync: a lane is 0 to 31"),
+        (lambda x: device.shfl_xor_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most"),
+    ],
+)
+def test_wrong_lanes(body: Any, match: str) -> None:
+    @device.kernel
+    def k(x):
+        body(x[0])
+
+    with pytest.raises((TileTypeError, TileValueError), match=match):
+        device.launch(k, np.zeros(4, np.float32), grid=1, block=32)
