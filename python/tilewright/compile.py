@@ -78,26 +78,27 @@ def capture_kernel(
     hints over the kernel's own."""
     if problem := _core.target_problem(target):
         raise TileValueError(problem)
-    arguments = [_argument(entry) for entry in key]
+    arguments = [_argument(entry, kernel.name, name) for entry, name in zip(key, kernel.parameters, strict=True)]
     hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
     return capture(kernel.function, arguments, target, hints, kernel.rules, name, 2 if "check" in hints else 0)
 
 
-def _argument(entry: tuple[Any, ...]) -> Any:
+def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:
     kind, *facts = entry
     if kind == "const":
         return ConstantArgument(facts[0])
     if kind in ("tuple", "list", "dict", "record"):
         like, parts = facts
-        return StructureArgument(kind, like, tuple(map(_argument, parts)))
+        return StructureArgument(kind, like, tuple(_argument(part, kernel, parameter) for part in parts))
     if kind in ("scalar", "number"):
         return ScalarArgument(BY_NAME[facts[0]], facts[1], kind == "number")
-    name, *rest = facts
-    if name not in BY_NAME:
+    dtype, *rest = facts
+    if dtype not in BY_NAME:
         raise TileTypeError(
-            f"kernels have no arrays of {name}; pass real and imaginary parts, as in x.view(numpy.float32)"
+            f"kernel {kernel}, argument '{parameter}': kernels have no arrays of {dtype}; pass real and imaginary "
+            "parts, as in x.view(numpy.float32)"
         )
-    return ArrayArgument(BY_NAME[name], *rest)
+    return ArrayArgument(BY_NAME[dtype], *rest)
 
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target

@@ -166,7 +166,7 @@ def check_part(whole: Shape, part: Shape, index: Any, what: str) -> tuple[Any, .
     entries = index if isinstance(index, tuple) else (index,)
     if len(part) != len(whole) or len(entries) != len(whole):
         raise TileTypeError(
-            f"{what}: the index has {len(entries)} entries and the part {dimensions(len(part))}; "
+            f"{what}: the index is for {dimensions(len(entries))} and the part has {dimensions(len(part))}; "
             f"expected {len(whole)}, as the tile has: a part does not match the tile rank otherwise"
         )
     for axis, (entry, have, wanted) in enumerate(zip(entries, whole, part, strict=True)):

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from .dtype import DType
 from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 from .modes import AtomicAccess
+from .shape_rules import dimensions
 from .tile import MemoryOrder, MemoryScope, PaddingMode
 
 Shape = tuple[int, ...]
@@ -79,7 +80,7 @@ def check_axis(axis: Any, ndim: int, what: str) -> int:
     if type(axis) is not int:
         raise TileTypeError(f"{what}: axis must be a constant integer, found {axis!r}")
     if not -ndim <= axis < ndim:
-        raise TileTypeError(f"{what}: axis {axis} is outside of an array of {ndim} dimensions")
+        raise TileTypeError(f"{what}: axis {axis} is outside of an array of {dimensions(ndim)}")
     return axis % ndim
 
 
@@ -296,7 +297,7 @@ class Slice:
 def indices_of(machine: Machine, array: Any, entries: Any, what: str) -> tuple[Any, ...]:
     """One index tile for each axis, which broadcast to the shape of the result."""
     if not isinstance(entries, tuple) or len(entries) != array.ndim:
-        raise TileTypeError(f"{what}: indices must be a tuple with an entry for each of {array.ndim} dimensions")
+        raise TileTypeError(f"{what}: indices must be a tuple with an entry for each of {dimensions(array.ndim)}")
     tiles = [k for k, entry in enumerate(entries) if not isinstance(entry, Slice)]
     if len(tiles) != 1 or not machine.is_tile(entries[tiles[0]]):
         raise TileTypeError(f"{what}: exactly one entry is a tile of indices, the others are ct.Slice(start, length)")

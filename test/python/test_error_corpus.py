@@ -18,6 +18,10 @@ PROGRAMS = [program for path in corpus.themes() for program in corpus.programs(p
 INSIDE = re.compile(
     r"'(tile|arith|scf|llvm|nvvm|tensor|memref|func)\.\w+'|tensor<|memref<|\bop\b|/tilewright/|0x[0-9a-f]{6}"
 )
+# One thing is no several, and an article goes with what follows it.
+GRAMMAR = re.compile(
+    r"(?<![\w.,-])1 (dimensions|entries|arguments|arrays|tiles|elements|blocks|values|indices)\b|\ba (u?int\d*|array)\b"
+)
 # A message says what was expected, or what to write.
 REMEDY = re.compile(
     r"; |did you mean|expected|need|must|takes|write |use |is for|only possible|is \d+ to|an integer from|"
@@ -52,6 +56,7 @@ def test_texts_are_for_users(path: Path) -> None:
         assert not text.startswith(("nothing", "TypeError", "AttributeError", "KeyError")), program.name
         assert "TileCompilationError" not in text and "TileInternalError" not in text, program.name
         assert not INSIDE.search(text), (program.name, text)
+        assert not GRAMMAR.search(message), (program.name, message)
         assert REMEDY.search(message), (program.name, message)
         if path.stem != "host":
             assert re.search(r'\n  File "\w+\.py", line \d+, in \w+\n    .+\n +\^', text), (program.name, text)

@@ -122,7 +122,7 @@ def test_index_of_wrong_length() -> None:
     message = r"the array 'A' has 2 dimensions, the index {} and the tile {}; give one entry of each"
     refused(TileValueError, "ct.load: " + message.format(1, 2), None, kernel, F32)
     refused(TileValueError, "ct.store: " + message.format(2, 1), None, tile, F32)
-    refused(TileValueError, "has 2 dimensions, but there are 3 indices", None, element, F32)
+    refused(TileValueError, "has 2 dimensions, the index is for 3", None, element, F32)
 
 
 def test_reshape_and_axes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -149,6 +150,16 @@ def test_products_of_all_sizes_compile(dtype: str, tiles: tuple[int, int, int], 
     told = plans.lower(module, ["llvm"], module.lower)
     assert any("is planned again, with products in steps: " in message for _, _, message in told)
     assert len(module.emit(compile.EMIT_ASSEMBLY)) < 500_000  # the assembler takes seconds
+
+
+@pytest.mark.parametrize("target", GPUS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_no_usual_tile_size_is_refused(dtype: str, target: str) -> None:
+    a = np.zeros((512, 512), dtype)
+    sides = (16, 32, 64, 128, 256)
+    for tiles in itertools.product(sides, sides, (32, 64, 128)):
+        module = matmul.capture(target, matmul.specialization((a, a, a, *tiles))[1])
+        plans.lower(module, ["llvm"], module.lower)
 
 
 def test_what_fits_is_planned_once() -> None:

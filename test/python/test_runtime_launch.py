@@ -87,7 +87,7 @@ def test_words_and_grid() -> None:
     assert sorted(k.blocks) == list(range(24))
 
 
-@pytest.mark.parametrize("grid", [3, (3,), (3, 1), (3, 1, 1), (np.int64(3),)])
+@pytest.mark.parametrize("grid", [3, (3,), (3, 1), (3, 1, 1), (np.int64(3),), [3, 1], np.int32(3)])
 def test_forms_of_the_grid(grid: Any) -> None:
     k = Kernel("A")
     _core.launch(0, grid, k, (f32(4),))

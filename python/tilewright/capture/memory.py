@@ -331,8 +331,8 @@ def element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tupl
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
         raise TileValueError(
-            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, but there are "
-            f"{len(values)} indices; give one for each dimension"
+            f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index is for {len(values)}; "
+            "give one entry for each dimension"
         )
     tiles = [frame.emit.tile(v, f"{what}: index") for v in values]
     shape: Shape = ()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ..dtype import BY_NAME, DType, int32, int64, uint32
+from ..shape_rules import dimensions
 
 ConstantValue: TypeAlias = bool | int | float
 
@@ -91,7 +92,7 @@ def _of_axes(value: Any, ndim: int, name: str) -> tuple[int | None, ...]:
     """A value for each axis; one number stands for all."""
     values = (value,) * ndim if value is None or isinstance(value, int) else tuple(value)
     if len(values) != ndim:
-        raise ValueError(f"{name} has {len(values)} values for an array of {ndim} dimensions")
+        raise ValueError(f"{name} has {len(values)} values for an array of {dimensions(ndim)}")
     unknown = _OF_AXES[name]
     values = tuple(unknown if n is None else n for n in values)
     for axis, n in enumerate(values):

@@ -14,7 +14,7 @@ from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..findings import Finding, error_of
 from ..modes import is_ordered
-from ..shape_rules import broadcast_shapes, check_fits
+from ..shape_rules import broadcast_shapes, check_fits, dimensions
 from ..tile import PaddingMode
 from .checks import check_order, check_tile_shape
 from .table import op
@@ -176,7 +176,10 @@ def element_indices(
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
     values = indices if isinstance(indices, tuple | list) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(f"{what}: the array has {array.ndim} dimensions, but there are {len(values)} indices")
+        raise TileValueError(
+            f"{what}: the array has {dimensions(array.ndim)}, the index is for {len(values)}; "
+            "give one entry for each dimension"
+        )
     tiles = [as_tile(v, f"{what}: index") for v in values]
     shape: Shape = ()
     for t in tiles:
