@@ -13,6 +13,7 @@
  *   %x = tile.gather %a[%i] mask %inside else %p                  so the access does no harm
  *   %old = tile.atomic cas, this block, %owners[element of %b], expected 0
  *   if any(%old is another block) { record the first one }
+ *   %readers = tile.atomic load %owners[element of %b, behind the others]; if any(...) { record the first one }
  *   if any(shadow of %y, inside of %b) { record the first one }   check_padding.c
  *   tile.store %y, %b[%j]
  *   if any(not %holds) { record the first one }
@@ -24,8 +25,9 @@
  * Runs right behind tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
  * left alone. An element's owner is the first block that stored to it: the launcher gives each element of an array that
  * is stored to a word, by its address, so that arrays that overlap share words; those whose first word is less than 0
- * are not watched. Where an array is only read, but overlaps one that is written, its loads look at the owners as well.
- * Atomic accesses own nothing. */
+ * are not watched. A second word, behind all of these, is the element's reader. Loads of an array that is written, or
+ * overlaps one that is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing;
+ * and where a block may wait for another one, by an atomic access that acquires, loads are left alone. */
 #include "lowering/common/check.h"
 #include "lowering/common/legalize.h"
 #include "lowering/launch_record.h"
@@ -231,21 +233,20 @@ static MlirValue owner_words(check_t *c, const tw_builder_t *at, MlirOperation o
   return words;
 }
 
-/* Takes the words that are nobody's, and gives what all were before; or looks only, if the access reads. */
-static MlirValue take_words(check_t *c, const tw_builder_t *at, MlirValue words, MlirValue mask, bool takes) {
+/* An atomic access to the words of `c->owners`, which gives what they were: takes those that are 0 for `value`, puts it
+ * there, or only looks. */
+static MlirValue touch_words(check_t *c, const tw_builder_t *at, int kind, MlirValue words, MlirValue mask,
+                             int32_t value) {
   MlirType i32 = tw_i32(c->context), type = tw_with_element(mlirValueGetType(words), i32);
-  MlirValue one = tw_const_int(at, i32, 1);
-  MlirValue me = tw_check_splat(at, tw_binary(at, "arith.addi", i32, c->block, one), type);
-  MlirValue operands[] = {c->owners, words, me, tw_const_int(at, type, 0), mask};
-  const int32_t taking[] = {1, 1, 1, 1, 1}, looking[] = {1, 1, 1, 0, 1};
-  if (!takes) {
-    operands[2] = operands[3]; /* what comes of elements that the mask leaves out */
-    operands[3] = mask;
-  }
-  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, takes ? TW_ATOMIC_CAS : TW_ATOMIC_LOAD)},
+  bool takes = kind == TW_ATOMIC_CAS;
+  MlirValue me = tw_binary(at, "arith.addi", i32, c->block, tw_const_int(at, i32, 1));
+  MlirValue to = tw_check_splat(at, takes ? me : tw_const_int(at, i32, value), type);
+  MlirValue operands[] = {c->owners, words, to, takes ? tw_const_int(at, type, 0) : mask, mask};
+  const int32_t taking[] = {1, 1, 1, 1, 1}, putting[] = {1, 1, 1, 0, 1};
+  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, kind)},
                        {"memory_order", mlirIntegerAttrGet(i32, TW_ORDER_RELAXED)},
                        {"memory_scope", mlirIntegerAttrGet(i32, TW_SCOPE_DEVICE)},
-                       {"operandSegmentSizes", mlirDenseI32ArrayGet(c->context, 5, takes ? taking : looking)},
+                       {"operandSegmentSizes", mlirDenseI32ArrayGet(c->context, 5, takes ? taking : putting)},
                        {"check_bounds", mlirUnitAttrGet(c->context)}};
   tw_op_parts_t parts = {.num_operands = takes ? 5 : 4,
                          .operands = operands,
@@ -256,23 +257,46 @@ static MlirValue take_words(check_t *c, const tw_builder_t *at, MlirValue words,
   return mlirOperationGetResult(tw_build(at, "tile.atomic", parts), 0);
 }
 
-/* Elements at these indices, as far as the mask has them. `value` may be null. */
-static void check_owners(check_t *c, const tw_builder_t *at, MlirOperation op, int site, MlirValue first,
-                         const where_t *where, MlirValue mask, MlirValue value) {
-  MlirValue words = owner_words(c, at, op, first, where);
-  MlirValue old = take_words(c, at, words, mask, writes(op));
-  MlirType type = mlirValueGetType(old);
-  MlirValue me = tw_binary(at, "arith.addi", tw_i32(c->context), c->block, tw_const_int(at, tw_i32(c->context), 1));
-  MlirValue taken = tw_check_compare(at, TW_NE, old, tw_const_int(at, type, 0));
-  MlirValue other = tw_check_compare(at, TW_NE, old, tw_check_splat(at, me, type));
-  MlirValue block = tw_binary(at, "arith.subi", type, old, tw_const_int(at, type, 1));
-  record_element(c, at, op, site, tw_check_and(at, taken, other), where, value, block);
+/* Which words are another block's. */
+static MlirValue of_others(check_t *c, const tw_builder_t *at, MlirValue words) {
+  MlirType i32 = tw_i32(c->context), type = mlirValueGetType(words);
+  MlirValue me = tw_binary(at, "arith.addi", i32, c->block, tw_const_int(at, i32, 1));
+  MlirValue taken = tw_check_compare(at, TW_NE, words, tw_const_int(at, type, 0));
+  return tw_check_and(at, taken, tw_check_compare(at, TW_NE, words, tw_check_splat(at, me, type)));
 }
 
-static int owner_site(check_t *c, MlirOperation op, bool has_value) {
+static int block_site(check_t *c, MlirOperation op, const char *kind, MlirValue value) {
   MlirType none = {NULL};
-  return tw_check_site(c, op, writes(op) ? "two writers" : "read of written", array_of(op),
-                       has_value ? accessed(op) : none, tw_str(""));
+  return tw_check_site(c, op, kind, array_of(op), mlirValueIsNull(value) ? none : accessed(op), tw_str(""));
+}
+
+/* Records the first of the elements whose word is another block's. `value` may be null. */
+static void record_other(check_t *c, const tw_builder_t *at, MlirOperation op, const char *kind, MlirValue words,
+                         const where_t *where, MlirValue value) {
+  MlirType type = mlirValueGetType(words);
+  MlirValue block = tw_binary(at, "arith.subi", type, words, tw_const_int(at, type, 1));
+  record_element(c, at, op, block_site(c, op, kind, value), of_others(c, at, words), where, value, block);
+}
+
+/* The elements at these indices, as far as the mask has them. A block that reads says so before it looks at who has
+ * written, one that writes says so before it looks at who has read: so one of the two sees the other. The word of an
+ * element that several blocks read is -1. */
+static void check_blocks(check_t *c, const tw_builder_t *at, MlirOperation op, MlirValue first, const where_t *where,
+                         MlirValue mask, MlirValue value) {
+  MlirValue words = owner_words(c, at, op, first, where), none = {NULL};
+  MlirValue all = tw_check_header_word(c, at, 1 + 2 * (int64_t)(c->num_parameters - OWNERS));
+  MlirType type = mlirValueGetType(words);
+  MlirValue readers = tw_binary(at, "arith.addi", type, words, tw_check_splat(at, all, type));
+  if (writes(op)) {
+    record_other(c, at, op, "two writers", touch_words(c, at, TW_ATOMIC_CAS, words, mask, 0), where, value);
+    if (!c->waits)
+      record_other(c, at, op, "write of read", touch_words(c, at, TW_ATOMIC_LOAD, readers, mask, 0), where, value);
+    return;
+  }
+  MlirValue before_us = touch_words(c, at, TW_ATOMIC_CAS, readers, mask, 0);
+  MlirValue shared = tw_check_and(at, mask, of_others(c, at, before_us));
+  touch_words(c, at, TW_ATOMIC_XCHG, readers, shared, -1);
+  record_other(c, at, op, "read of written", touch_words(c, at, TW_ATOMIC_LOAD, words, mask, 0), where, none);
 }
 
 /* A guard within which the array's owners are watched; `*first` is the word of its first element. */
@@ -282,6 +306,7 @@ static tw_builder_t where_watched(check_t *c, MlirOperation op, MlirValue *first
   return tw_build_guard(&at, tw_compare(&at, TW_SGE, *first, tw_check_i64(&at, 0)));
 }
 
+/* Loads of a kernel whose blocks wait for each other are left alone. */
 static void check_element_owners(check_t *c, MlirOperation op) {
   MlirValue first, value = tw_operand(op, TW_OPERAND_VALUE);
   where_t where = at_indices(op);
@@ -289,7 +314,7 @@ static void check_element_owners(check_t *c, MlirOperation op) {
     return;
   tw_builder_t in = where_watched(c, op, &first);
   MlirValue mask = masked(&in, op, inside_of_array(&in, op));
-  check_owners(c, &in, op, owner_site(c, op, writes(op)), first, &where, mask, value);
+  check_blocks(c, &in, op, first, &where, mask, value);
 }
 
 /* The largest part of a tile, along its first axes, that is not too large; how many there are along each axis. */
@@ -356,7 +381,7 @@ static void check_tile_owners(check_t *c, MlirOperation op) {
     value = tw_operand(op, TW_OPERAND_VALUE);
   MlirType strip = tw_tile_type(tw_i64(c->context), tw_rank(tile), shape);
   MlirValue inside = strip_indices(&in, op, number, parts, strip, &where);
-  check_owners(c, &in, op, owner_site(c, op, !mlirValueIsNull(value)), first, &where, inside, value);
+  check_blocks(c, &in, op, first, &where, inside, value);
 }
 
 /* ---- undetermined padding ---------------------------------------- */
@@ -460,7 +485,7 @@ static void check_op(check_t *c, MlirOperation op) {
   check_padding(c, op);
   if (is_by_tile(op) ? tw_has_attr(op, "tile.in_bounds") : !tw_has_attr(op, "check_bounds"))
     (is_by_tile(op) ? check_tile_bounds : check_element_bounds)(c, op);
-  if (!is_atomic(op) && is_of_parameter(c, op))
+  if (!is_atomic(op) && is_of_parameter(c, op) && (writes(op) || !c->waits))
     (is_by_tile(op) ? check_tile_owners : check_element_owners)(c, op);
 }
 
@@ -479,6 +504,13 @@ static MlirValue block_number(const tw_builder_t *at) {
   return number;
 }
 
+/* Whether a block may learn from an atomic access what another one has done before. */
+static bool may_wait(MlirOperation op) {
+  int64_t order = tw_attr_int(op, "memory_order", TW_ORDER_RELAXED);
+  bool acquires = order == TW_ORDER_ACQUIRE || order == TW_ORDER_ACQ_REL || order == TW_ORDER_SEQ_CST;
+  return acquires && mlirOperationGetNumResults(op) > 0 && !tw_is_unused(mlirOperationGetResult(op, 0));
+}
+
 static void check_kernel(check_t *c) {
   MlirBlock body = tw_region_block(c->func, 0);
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body));
@@ -487,6 +519,8 @@ static void check_kernel(check_t *c) {
   c->owners = mlirBlockGetArgument(body, c->num_parameters - OWNERS);
   tw_ops_t ops = tw_ops_in(c->func, is_checked, MlirWalkPreOrder);
   c->block = block_number(&at);
+  for (int i = 0; i < ops.count; i++)
+    c->waits = c->waits || may_wait(ops.at[i]);
   tw_check_find_tainted(c);
   for (int i = 0; i < ops.count; i++)
     check_op(c, ops.at[i]);

@@ -17,6 +17,7 @@ typedef struct {
   MlirContext context;
   MlirValue report, owners; /* the last two parameters */
   MlirValue block;          /* its number in the grid, x fastest */
+  bool waits;               /* a block may wait for what another one writes */
   int num_parameters;
   MlirAttribute *sites; /* strings, of the module */
   int num_sites;
@@ -60,7 +61,7 @@ int tw_check_site(check_t *c, MlirOperation op, const char *kind, MlirValue arra
 /* Appends to the report, where `at` stands. */
 void tw_check_record(const check_t *c, const tw_builder_t *at, int site, const finding_t *finding);
 /* Words of the header: of parameter `index`, the first word of its elements in the array of owners (or less than 0),
- * and how many words an element has. */
+ * and how many words an element has. Of the array of owners itself, where the words of the readers begin. */
 MlirValue tw_check_header_word(const check_t *c, const tw_builder_t *at, int64_t word);
 
 /* ---- check_padding.c ---------------------------------------------------------------------------------------- */

@@ -2,9 +2,10 @@
 
     variant with the hint `check` -> launch with a report and owners -> wait -> read the report -> TileCheckError
 
-A kernel has a twin with two more parameters, a *report* and the *owners*: a word for each element of the arrays that
-it stores to. The pass tile-check (lowering/common/check.c) makes the accesses tell what goes wrong, and does no harm
-where they would. lowering/common/check.h says what the words of the report are.
+A kernel has a twin with two more parameters, a *report* and the *owners*: for each element of the arrays that it
+stores to a word, which names the block that does, and behind all of these another one for the block that reads it. The
+pass tile-check (lowering/common/check.c) makes the accesses tell what goes wrong, and does no harm where they would.
+lowering/common/check.h says what the words of the report are.
 """
 
 from __future__ import annotations
@@ -222,10 +223,11 @@ def launch(
     header = -(-(1 + 2 * (len(arrays) + 2)) // RECORD_WORDS) * RECORD_WORDS
     with (
         _zeros(device, header + MOST_FINDINGS * RECORD_WORDS, np.int64) as report,
-        _zeros(device, words, np.int32) as owners,
+        _zeros(device, 2 * words, np.int32) as owners,
     ):
         for i, place in enumerate(places):
             report.host[1 + 2 * i : 3 + 2 * i] = place
+        report.host[1 + 2 * (len(arrays) + 1)] = words  # where those of the readers begin
         report.push()
         owners.push()
         _wait(device)
@@ -233,6 +235,9 @@ def launch(
         _wait(device)
         found = report.pull().copy()
     sites = twin.sites[id(variant)][1]
+    for array, is_written in zip(arrays, written, strict=True):
+        if array is not None:
+            array["written"] = is_written
     _raise(kernel, grid, arrays, sites, found[0], found[header:].reshape(-1, RECORD_WORDS))
 
 
@@ -265,7 +270,8 @@ def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np
     site = sites[int(record[SITE])]
     array = arrays[site.parameter] if 0 <= site.parameter < len(arrays) else None
     block = _position(int(record[BLOCK]), grid)
-    other = _position(int(record[OTHER]), grid) if site.kind in ("two writers", "read of written") else None
+    blocks = ("two writers", "read of written", "write of read")
+    other = _position(int(record[OTHER]), grid) if site.kind in blocks and record[OTHER] >= 0 else None
     index: tuple[int, ...] | None = None
     if array is not None and site.kind != "padding used":
         index = tuple(int(n) for n in record[INDEX : INDEX + len(array["shape"])])
@@ -278,7 +284,8 @@ def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np
     )
     name = None if array is None else array["name"]
     shape = None if array is None else tuple(array["shape"])
-    return Finding(site.kind, name, shape, index, block, value, other, site.text, site.places)
+    overlaps = site.kind in ("read of written", "write of read") and array is not None and not array["written"]
+    return Finding(site.kind, name, shape, index, block, value, other, site.text or "overlap" * overlaps, site.places)
 
 
 def _position(number: int, grid: Any) -> tuple[int, int, int]:

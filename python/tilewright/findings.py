@@ -15,10 +15,11 @@ Position = tuple[int, int, int]
 class Finding:
     """One thing that went wrong: in which block, at which index of which array, with which value.
 
-    kind:  "read outside", "write outside", "two writers", "read of written", "padding stored", "padding used",
-           "not divisible" or "assertion"
-    other: the other block, of two
-    text:  the message of an assertion, a divisor, or what an access at an offset or by an index, mask or condition is
+    kind:  "read outside", "write outside", "two writers", "read of written", "write of read", "padding stored",
+           "padding used", "not divisible" or "assertion"
+    other: the other block, of two; None of more
+    text:  the message of an assertion, a divisor, what an access at an offset or by an index, mask or condition is, or
+           "overlap" where two arrays share the element
     """
 
     kind: str
@@ -52,16 +53,21 @@ def _used(f: Finding, worth: str) -> str:
     return f"uses {what} what depends on {_PADDING}"
 
 
+def _raced(f: Finding, does: str) -> str:
+    other = f"block {f.other} {does}" if f.other else "other blocks read"
+    if f.text == "overlap":
+        return f"which shares memory with what {other}; pass arrays that do not overlap, or a copy"
+    return f"which {other}, before or behind it; store to another array, or use atomics that order the two"
+
+
 _SENTENCES = {
     "read outside": lambda f, worth: f"reads {f.element}, which is outside of its shape {f.shape}; {_PROMISE}",
     "write outside": lambda f, worth: f"writes {f.element}{worth}, which is outside of its shape {f.shape}; {_PROMISE}",
     "two writers": lambda f, worth: (
         f"and block {f.other} both store to {f.element}{worth}; use an atomic, or a place for each block"
     ),
-    "read of written": lambda f, worth: (
-        f"reads {f.element}, which shares memory with what block {f.other} stores to; "
-        "pass arrays that do not overlap, or a copy"
-    ),
+    "read of written": lambda f, worth: f"reads {f.element}, {_raced(f, 'stores to')}",
+    "write of read": lambda f, worth: f"stores to {f.element}{worth}, {_raced(f, 'reads')}",
     "padding stored": lambda f, worth: f"stores to {f.element}{worth} what depends on {_PADDING}",
     "padding used": _used,
     "not divisible": lambda f, worth: (

@@ -377,14 +377,18 @@ def _told(kernel: str, error: TileCheckError, block: Position) -> TileCheckError
     return error_of(kernel, [dataclasses.replace(f, block=block, places=place) for f in error.findings])
 
 
-def run(function: types.FunctionType, grid: Any, args: Sequence[Any]) -> None:
+def run(
+    function: types.FunctionType, grid: Any, args: Sequence[Any], accept: Callable[[], None] = lambda: None
+) -> None:
     """Run the body of a kernel once for each block of `grid`, x fastest, on the arguments.
 
-    `args` are what ct.launch takes: arrays (changed in place), numbers, dtypes, constants.
+    `args` are what ct.launch takes: arrays (changed in place), numbers, dtypes, constants. `accept` raises an error
+    for a kernel that is no tile code.
     """
     sizes = _check_grid(grid)
     arguments = _Arguments()
     values = arguments.bound(function, args)
+    accept()
     body = Rebinder().rebind(function)
     with np.errstate(all="ignore"):
         for block in range(math.prod(sizes)):

@@ -105,6 +105,7 @@ class kernel(_core.Dispatcher):
                 stacklevel=2,
             )
         self._checked: CheckedKernel | None = None
+        self._accepted: set[str] = set()  # what the front end has taken for the reference
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
@@ -127,7 +128,14 @@ class kernel(_core.Dispatcher):
         """Run the Python body itself on NumPy tiles, one block after the other; breakpoints work."""
         from .interpret import run
 
-        run(self.function, grid, args)
+        run(self.function, grid, args, lambda: self._ask_front_end(args))
+
+    def _ask_front_end(self, args: tuple[Any, ...]) -> None:
+        """What the compiler refuses, the reference refuses in the same words: Python alone would take much of it."""
+        _, key = self.specialization(args)
+        if (told := repr(key)) not in self._accepted:  # a constant in it need not have a hash
+            self.capture("cpu", key)
+            self._accepted.add(told)
 
     def replace_hints(self, **hints: Any) -> kernel:
         """The same kernel with other hints over its own. Equal hints give the same object, which compiles once."""

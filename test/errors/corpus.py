@@ -36,6 +36,7 @@ def kernel(A, B, M, H, I, n, x, T: ct.Constant):
     h = ct.load(H, (i, 0), (16, 16))
 """
 LAUNCH = "\nct.launch(None, 1, kernel, arguments())\n"
+INTERPRET = "\nkernel.interpret(1, arguments())\n"
 
 
 class Program(NamedTuple):
@@ -82,12 +83,13 @@ def folder() -> Iterator[Path]:
             os.chdir(before)
 
 
-def run(program: Program) -> tuple[str, list[str]]:
+def run(program: Program, interpreted: bool = False) -> tuple[str, list[str]]:
     """What it is told, within a `folder()`, and the files of the traceback behind the program's own."""
     path = Path(re.sub(r"\W", "_", f"{program.theme}_{program.name}") + ".py")
-    path.write_text(program.source)
+    source = program.source.replace(LAUNCH, INTERPRET) if interpreted else program.source
+    path.write_text(source)
     try:
-        exec(compile(program.source, str(path), "exec"), {"__name__": path.stem, "arguments": arguments})
+        exec(compile(source, str(path), "exec"), {"__name__": path.stem, "arguments": arguments})
     except Exception as error:
         frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
         return f"{type(error).__name__}: {error}", frames[2:]

@@ -207,6 +207,64 @@ def sums_where(A, B):
     ct.store(B, (ct.bid(0),), ct.sum(ct.where((place < A.shape[0]) & (a > 0), a, 0)))
 
 
+@ct.kernel
+def shifted_in_place(A, D: ct.Constant):
+    i = ct.bid(0)
+    x = ct.load(A, (i + D,), (T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(A, (i,), x + 1)
+
+
+@pytest.mark.parametrize("distance", [1, -1])
+def test_a_read_of_what_another_block_writes(backends: Backends, distance: int) -> None:
+    """Whichever of the two comes first: in the order of the blocks, they read before the next one writes, or behind."""
+    a = np.zeros(4 * T, np.float32)
+    for found in told(backends, shifted_in_place, (4,), [a, distance]):
+        assert found.kind in ("read of written", "write of read") and found.array == "A" and found.index is not None
+        assert found.other is not None and abs(found.block[0] - found.other[0]) == 1
+        assert "which block" in found.message and "store to another array" in found.message
+        line = 8 if found.kind == "read of written" else 9
+        assert found.places[0].line > line and found.places[0].file == __file__
+    for name in backends.names:
+        assert findings(name, shifted_in_place, (4,), [a, 0]) == (), "a block reads what it writes"
+
+
+@ct.kernel
+def gathered_in_place(A, K):
+    place = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    x = ct.gather(A, ct.gather(K, place))
+    ct.scatter(A, place, x, mask=place == 70)
+
+
+def test_one_element_that_many_read(backends: Backends) -> None:
+    """Three blocks read element 70, of which one writes it: who the others are is not told where there are several."""
+    a, k = np.zeros(4 * T, np.float32), np.full(4 * T, 70, np.int32)
+    for name in backends.names:
+        all_ = findings(name, gathered_in_place, (4,), [a.copy(), k])
+        assert name.startswith("sm_") or (all_ and {f.index for f in all_} == {(70,)})
+        assert all("A[70]" in f.message for f in all_)
+        writes = [f for f in all_ if f.kind == "write of read"]
+        assert all(f.block == (1, 0, 0) and f.value == 0 for f in writes)
+
+
+@ct.kernel
+def handed_over(A, FLAG, Z):
+    if ct.bid(0) == 0:
+        ct.store(A, (0,), ct.ones((T,), ct.float32))
+        ct.atomic_xchg(FLAG, 0, 1)
+    else:
+        while ct.atomic_add(FLAG, 0, 0) == 0:
+            pass
+        ct.store(Z, (0,), ct.load(A, (0,), (T,)))
+
+
+def test_blocks_that_wait_for_each_other(backends: Backends) -> None:
+    """What acquires orders the accesses behind it: there is no race, and none is told."""
+    for name in backends.names:
+        args = [np.zeros(T, np.float32), np.zeros(1, np.int32), np.zeros(T, np.float32)]
+        assert findings(name, handed_over, (2,), args) == ()
+        assert name.startswith("sm_") or args[2].sum() == T
+
+
 def test_padding_in_a_sum(backends: Backends) -> None:
     args = [np.ones(100, np.float32), np.zeros(2, np.float32)]
     for f in told(backends, sums, 2, args):

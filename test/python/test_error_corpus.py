@@ -49,6 +49,15 @@ def test_what_wrong_programs_are_told(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", corpus.themes(), ids=lambda path: path.stem)
+def test_the_reference_refuses_them_in_the_same_words(path: Path) -> None:
+    """Programs that launch by themselves aside."""
+    with corpus.folder():
+        for program in corpus.programs(path):
+            if corpus.LAUNCH in program.source:
+                assert corpus.run(program, interpreted=True)[0] == program.expected, program.name
+
+
+@pytest.mark.parametrize("path", corpus.themes(), ids=lambda path: path.stem)
 def test_texts_are_for_users(path: Path) -> None:
     for program in corpus.programs(path):
         text = program.expected

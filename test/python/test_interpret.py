@@ -388,19 +388,24 @@ def test_wide_integers_round_once() -> None:
 
 
 def test_launch_interprets_when_asked(tmp_path: Path) -> None:
-    """TILEWRIGHT_INTERPRET=1: tiles then have elements, which compiled code does not know."""
+    """TILEWRIGHT_INTERPRET=1: a breakpoint then stops, which compiled code goes past."""
     program = tmp_path / "program.py"
     program.write_text(
-        "import numpy as np\n"
+        "import sys, numpy as np\n"
         "from tilewright import tile as ct\n"
+        "sys.breakpointhook = lambda: print(sys._getframe(1).f_locals['x'].numpy().sum())\n"
         "@ct.kernel\n"
         "def kernel(X):\n"
-        "    print(ct.load(X, 0, 4).numpy().sum())\n"
+        "    x = ct.load(X, 0, 4)\n"
+        "    breakpoint()\n"
+        "    ct.store(X, 0, x)\n"
         "ct.launch(None, 1, kernel, (np.ones(4, np.float32),))\n"
     )
-    environment = {**os.environ, "TILEWRIGHT_INTERPRET": "1", "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout == "4.0\n", done.stderr
+    for interpreted, told in (("1", "4.0\n"), ("0", "")):
+        environment = {**os.environ, "TILEWRIGHT_INTERPRET": interpreted, "PYTHONPATH": ":".join(sys.path)}
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == told, done.stderr
 
 
 ASSERTIONS = """

@@ -152,6 +152,8 @@ def _number_in_text(text: str, dtype: DType) -> int | float:
 
 def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """A function that is not tile code, on constants: Python computes it."""
+    if function is breakpoint:  # stops the reference execution; compiled code goes on
+        return None
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if not callable(function):
         raise TileTypeError(f"{describe(function)} cannot be called; expected an operation, a function or a method")
@@ -189,4 +191,4 @@ def _in_tile_code(name: str) -> str:
 
 
 _READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
-_REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr, breakpoint))
+_REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr))
