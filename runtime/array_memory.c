@@ -192,12 +192,12 @@ tw_status_t tw_pointer_resolve(void **pointer, int *out_ordinal) {
 
 enum { LINE = 64, CLASSES = 26, KEPT = 1 << 26 }; /* classes: 64 bytes to 2 GiB; bytes that are kept */
 
-typedef struct block {
-  struct block *next;
-} block_t;
+typedef struct kept_block {
+  struct kept_block *next;
+} kept_block_t;
 
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-static block_t *blocks[CLASSES];
+static kept_block_t *blocks[CLASSES];
 static size_t kept;
 
 static size_t rounded(size_t size) { return (size + LINE - 1) & ~(size_t)(LINE - 1); }
@@ -216,7 +216,7 @@ void *tw_host_memory_take(size_t size) {
     return aligned_alloc(LINE, rounded(size));
   size_t bytes = (size_t)LINE << class;
   pthread_mutex_lock(&blocks_lock);
-  block_t *block = blocks[class];
+  kept_block_t *block = blocks[class];
   if (block) {
     blocks[class] = block->next;
     kept -= bytes;
@@ -231,7 +231,7 @@ void tw_host_memory_give(void *memory, size_t size) {
   pthread_mutex_lock(&blocks_lock);
   bool keep = bytes && kept + bytes <= KEPT;
   if (keep) {
-    *(block_t *)memory = (block_t){blocks[class]};
+    *(kept_block_t *)memory = (kept_block_t){blocks[class]};
     blocks[class] = memory;
     kept += bytes;
   }

@@ -61,12 +61,6 @@ void tw_event_destroy(int ordinal, void *event) {
   tw_status_free(status); /* a lost context has destroyed it already */
 }
 
-tw_status_t tw_event_record(int ordinal, void *event) {
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  return leave(&scope, ordinal, scope.driver->event_record(event, NULL), "recording an event");
-}
-
 tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds) {
   *out_milliseconds = 0;
   tw_context_scope_t scope;

@@ -311,7 +311,6 @@ tw_status_t tw_memory_fill(int ordinal, uint64_t address, unsigned char byte, si
  * second. */
 tw_status_t tw_event_create(int ordinal, void **out_event);
 void tw_event_destroy(int ordinal, void *event);
-tw_status_t tw_event_record(int ordinal, void *event);
 tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds);
 
 /* The memory behind tilewright.Array (runtime/array_memory.c): of a device from a pool of ours, in the order of a

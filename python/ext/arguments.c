@@ -314,7 +314,7 @@ static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisi
 /* A number of Python. */
 static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisible) {
   int failed = put_scalar(call, dtype, word, divisible);
-  if (!failed && call->self->threads)
+  if (!failed && call->self->threads == TW_THREADS)
     call->key[call->key_count - 1] |= SCALAR_LOOSE;
   return failed;
 }
@@ -330,7 +330,9 @@ TW_COLD static int refuse_wide_int(PyObject *object) {
 TW_HOT static int read_int(call_t *call, PyObject *object) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (TW_UNLIKELY(call->self->threads && (overflow || (int32_t)value != value)))
+  if (TW_UNLIKELY(call->self->threads == TW_WIDE_THREADS) && !overflow)
+    return put_scalar(call, TW_DTYPE_INT64, (uint64_t)value, value % 16 == 0);
+  if (TW_UNLIKELY(call->self->threads == TW_THREADS && (overflow || (int32_t)value != value)))
     return refuse_wide_int(object);
   if (TW_LIKELY(!overflow))
     return put_number(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
@@ -349,6 +351,11 @@ static int read_float(call_t *call, PyObject *object) {
   double wide = PyFloat_AsDouble(object);
   float value = (float)wide;
   uint32_t bits;
+  if (TW_UNLIKELY(call->self->threads == TW_WIDE_THREADS)) {
+    uint64_t word;
+    memcpy(&word, &wide, sizeof word);
+    return put_scalar(call, TW_DTYPE_FLOAT64, word, false);
+  }
   if (TW_UNLIKELY(isinf(value) && !isinf(wide))) {
     tw_ext_error(TW_VALUE_ERROR,
                  "the float %R is beyond float32, as which a Python float is passed; pass numpy.float64(%R)", object,

@@ -544,7 +544,7 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
                           "defaults", "most_variants", "forms",     NULL};
   dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None, *forms = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|pOiO:Dispatcher", names, &name, &parameters, &constants,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|iOiO:Dispatcher", names, &name, &parameters, &constants,
                                    &on_miss, &self->threads, &defaults, &self->most_variants, &forms))
     return -1;
   if (self->parameters) {

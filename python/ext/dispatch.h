@@ -59,6 +59,9 @@ typedef struct watched_entry {
   uint64_t words[];
 } entry_t;
 
+/* Kernels of threads; with TW_WIDE_THREADS numbers of Python are int64 and float64, as Numba has them. */
+enum { TW_THREADS = 1, TW_WIDE_THREADS = 2 };
+
 typedef struct dispatcher {
   PyObject ob_base;
   PyObject *name;                /* owned str */
@@ -75,7 +78,7 @@ typedef struct dispatcher {
   tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch */
   Py_ssize_t leaves;             /* as many as there are parameters, until there is a structure */
   Py_ssize_t count;              /* of parameters */
-  int threads;                   /* one program a thread: launched with threads per block */
+  int threads;                   /* one program a thread (TW_THREADS …): launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;
   uint64_t clock;    /* counts launches that change from one variant to another */

@@ -84,7 +84,7 @@ class Dispatcher:
         parameters: Iterable[str],
         constants: Iterable[int],
         on_miss: Callable[[Any, str, Key], CpuKernel | CudaKernel],
-        threads: bool = False,
+        threads: int = 0,
         defaults: tuple[Any, ...] | None = None,
         most_variants: int = 0,
         forms: tuple[Any, ...] | None = None,

@@ -95,7 +95,14 @@ class kernel(_core.Dispatcher):
         self.forms = forms
         defaults, most = function.__defaults__, knobs.most_variants()
         super().__init__(
-            function.__name__, parameters, positions, compile_variant, self.rules.simt, defaults, most, forms
+            function.__name__,
+            parameters,
+            positions,
+            compile_variant,
+            self.rules.simt + self.rules.wide,
+            defaults,
+            most,
+            forms,
         )
         self.function: Any = function
         self.hints = hints

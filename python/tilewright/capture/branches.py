@@ -147,7 +147,7 @@ def as_tile(frame: Frame, value: Any, like: Tile) -> Tile:
         return value.tile(frame.emit)
     if isinstance(value, Tile):
         return frame.emit.cast(value, like.dtype)
-    return frame.emit.constant(value, like.dtype)
+    return frame.emit.constant(frame.capture.rules.number_as(value, like.dtype), like.dtype)
 
 
 @dataclasses.dataclass(slots=True)
@@ -238,7 +238,8 @@ class _Join:
         choices = united(a, b)
         if choices is not None:
             return Selection(choices, self._result(int32, (), Place(a, choices), Place(b, choices)))
-        common = _common_type(a, b) or (_number_type(a, b) if name == CHOICE else None)
+        own = None if self.frame.of_library else self.frame.capture.rules.common(a, b)
+        common = own or _common_type(a, b) or (_number_type(a, b) if name == CHOICE else None)
         if common is not None:
             return self._result(*common, a, b)
         if not is_run_time(a) and not is_run_time(b) and same_constant(a, b):

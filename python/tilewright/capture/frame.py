@@ -70,6 +70,7 @@ class Frame:
     callers: tuple[Place, ...] = ()
     lexical: Frame | None = None  # of a function defined inside of another
     loops: int = 0  # how many loops are around the statement
+    loop_types: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of their variables, by loop
     is_kernel: bool = False
     of_library: bool = False  # a function of library.py: what is in it is said to be where it is called
     own: frozenset[str] = frozenset()  # of a comprehension: its variables, which hide those around it
@@ -141,6 +142,8 @@ class Frame:
             self.capture.note_read(function.__globals__, name, value)
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
+        elif name in self.capture.rules.names:
+            value = self.capture.rules.names[name]
         else:
             known = {*self.env, *function.__globals__, *vars(builtins)}
             hint = advice(name, (n for n in known if n.isidentifier()), "")

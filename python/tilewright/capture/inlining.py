@@ -16,6 +16,7 @@ from .source import own_nodes, source_of
 from .values import LocalFunction, Tile, Unusable, describe
 
 MOST_CALLS_OF_ITSELF = 256
+_LIBRARIES = ("tilewright.library", "tilewright.c_math")  # what is in them is typed as tile code
 
 
 def inline(
@@ -40,7 +41,7 @@ def inline(
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             if part == "__code__" or getattr(function, part) is not None:
                 frame.capture.note_read(function, part, getattr(function, part))
-        of_library = frame.of_library or function.__module__ == "tilewright.library"
+        of_library = frame.of_library or function.__module__ in _LIBRARIES
         called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:

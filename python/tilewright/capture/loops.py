@@ -105,12 +105,17 @@ class _Loop:
         del kept[:-_MOST_PLANS]
 
     def _plan_variable(self, name: str, value: Any) -> None:
-        template = template_of(value, self.frame.capture.rules.simt)
+        template = self._template(value)
         if template is None:
             if type(value) is Unusable:
                 self.plan.excluded[name] = value
             return  # a compile-time value: it must stay the same
         self.plan.carried[name] = template
+
+    def _template(self, value: Any) -> Any:
+        rules = self.frame.capture.rules
+        template = template_of(value, rules.simt)
+        return template if self.frame.of_library else rules.prepared(template)
 
     def _exclude(self, name: str, message: str) -> None:
         self.plan.carried.pop(name, None)
@@ -156,7 +161,9 @@ class _Loop:
         frame.loops += 1
         depth = frame.loops
         frame.env[f"$break{depth}"] = frame.env[f"$continue{depth}"] = False
+        frame.loop_types.append({name: t.dtype for name, t in self.plan.carried.items() if isinstance(t, Slot)})
         run_statements(frame, self.node.body)
+        frame.loop_types.pop()
         frame.loops -= 1
 
     def is_settled(self) -> bool:
@@ -181,7 +188,7 @@ class _Loop:
         plan = self.plan
         if not plan.returns:
             plan.returns = True
-            plan.result = Fixed(value) if (t := template_of(value, self.frame.capture.rules.simt)) is None else t
+            plan.result = Fixed(value) if (t := self._template(value)) is None else t
             return True
         if isinstance(plan.result, Fixed):
             if same_constant(plan.result.value, value):
@@ -452,7 +459,7 @@ def _plain_for(loop: _Loop, count: Count, name: str) -> bool:
     frame.builder.enter(body)
     index, *args = body.args
     frame.env = loop.bind(args)
-    frame.env[name] = frame.capture.rules.counted(count.value(Tile(index, count.dtype, ())))
+    frame.env[name] = frame.capture.rules.counted(frame.emit, count.value(Tile(index, count.dtype, ())))
     loop.run_body()
     settled = loop.is_settled()
     if settled:
@@ -487,7 +494,7 @@ def _for_as_while(loop: _Loop, count: Count, name: str) -> bool:
     index, *args = body.args
     frame.env = loop.bind(args)
     position = Tile(index, count.dtype, ())
-    frame.env[name] = frame.capture.rules.counted(count.value(position))
+    frame.env[name] = frame.capture.rules.counted(frame.emit, count.value(position))
     loop.run_body()
     settled = loop.is_settled()
     if settled:

@@ -25,6 +25,11 @@ COMPARE = {name: function.__tw_op__ for name, function in ct.COMPARISONS.items()
 
 def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
     """x and y under an operator of Python."""
+    if not frame.of_library:
+        frame.at(node)
+        found = frame.capture.rules.binary(frame, name, x, y)
+        if found is not None:
+            return found
     if is_number(x) and is_number(y):
         return fold(name, x, y)
     if frame.capture.rules.simt:
@@ -79,6 +84,10 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         truth = truth_of(frame, value, "'not'")
         return frame.emit.logical_not(truth) if isinstance(truth, Tile) else not truth
+    if not frame.of_library:
+        found = frame.capture.rules.unary(frame, type(node.op).__name__, value)
+        if found is not None:
+            return found
     if frame.capture.rules.simt:
         found = simt_operators.unary(frame, type(node.op).__name__, value)
         if found is not None:
@@ -206,6 +215,10 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
 
 def compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     name = COMPARE.get(type(kind).__name__)
+    if name is not None and not frame.of_library:
+        found = frame.capture.rules.compare(frame, name, x, y)
+        if found is not None:
+            return found
     if name is not None and (isinstance(x, Tile) or isinstance(y, Tile)):
         comparable = all(isinstance(v, Tile | Array) or is_number(v) for v in (x, y))
         if not comparable and name in ("equal", "not_equal"):

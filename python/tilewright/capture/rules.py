@@ -40,6 +40,7 @@ from .values import Array, Method, Tile, describe, is_number, require_tile_or_nu
 
 if TYPE_CHECKING:
     from .emit import Emitter
+    from .frame import Frame
 
 
 class Rules:
@@ -47,11 +48,44 @@ class Rules:
 
     name = "tile"
     simt = False  # a value is one element a thread; arrays are indexed
+    wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
+    names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
 
-    def counted(self, variable: Tile) -> Tile:
+    def counted(self, emit: Emitter, variable: Tile) -> Tile:
         """The variable of a loop over a range."""
         return variable
+
+    def extent(self, emit: Emitter, extent: Tile) -> Tile:
+        """An extent of an array."""
+        return extent
+
+    # What a program writes, where a language has rules of its own; None: as tile code has it.
+
+    def binary(self, frame: Frame, name: str, x: Any, y: Any) -> Any:
+        return None
+
+    def unary(self, frame: Frame, name: str, value: Any) -> Any:
+        return None
+
+    def compare(self, frame: Frame, name: str, x: Any, y: Any) -> Any:
+        return None
+
+    def common(self, a: Any, b: Any) -> tuple[DType, tuple[()]] | None:
+        """The type of a variable behind a branch that gives it one value or the other."""
+        return None
+
+    def assigned(self, frame: Frame, name: str, value: Any) -> Any:
+        """What a variable becomes that is given a value."""
+        return value
+
+    def prepared(self, template: Any) -> Any:
+        """The template (templates.py) of a variable at the entry of a loop."""
+        return template
+
+    def number_as(self, value: Any, dtype: DType) -> Any:
+        """A constant that a variable of a dtype is given."""
+        return value
 
     def operands(self, emit: Emitter, name: str, values: Sequence[Any]) -> list[Tile]:
         """Operands as tiles; a constant takes its dtype from the typed ones."""
@@ -149,8 +183,11 @@ class DeviceRules(Rules):
     simt = True
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # filled by simt/functions.py
 
-    def counted(self, variable: Tile) -> Tile:
+    def counted(self, emit: Emitter, variable: Tile) -> Tile:
         return dataclasses.replace(variable, loose=variable.dtype is int32)
+
+    def extent(self, emit: Emitter, extent: Tile) -> Tile:
+        return dataclasses.replace(extent, loose=True)
 
     def meet(self, op: str, values: Sequence[Any]) -> Meeting:
         names = [device_name(v) for v in values]

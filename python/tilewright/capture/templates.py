@@ -32,6 +32,25 @@ class Slot:
 
 
 @dataclasses.dataclass(slots=True)
+class Merging(Slot):
+    """A loop-carried scalar whose type is what the rules (numba_rules.py) make of all that it is given."""
+
+    rules: Any = None
+
+    def matches(self, value: Any) -> bool:
+        return self.rules.is_scalar(value) and self._merged(value) is self.dtype
+
+    def adopted(self, value: Any) -> Merging | None:
+        if not self.rules.is_scalar(value):
+            return None
+        return Merging(self._merged(value), self.shape, rules=self.rules)
+
+    def _merged(self, value: Any) -> DType:
+        merged: DType = self.rules.merged(self.dtype, self.rules.dtype_of(value))
+        return merged
+
+
+@dataclasses.dataclass(slots=True)
 class Fixed:
     """In a template: a compile-time value that stays."""
 
@@ -168,6 +187,8 @@ def adopt(template: Any, value: Any) -> Any:
 
 
 def _adopt_slot(template: Slot, value: Any) -> Slot | None:
+    if isinstance(template, Merging):
+        return template.adopted(value)
     if template.matches(value):
         return template
     typed = dataclasses.replace(template, is_loose=False)

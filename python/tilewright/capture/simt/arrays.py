@@ -54,7 +54,7 @@ def _from_end(frame: Frame, array: Array, axis: int, index: Any) -> Any:
 
 
 def extent(frame: Frame, array: Array, axis: int) -> Tile:
-    return dataclasses.replace(memory.extent(frame, array, axis), loose=True)
+    return frame.capture.rules.extent(frame.emit, memory.extent(frame, array, axis))
 
 
 def attribute(frame: Frame, array: Array, name: str) -> Any:

@@ -1,0 +1,23 @@
+"""`from tilewright.numba import cuda`: what programs with kernels of Numba use of `numba.cuda`.
+
+    @cuda.jit
+    def axpy(r, a, x, y):
+        i = cuda.grid(1)
+        if i < r.size:
+            r[i] = a * x[i] + y[i]
+
+    axpy[blocks, 128](r, 2.0, x, y)
+
+They run on the GPU, and where there is none on the CPU, compiled.
+"""
+
+from ..capture import numba_functions as _functions  # the functions of Python and math in kernels
+from .compiling import compile, compile_ptx
+from .intrinsics import *  # noqa: F403
+from .intrinsics import __all__ as _intrinsics
+from .kernels import In, InOut, Out, jit
+from .memory import *  # noqa: F403
+from .memory import __all__ as _memory
+
+__all__ = ["In", "InOut", "Out", "compile", "compile_ptx", "jit", *_intrinsics, *_memory]
+assert _functions

@@ -1,0 +1,111 @@
+"""What a kernel of Numba asks of its thread: `cuda.grid`, `cuda.threadIdx` and their like, which only kernels have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TileError, TileTypeError, TileValueError
+
+if TYPE_CHECKING:
+    from ..capture.frame import Frame
+
+
+class Intrinsic:
+    """Stands for what only a kernel has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise TileError(f"cuda.{self.name} has a meaning only in a kernel")
+
+    def __repr__(self) -> str:
+        return f"<cuda.{self.name}>"
+
+
+class Position(Intrinsic):
+    """`threadIdx` and its like: x, y and z are int32."""
+
+    def __init__(self, name: str, op: str) -> None:
+        super().__init__(name)
+        self.op = op
+
+    def __getattr__(self, axis: str) -> Any:
+        if axis in ("x", "y", "z"):
+            raise TileError(f"cuda.{self.name}.{axis} has a value only in a kernel")
+        raise AttributeError(axis)
+
+    def __tw_attribute__(self, frame: Frame, axis: str) -> Any:
+        from ..capture.simt import numba
+
+        if axis not in ("x", "y", "z"):
+            raise TileTypeError(f"cuda.{self.name} has no attribute '{axis}'; it has x, y and z")
+        return numba.position(frame, self.op, "xyz".index(axis))
+
+
+class Value(Intrinsic):
+    """`laneid`, `warpsize`."""
+
+    def __tw_value__(self, frame: Frame) -> Any:
+        from ..capture.simt import numba
+
+        return numba.VALUES[self.name](frame)
+
+
+class Places(Intrinsic):
+    """`grid(ndim)` and `gridsize(ndim)`: an int64, or a tuple of 2 or 3."""
+
+    def __tw_call__(self, frame: Frame, ndim: Any) -> Any:
+        from ..capture.simt import numba
+
+        if type(ndim) is not int or not 1 <= ndim <= 3:
+            raise TileValueError(f"cuda.{self.name} takes a constant of 1 to 3, found {ndim!r}")
+        found = numba.PLACES[self.name](frame, ndim)
+        return found[0] if ndim == 1 else tuple(found)
+
+
+class SyncThreads(Intrinsic):
+    """A barrier of the threads of a block, which sees what they wrote."""
+
+    def __tw_call__(self, frame: Frame) -> None:
+        from ..capture.simt import barriers
+
+        barriers.sync_threads(frame)
+
+
+class SharedArray(Intrinsic):
+    """`shared.array(shape, dtype)`: what the threads of a block share; its elements are undefined at first."""
+
+    def __tw_call__(self, frame: Frame, shape: Any, dtype: Any) -> Any:
+        from ..capture.simt import numba
+
+        return numba.shared_array(frame, shape, dtype)
+
+
+class Shared:
+    """`cuda.shared`."""
+
+    array = SharedArray("shared.array")
+
+
+threadIdx = Position("threadIdx", "tile.thread_id")
+blockIdx = Position("blockIdx", "tile.block_id")
+blockDim = Position("blockDim", "tile.block_dim")
+gridDim = Position("gridDim", "tile.num_blocks")
+laneid, warpsize = Value("laneid"), Value("warpsize")
+grid, gridsize = Places("grid"), Places("gridsize")
+syncthreads = SyncThreads("syncthreads")
+shared = Shared()
+
+__all__ = [
+    "blockDim",
+    "blockIdx",
+    "grid",
+    "gridDim",
+    "gridsize",
+    "laneid",
+    "shared",
+    "syncthreads",
+    "threadIdx",
+    "warpsize",
+]

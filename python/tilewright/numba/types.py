@@ -1,0 +1,121 @@
+"""The types of Numba programs: `float32(x)` in a kernel converts, `float32[:]` and `void(int32)` make signatures."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any
+
+from .. import dtype as dt
+from ..errors import TileTypeError
+
+if TYPE_CHECKING:
+    from ..capture.frame import Frame
+
+
+@dataclasses.dataclass(frozen=True)
+class Type:
+    """A type object; in a kernel it is the dtype."""
+
+    name: str
+    of: dt.DType | None  # None: void, or a type of which there are no scalars yet
+
+    def __call__(self, *values: Any) -> Any:
+        if all(isinstance(v, Type | Array | Signature) for v in values) and (values or self.of is None):
+            return Signature(self, values)
+        if self.of is None or len(values) > 1:
+            raise TileTypeError(f"{self.name} takes one number, or the types of a signature, found {values!r}")
+        return self.of.numpy.type(*values)
+
+    def __getitem__(self, index: Any) -> Array:
+        parts = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(part, slice) for part in parts):
+            raise TileTypeError(f"an array of {self.name} is written as {self.name}[:] or {self.name}[:, ::1]")
+        return Array(self, len(parts))
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's, which so takes a type object for a dtype."""
+        return _numpy_dtype(self)
+
+    def __tw_value__(self, frame: Frame) -> Any:
+        if self.of is None:
+            raise TileTypeError(f"{self.name} has no values in kernels yet; use pairs of floats")
+        return self.of
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """`float32[:, :]`."""
+
+    element: Type
+    ndim: int
+
+    def __repr__(self) -> str:
+        return f"{self.element}[{', '.join(':' * self.ndim)}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    result: Type
+    arguments: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.result}({', '.join(map(repr, self.arguments))})"
+
+
+def _numpy_dtype(of: Type) -> Any:
+    import numpy as np
+
+    return of.of.numpy if of.of is not None else np.dtype(of.name)
+
+
+int8, int16, int32, int64 = (Type(d.name, d) for d in (dt.int8, dt.int16, dt.int32, dt.int64))
+uint8, uint16, uint32, uint64 = (Type(d.name, d) for d in (dt.uint8, dt.uint16, dt.uint32, dt.uint64))
+float16, float32, float64 = (Type(d.name, d) for d in (dt.float16, dt.float32, dt.float64))
+bool_ = boolean = Type("bool_", dt.bool_)
+complex64, complex128 = Type("complex64", None), Type("complex128", None)
+void = none = Type("void", None)
+intp, uintp = int64, uint64
+i1, i2, i4, i8 = int8, int16, int32, int64
+u1, u2, u4, u8 = uint8, uint16, uint32, uint64
+f2, f4, f8, c8, c16, b1 = float16, float32, float64, complex64, complex128, bool_
+int_ = long_ = longlong = int64
+uint = ulong = uint64
+intc, uintc, float_, double, byte = int32, uint32, float32, float64, uint8
+
+NAMES: dict[str, Type] = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
+
+_PART = re.compile(r"\s*(\w+)\s*(\[[:1,\s]*\])?\s*")
+
+
+def parse(signature: Any) -> Signature:
+    """The signature that a text, an object or a tuple of types means."""
+    if isinstance(signature, Signature):
+        return signature
+    if isinstance(signature, list):
+        if len(signature) != 1:
+            raise TileTypeError("a kernel has one signature; leave it out to have one compiled for each launch")
+        return parse(signature[0])
+    if isinstance(signature, tuple):
+        return Signature(void, signature)
+    found = re.fullmatch(r"\s*(\w+)?\s*\((.*)\)\s*", signature) if isinstance(signature, str) else None
+    if found is None:
+        raise TileTypeError(f"a signature is written as 'void(float32[:], int32)', found {signature!r}")
+    result, inside = found.groups()
+    parts = re.split(r",(?![^\[]*\])", inside) if inside.strip() else []
+    return Signature(_parsed(result or "void"), tuple(map(_parsed, parts)))
+
+
+def _parsed(text: str) -> Any:
+    found = _PART.fullmatch(text)
+    if found is None or found[1] not in NAMES:
+        raise TileTypeError(f"{text.strip()!r} is no type of a signature; expected one such as float32 or float32[:]")
+    element = NAMES[found[1]]
+    return element if found[2] is None else Array(element, found[2].count(",") + 1)
+
+
+__all__ = [*NAMES, "Array", "Signature", "Type", "parse"]
