@@ -124,7 +124,7 @@ def remainder(x, y):
     rest = ct.where(size < (2.0**1022 if x.dtype == ct.float64 else 2.0**126), fmod(ct.abs(x), 2 * size), ct.abs(x))
     once = ct.where(rest > 0.5 * size, rest - size, rest)
     twice = ct.where((rest > 0.5 * size) & (once >= 0.5 * size), once - size, once)
-    return ct.where(x == 0, x, ct.where(_is_negative(x), -twice, twice))
+    return ct.where(_is_negative(x), -twice, twice)
 
 
 def isinf(x):
