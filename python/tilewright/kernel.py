@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _core, compile, knobs
+from . import _core, compile, knobs, ranges
 from .capture import TILE
 from .dtype import DType
 from .errors import (
@@ -207,7 +207,8 @@ _OF_THE_PROGRAM = (TileStaticEvalError, TileSyntaxError, TileTypeError, TileUnsu
 def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Made | None = None) -> Any:
     """What the dispatcher asks for when no variant fits a launch: it, or the error to raise."""
     try:
-        variant, reads = compile.compile_kernel(kernel, target, key, made)
+        with ranges.named(f"compile {kernel.name} for {target}"):
+            variant, reads = compile.compile_kernel(kernel, target, key, made)
     except _OF_THE_PROGRAM as error:
         error.__suppress_context__ = True
         return error.with_traceback(None)  # the way through the capture tells a user nothing
@@ -264,3 +265,5 @@ if knobs.check() and not knobs.interpret():
     from . import checking
 
     launch = checking.launch
+if knobs.nvtx():
+    launch = ranges.around(launch)

@@ -8,6 +8,7 @@
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
     TILEWRIGHT_CHECK=1         ct.launch checks every access, as with check=True (docs/checking.md)
     TILEWRIGHT_LINE_INFO=1     PTX with the lines of Python that instructions come from, for profilers and debuggers
+    TILEWRIGHT_NVTX=1          launches and compilations are NVTX ranges in a profiler's timeline (ranges.py)
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)
     TILEWRIGHT_COMPILER_TIMEOUT=S  end a compilation after so many seconds (deadline.py)
     TILEWRIGHT_VARIANTS=N      how many compiled variants of a kernel are kept (default: 512; 0: all)
@@ -59,6 +60,10 @@ def check() -> bool:
 
 def line_info() -> bool:
     return _flag("TILEWRIGHT_LINE_INFO")
+
+
+def nvtx() -> bool:
+    return _flag("TILEWRIGHT_NVTX")
 
 
 def times() -> bool:
