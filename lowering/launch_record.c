@@ -170,6 +170,7 @@ size_t tw_launch_get(MlirOperation op, int field, void *values, size_t most) {
 }
 
 /* The dictionary, with this entry in the place of the one of its name. */
+/* A null value leaves the entry out. */
 static void set_entry(MlirOperation func, const char *dictionary, const char *name, MlirAttribute value) {
   MlirContext context = mlirOperationGetContext(func);
   MlirAttribute old = tw_attr(func, dictionary);
@@ -181,7 +182,8 @@ static void set_entry(MlirOperation func, const char *dictionary, const char *na
     if (!tw_str_is(mlirIdentifierStr(entry.name), name))
       entries[kept++] = entry;
   }
-  entries[kept++] = named(context, name, value);
+  if (!mlirAttributeIsNull(value))
+    entries[kept++] = named(context, name, value);
   tw_set_attr(func, dictionary, mlirDictionaryAttrGet(context, kept, entries));
   free(entries);
 }
@@ -199,6 +201,8 @@ void tw_plan_hint(MlirOperation func, const char *name, int64_t value) {
   MlirType type = tw_i32(mlirOperationGetContext(func));
   set_entry(func, TW_HINTS, name, mlirIntegerAttrGet(type, value));
 }
+
+void tw_drop_hint(MlirOperation func, const char *name) { set_entry(func, TW_HINTS, name, mlirAttributeGetNull()); }
 
 bool tw_has_hint(MlirOperation op, const char *name) {
   return !mlirAttributeIsNull(entry_of_kernel(op, TW_HINTS, name));

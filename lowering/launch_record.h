@@ -81,6 +81,8 @@ int64_t tw_hint(MlirOperation op, const char *name, int64_t otherwise);
 
 /* Another value than the program's, by tile-plan-block alone, which plans again what did not fit. */
 void tw_plan_hint(MlirOperation func, const char *name, int64_t value);
+/* Takes a hint of the program back. */
+void tw_drop_hint(MlirOperation func, const char *name);
 
 #define TW_HINT(name, least, most, meaning)                                                                            \
   static inline bool tw_has_hint_##name(MlirOperation op) { return tw_has_hint(op, #name); }                           \

@@ -13,14 +13,20 @@
  * products of which the right operand is computed are turned first (layout/swap_operands.c): rows decide the warps of
  * chained products.
  *
+ * A hint is a wish: `occupancy` is dropped, with a remark, where a block's share of the registers does not hold the
+ * sums of its products, which would go through local memory and one after the other.
+ *
  * Where a first plan did not fit, what another one does differently is written down here, too (replan.h). Runs before
  * all passes that plan but tile-resize-tiles, which asks what the products of a whole tile would get. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/memory_warps.h"
 #include "lowering/gpu/layout/select_mma.h"
+#include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/strip_mine.h"
 #include "lowering/gpu/replan.h"
 #include "lowering/launch_record.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 
 /* `wanted`: by the program or its products; 0 if neither says it. */
@@ -31,6 +37,58 @@ static int64_t choose_warps(MlirOperation func, int64_t wanted) {
   return warps == 0 ? tw_memory_num_warps(func) : warps;
 }
 
+/* ---- hints that would not help ------------------------------------------------------------------------- */
+
+typedef struct {
+  MlirOperation loop; /* whose products are counted */
+  int64_t elements;
+} sums_t;
+
+/* Whether the product's sum goes on in another product. */
+static bool goes_on(MlirOperation mma) {
+  MlirOpOperand use = tw_only_use(mlirOperationGetResult(mma, 0));
+  return !mlirOpOperandIsNull(use) && tw_op_form(mlirOpOperandGetOwner(use)) == TW_FORM_PRODUCT &&
+         mlirOpOperandGetOperandNumber(use) == 2;
+}
+
+static MlirWalkResult add_sum(MlirOperation op, void *user) {
+  sums_t *sums = user;
+  if (tw_op_form(op) == TW_FORM_PRODUCT && mlirOperationEqual(tw_enclosing_loop(op), sums->loop) && !goes_on(op))
+    sums->elements += tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return MlirWalkResultAdvance;
+}
+
+/* Elements of the sums that the products of one loop make at a time, in the loop that has the most. */
+static int64_t most_sums(MlirOperation func) {
+  int64_t most = 0;
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  for (int i = 0; i < loops.count; i++) {
+    sums_t sums = {.loop = loops.at[i]};
+    mlirOperationWalk(loops.at[i], add_sum, &sums, MlirWalkPreOrder);
+    most = sums.elements > most ? sums.elements : most;
+  }
+  tw_ops_free(&loops);
+  return most;
+}
+
+static void check_occupancy(MlirOperation func, int64_t num_warps) {
+  enum { LANES = 32 };
+  int64_t blocks = tw_hint_occupancy(func, 0), threads = num_warps * LANES, sums = most_sums(func);
+  if (blocks <= 1 || sums == 0 || threads == 0)
+    return;
+  int64_t share = tw_gpu_target_of(func).registers_sm / (blocks * threads);
+  int64_t needed = sums / threads + tw_register_budget(func, TW_BUDGET_BESIDE_SUMS);
+  if (needed <= share)
+    return;
+  tw_op_remark(
+      func,
+      "drops occupancy=%lld: the sums of its products need %lld registers of each thread and all else some %d, "
+      "and a share of %lld has %lld",
+      (long long)blocks, (long long)(sums / threads), tw_register_budget(func, TW_BUDGET_BESIDE_SUMS),
+      (long long)blocks, (long long)share);
+  tw_drop_hint(func, "occupancy");
+}
+
 bool tw_run_plan_block(MlirOperation func) {
   bool of_tiles = tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt");
   if (of_tiles)
@@ -39,7 +97,9 @@ bool tw_run_plan_block(MlirOperation func) {
   int64_t wanted = tw_hint_num_warps(func, of_products);
   if (!tw_replan(func, of_products, &wanted))
     return false;
-  if (of_tiles)
+  if (of_tiles) {
     tw_launch_set_num_warps(func, (uint32_t)choose_warps(func, wanted));
+    check_occupancy(func, of_products > 0 ? tw_num_warps(func, 0) : 0);
+  }
   return true;
 }

@@ -56,6 +56,8 @@ def each(kind: str, tile: tuple[int, int, int], changes: dict[str, list[Any]]) -
         *each("gemm", (128, 128, 64), GEMM),
         *each("gemm", (128, 256, 64), WIDE),
         *each("attention", (128, 64, 64), ATTENTION),
+        # a wish that would spill: it is dropped
+        pytest.param("attention", (128, 128, 128), {"occupancy": 2}, id="attention 128x128 occupancy 2"),
         pytest.param("gemm", (128, 128, 64), {"loop": "ahead", "form": "zeros", "grid": "swizzle"}, id="all at once"),
     ],
 )
