@@ -45,26 +45,26 @@ typedef struct {
   tw_context_t scheduler;
   fiber_t *fibers, *current;
   size_t count;
-} block_t;
+} fiber_block_t;
 
 /* Stacks are kept for the next block of the same OS thread. */
 typedef struct {
   fiber_t *fibers; /* owned */
   char *stacks;    /* owned mapping: a guard page below each stack */
   size_t count, stride;
-} pool_t;
+} stack_pool_t;
 
-static _Thread_local block_t *running;
-static _Thread_local pool_t pool;
+static _Thread_local fiber_block_t *running;
+static _Thread_local stack_pool_t pool;
 
-static void pool_release(pool_t *p) {
+static void pool_release(stack_pool_t *p) {
   if (p->stacks)
     munmap(p->stacks, p->count * p->stride);
   free(p->fibers);
-  *p = (pool_t){0};
+  *p = (stack_pool_t){0};
 }
 
-static bool pool_reserve(pool_t *p, size_t count) {
+static bool pool_reserve(stack_pool_t *p, size_t count) {
   if (p->count >= count)
     return true;
   pool_release(p);
@@ -79,7 +79,7 @@ static bool pool_reserve(pool_t *p, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     mprotect(stacks + i * stride, page, PROT_NONE); /* overflow faults instead of corrupting a neighbour */
-  *p = (pool_t){fibers, stacks, count, stride};
+  *p = (stack_pool_t){fibers, stacks, count, stride};
   return true;
 }
 
@@ -87,7 +87,7 @@ static bool pool_reserve(pool_t *p, size_t count) {
 
 /* What a fiber runs: one thread of the block that this OS thread has; then back for good. */
 static void fiber_main(void) {
-  block_t *block = running;
+  fiber_block_t *block = running;
   fiber_t *self = block->current;
   block->thread(block->words, block->grid, block->block_id, self->thread_id, block->shared);
   self->state = DONE;
@@ -101,21 +101,21 @@ static void split(int64_t linear, const int32_t *extents, int32_t *out) {
   out[2] = (int32_t)(linear / extents[0] / extents[1]);
 }
 
-static void fiber_start(pool_t *p, size_t index, const int32_t *block_dim) {
+static void fiber_start(stack_pool_t *p, size_t index, const int32_t *block_dim) {
   fiber_t *fiber = &p->fibers[index];
   split((int64_t)index, block_dim, fiber->thread_id);
   fiber->state = READY;
   tw_context_make(&fiber->context, p->stacks + index * p->stride + (p->stride - STACK_BYTES), STACK_BYTES, fiber_main);
 }
 
-static void resume(block_t *block, fiber_t *fiber) {
+static void resume(fiber_block_t *block, fiber_t *fiber) {
   block->current = fiber;
   tw_switch(&block->scheduler, &fiber->context);
 }
 
 /* The running fiber waits; what it is told is there when it goes on. */
 static int64_t wait_as(fiber_state_t state, meeting_t at) {
-  block_t *block = running;
+  fiber_block_t *block = running;
   fiber_t *self = block->current;
   self->state = state;
   self->at = at;
@@ -125,7 +125,7 @@ static int64_t wait_as(fiber_state_t state, meeting_t at) {
 
 /* ---- barriers ------------------------------------------------------------------------------------------ */
 
-static int64_t count_true(const block_t *block, int64_t *threads) {
+static int64_t count_true(const fiber_block_t *block, int64_t *threads) {
   int64_t found = 0;
   *threads = 0;
   for (size_t i = 0; i < block->count; i++)
@@ -137,7 +137,7 @@ static int64_t count_true(const block_t *block, int64_t *threads) {
 }
 
 /* Lets all go on if each that still runs has come to the same barrier. */
-static bool open_barrier(block_t *block) {
+static bool open_barrier(fiber_block_t *block) {
   const fiber_t *first = NULL;
   for (size_t i = 0; i < block->count; i++) {
     const fiber_t *f = &block->fibers[i];
@@ -233,7 +233,7 @@ static bool open_warp(fiber_t *warp, int count) {
 }
 
 /* Whether a thread of the warp ran. Its lanes meet at once, so that one warp is done before the next begins. */
-static bool run_warp(block_t *block, fiber_t *warp, int count) {
+static bool run_warp(fiber_block_t *block, fiber_t *warp, int count) {
   bool ran = false;
   do {
     for (int i = 0; i < count; i++)
@@ -247,7 +247,7 @@ static bool run_warp(block_t *block, fiber_t *warp, int count) {
 
 /* ---- blocks -------------------------------------------------------------------------------------------- */
 
-static const fiber_t *first_alive(const block_t *block) {
+static const fiber_t *first_alive(const fiber_block_t *block) {
   for (size_t i = 0; i < block->count; i++)
     if (block->fibers[i].state != DONE)
       return &block->fibers[i];
@@ -255,7 +255,7 @@ static const fiber_t *first_alive(const block_t *block) {
 }
 
 /* A thread that is elsewhere than the one that waits: at another place, or one of its lanes that is not there. */
-static const fiber_t *elsewhere(const block_t *block, const fiber_t *waiting) {
+static const fiber_t *elsewhere(const fiber_block_t *block, const fiber_t *waiting) {
   for (size_t i = 0; i < block->count; i++) {
     const fiber_t *f = &block->fibers[i];
     if (f->state != DONE && (f->at.site != waiting->at.site || f->at.mask != waiting->at.mask))
@@ -273,7 +273,7 @@ static int put_thread(char *out, size_t size, const fiber_t *f) {
 }
 
 /* Nobody can go on: says where a thread waits, and where another one does. */
-static void report_stuck(const block_t *block) {
+static void report_stuck(const fiber_block_t *block) {
   char text[768];
   const fiber_t *one = first_alive(block), *other = elsewhere(block, one);
   size_t n = (size_t)snprintf(text, sizeof text, "divergent barrier in block (%" PRId32 ", %" PRId32 ", %" PRId32 "): ",
@@ -288,7 +288,7 @@ static void report_stuck(const block_t *block) {
   tw_kernel_assert_failed(text, (int64_t)(n < sizeof text ? n : sizeof text - 1));
 }
 
-static bool run_fibers(block_t *block) {
+static bool run_fibers(fiber_block_t *block) {
   for (;;) { /* each goes on to where it waits, until none is left */
     bool ran = false;
     for (size_t i = 0; i < block->count; i += WARP)
@@ -310,7 +310,7 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
     tw_kernel_assert_failed(out_of_memory, sizeof out_of_memory - 1);
     return -1;
   }
-  block_t block = {.thread = thread,
+  fiber_block_t block = {.thread = thread,
                    .words = words,
                    .grid = grid,
                    .block_id = block_id,
@@ -355,7 +355,7 @@ int64_t tw_simt_shuffle(int32_t kind, int32_t mask, int64_t value, int32_t lane,
 }
 
 void tw_simt_yield(void) {
-  block_t *block = running;
+  fiber_block_t *block = running;
   if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))
     tw_kernel_look();
   tw_switch(&block->current->context, &block->scheduler); /* and is ready */

@@ -18,7 +18,10 @@ import pytest
 
 from cuda import device
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent / "emulator"))
+sys.path.insert(0, str(HERE.parent.parent / "bench"))
 import emulate
 
 from tilewright import compile as compiler

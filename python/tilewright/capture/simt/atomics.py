@@ -54,8 +54,7 @@ class _Bound:
         raise TypeError("a value of the capture")
 
     def __tw_call__(self, frame: Frame, *args: Any) -> Any:
-        method: Callable[..., Any] = _METHODS[self.__name__]
-        return method(frame, self._ref, *args)
+        return _METHODS[self.__name__](frame, self._ref, *args)
 
 
 def atomic_ref(frame: Frame, array: Any, index: Any) -> AtomicRef:
@@ -174,7 +173,7 @@ def _notify(frame: Frame, ref: AtomicRef) -> None:
     """Who waits looks by itself."""
 
 
-_METHODS = {
+_METHODS: dict[str, Callable[..., Any]] = {
     "load": _load,
     "store": _store,
     "exch": functools.partial(_update, "exch", "xchg"),
