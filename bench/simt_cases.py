@@ -17,8 +17,8 @@ Arrays = dict[str, Any]
 
 @dataclasses.dataclass
 class Case:
-    """`run` launches on the arrays, wherever they are; `wrong` is the largest error of the outputs on the host over what
-    is allowed. `work` is bytes, or FLOP where `flop`; with `zero` the outputs add up."""
+    """`run` launches on the arrays, wherever they are; `wrong` is the largest error of the outputs on the host over
+    what is allowed. `work` is bytes, or FLOP where `flop`; with `zero` the outputs add up."""
 
     name: str
     n: int

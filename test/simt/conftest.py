@@ -18,10 +18,9 @@ import pytest
 
 from cuda import device
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "emulator"))
-sys.path.insert(0, str(HERE.parent.parent / "bench"))
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
 
 from tilewright import compile as compiler
