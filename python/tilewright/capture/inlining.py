@@ -16,7 +16,11 @@ from .source import own_nodes, source_of
 from .values import LocalFunction, Tile, Unusable, describe
 
 MOST_CALLS_OF_ITSELF = 256
-_LIBRARIES = ("tilewright.library", "tilewright.c_math")  # what is in them is typed as tile code
+_LIBRARIES = (
+    "tilewright.library",
+    "tilewright.c_math",
+    "tilewright.numba.lowering",
+)  # what is in them is typed as tile code
 
 
 def inline(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 from typing import TYPE_CHECKING, Any
 
+from ..capture.simt.numba import FUNCTIONS
 from ..errors import TileError, TileTypeError, TileValueError
 
 if TYPE_CHECKING:
@@ -64,28 +67,23 @@ class Places(Intrinsic):
         return found[0] if ndim == 1 else tuple(found)
 
 
-class SyncThreads(Intrinsic):
-    """A barrier of the threads of a block, which sees what they wrote."""
+class Function(Intrinsic):
+    """What capture/simt/numba.py has under its name."""
 
-    def __tw_call__(self, frame: Frame) -> None:
-        from ..capture.simt import barriers
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        function = FUNCTIONS[name]
+        parameters = list(inspect.signature(function).parameters.values())[1:]  # without the frame
+        self.__signature__ = inspect.Signature(parameters)
 
-        barriers.sync_threads(frame)
-
-
-class SharedArray(Intrinsic):
-    """`shared.array(shape, dtype)`: what the threads of a block share; its elements are undefined at first."""
-
-    def __tw_call__(self, frame: Frame, shape: Any, dtype: Any) -> Any:
-        from ..capture.simt import numba
-
-        return numba.shared_array(frame, shape, dtype)
+    def __tw_call__(self, frame: Frame, *args: Any) -> Any:
+        return FUNCTIONS[self.name](frame, *args)
 
 
-class Shared:
-    """`cuda.shared`."""
-
-    array = SharedArray("shared.array")
+def _namespace(name: str) -> Any:
+    """`cuda.shared`, `cuda.atomic` and their like."""
+    members = {n.partition(".")[2]: Function(n) for n in FUNCTIONS if n.startswith(f"{name}.")}
+    return types.SimpleNamespace(**members)
 
 
 threadIdx = Position("threadIdx", "tile.thread_id")
@@ -94,18 +92,23 @@ blockDim = Position("blockDim", "tile.block_dim")
 gridDim = Position("gridDim", "tile.num_blocks")
 laneid, warpsize = Value("laneid"), Value("warpsize")
 grid, gridsize = Places("grid"), Places("gridsize")
-syncthreads = SyncThreads("syncthreads")
-shared = Shared()
+shared, local, const, atomic = map(_namespace, ("shared", "local", "const", "atomic"))
+atomic.xchg = atomic.exch
+_NAMES = [name for name in FUNCTIONS if "." not in name]
+globals().update({name: Function(name) for name in _NAMES})
 
 __all__ = [
+    "atomic",
     "blockDim",
     "blockIdx",
+    "const",
     "grid",
     "gridDim",
     "gridsize",
     "laneid",
+    "local",
     "shared",
-    "syncthreads",
     "threadIdx",
     "warpsize",
+    *_NAMES,
 ]

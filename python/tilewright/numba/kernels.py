@@ -154,7 +154,7 @@ class Configured:
 
 def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
     stream = configured.stream if _is_on_gpu(args) else None
-    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, args)
+    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, args, configured.shared)
 
 
 def _is_on_gpu(args: tuple[Any, ...]) -> bool:

@@ -1,17 +1,23 @@
-"""What the names of Numba become: positions are int32, places in the grid int64."""
+"""What the names of Numba become: positions are int32, places in the grid int64; atomics are relaxed."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...dtype import DType, as_dtype, int32, int64
+from ...dtype import DType, as_dtype, bool_, int32, int64, uint32, uint64
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import arrays
+from . import atomics, barriers, made_arrays, warps
 
 WARP = 32
+
+
+def _rules(frame: Frame) -> Any:
+    """Those of Numba, which only its kernels have (numba_rules.py)."""
+    return frame.capture.rules
 
 
 def position(frame: Frame, op: str, axis: int) -> Tile:
@@ -56,8 +62,190 @@ def dtype_of(value: Any, what: str) -> DType:
         raise TileTypeError(f"{what}: the dtype is a type such as float32, found {describe(value)}") from None
 
 
-def shared_array(frame: Frame, shape: Any, dtype: Any) -> Array:
-    return arrays.shared_array(frame, shape, dtype_of(dtype, "cuda.shared.array"))
+# ---------------------------------------------------------------------------------------------
+# Arrays that a kernel makes
 
 
-__all__ = ["PLACES", "VALUES", "dtype_of", "position", "shared_array"]
+def _shared_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Array:
+    """`shared.array(0, dtype)` is what the launch adds."""
+    element = dtype_of(dtype, "cuda.shared.array")
+    if shape in (0, (0,)) and not isinstance(shape, bool):
+        return made_arrays.view(frame, made_arrays.dynamic_shared_array(frame), element)
+    return made_arrays.shared_array(frame, shape, element, "C", alignment)
+
+
+def _local_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Array:
+    return made_arrays.local_array(frame, shape, dtype_of(dtype, "cuda.local.array"), "C", alignment)
+
+
+def _array_like(frame: Frame, ary: Any) -> Array:
+    import numpy as np
+
+    return made_arrays.const_array(frame, ary if isinstance(ary, np.ndarray) else np.asarray(ary), None)
+
+
+# ---------------------------------------------------------------------------------------------
+# Barriers, fences, warps
+
+
+def _truth(frame: Frame, value: Any) -> Any:
+    return frame.emit.truth(frame.emit.tile(value, "a predicate"), "a predicate")
+
+
+_BLOCK_VOTES = {"count": 0, "and": 1, "or": 2}
+
+
+def _block_vote(kind: str, frame: Frame, predicate: Any) -> Tile:
+    told = int32 if kind == "count" else bool_
+    value = _truth(frame, predicate)
+    found = frame.emit.typed("tile.sync_vote", [value.ir], {"kind": _BLOCK_VOTES[kind]}, told, ())
+    return frame.emit.cast(found, int32)
+
+
+def _fence(scope: str, frame: Frame) -> None:
+    atomics.threadfence(frame, "seq_cst", scope)
+
+
+def _sleep(frame: Frame, ns: Any) -> None:
+    frame.builder.op("tile.sleep", [frame.emit.cast(frame.emit.tile(ns, "cuda.nanosleep"), int32).ir], None, [])
+
+
+_WARP_VOTES = {"all": 0, "any": 1, "eq": 2, "ballot": 3}
+
+
+def _lanes(frame: Frame, mask: Any) -> Any:
+    return warps.make_mask(frame, mask)
+
+
+def _vote(kind: str, frame: Frame, mask: Any, predicate: Any) -> Tile:
+    told = int32 if kind == "ballot" else bool_
+    operands = [_lanes(frame, mask).ir, _truth(frame, predicate).ir]
+    return frame.emit.typed("tile.vote", operands, {"kind": _WARP_VOTES[kind]}, told, ())
+
+
+def _shuffle(function: Any, frame: Frame, mask: Any, value: Any, lane: Any) -> Any:
+    rules = _rules(frame)
+    number = rules.as_type(frame.emit, value, rules.dtype_of(value))
+    return function(frame, mask, number, lane)
+
+
+def _shfl(frame: Frame, mask: Any, value: Any, src_lane: Any) -> Any:
+    return _shuffle(warps.shfl_sync, frame, mask, value, src_lane)
+
+
+def _shfl_up(frame: Frame, mask: Any, value: Any, delta: Any) -> Any:
+    return _shuffle(warps.shfl_up_sync, frame, mask, value, delta)
+
+
+def _shfl_down(frame: Frame, mask: Any, value: Any, delta: Any) -> Any:
+    return _shuffle(warps.shfl_down_sync, frame, mask, value, delta)
+
+
+def _shfl_xor(frame: Frame, mask: Any, value: Any, lane_mask: Any) -> Any:
+    return _shuffle(warps.shfl_xor_sync, frame, mask, value, lane_mask)
+
+
+# ---------------------------------------------------------------------------------------------
+# Atomics: relaxed, as far as the device
+
+
+def _atomic(name: str, frame: Frame, ary: Any, idx: Any, val: Any) -> Tile:
+    ref = atomics.atomic_ref(frame, ary, idx)
+    method: Any = atomics._METHODS[name]
+    found: Tile = method(frame, ref, val, "relaxed", "device")
+    return found
+
+
+def _cas(frame: Frame, ary: Any, idx: Any, old: Any, val: Any) -> Tile:
+    method: Any = atomics._METHODS["cas"]
+    found: Tile = method(frame, atomics.atomic_ref(frame, ary, idx), old, val, "relaxed", "device")
+    return found
+
+
+def _compare_and_swap(frame: Frame, ary: Any, old: Any, val: Any) -> Tile:
+    return _cas(frame, ary, 0, old, val)
+
+
+def _counted(up: bool, frame: Frame, ary: Any, idx: Any, val: Any) -> Any:
+    """`inc` and `dec`, by compare and swap."""
+    from ...numba import lowering
+    from ..inlining import inline
+
+    ref = atomics.atomic_ref(frame, ary, idx)
+    limit = _rules(frame).converted(frame.emit, val, ref.dtype, "cuda.atomic")
+    function: Any = lowering.atomic_inc if up else lowering.atomic_dec
+    return inline(frame, function, [ref, limit], {}, frame.node)
+
+
+# ---------------------------------------------------------------------------------------------
+# Numbers
+
+
+def _bits(name: str, frame: Frame, x: Any) -> Any:
+    from ...numba import lowering
+
+    rules = _rules(frame)
+    value = rules.as_type(frame.emit, x, rules.dtype_of(x))
+    if not value.dtype.is_integral:
+        raise TileTypeError(f"cuda.{name} needs an integer, found {describe(value)}")
+    wide = value.dtype.bits == 64
+    unsigned = frame.emit.cast(value, uint64 if wide else uint32)
+    return rules.call(frame, getattr(lowering, name), unsigned)
+
+
+def _selp(frame: Frame, a: Any, b: Any, c: Any) -> Any:
+    rules = _rules(frame)
+    dtype = rules.joined(rules.dtype_of(b), rules.dtype_of(c))
+    operands = (rules.as_type(frame.emit, v, dtype) for v in (b, c))
+    return frame.emit.select(_truth(frame, a), *operands)
+
+
+def _fma(frame: Frame, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c; the product and the sum are rounded together where the GPU does so."""
+    rules = _rules(frame)
+    return rules.binary(frame, "add", rules.binary(frame, "mul", a, b), c)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "shared.array": _shared_array,
+    "local.array": _local_array,
+    "const.array_like": _array_like,
+    "syncthreads": barriers.syncthreads,
+    "syncthreads_count": functools.partial(_block_vote, "count"),
+    "syncthreads_and": functools.partial(_block_vote, "and"),
+    "syncthreads_or": functools.partial(_block_vote, "or"),
+    "threadfence": functools.partial(_fence, "device"),
+    "threadfence_block": functools.partial(_fence, "block"),
+    "threadfence_system": functools.partial(_fence, "system"),
+    "nanosleep": _sleep,
+    "syncwarp": lambda frame, mask=-1: warps.syncwarp(frame, mask),
+    "activemask": lambda frame: warps.activemask(frame),
+    "lanemask_lt": lambda frame: warps.lanemask_lt(frame),
+    "all_sync": functools.partial(_vote, "all"),
+    "any_sync": functools.partial(_vote, "any"),
+    "eq_sync": functools.partial(_vote, "eq"),
+    "ballot_sync": functools.partial(_vote, "ballot"),
+    "shfl_sync": _shfl,
+    "shfl_up_sync": _shfl_up,
+    "shfl_down_sync": _shfl_down,
+    "shfl_xor_sync": _shfl_xor,
+    "match_any_sync": lambda frame, mask, value: warps.match_any_sync(frame, mask, value, None),
+    "match_all_sync": lambda frame, mask, value: warps.match_all_sync(frame, mask, value, None),
+    **{
+        f"atomic.{name}": functools.partial(_atomic, method)
+        for name, method in {
+            **{n: n for n in ("add", "sub", "xor", "max", "min", "nanmax", "nanmin", "exch")},
+            "and_": "and_",
+            "or_": "or_",
+        }.items()
+    },
+    "atomic.cas": _cas,
+    "atomic.compare_and_swap": _compare_and_swap,
+    "atomic.inc": functools.partial(_counted, True),
+    "atomic.dec": functools.partial(_counted, False),
+    **{name: functools.partial(_bits, name) for name in ("popc", "brev", "clz", "ffs")},
+    "selp": _selp,
+    "fma": _fma,
+}
+
+__all__ = ["FUNCTIONS", "PLACES", "VALUES", "dtype_of", "position"]

@@ -1,0 +1,302 @@
+"""What programs use of numba.cuda beside the specification: today's typing, atomics, warps, arrays, streams."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tilewright import arrays
+from tilewright.errors import LaunchError, TileError, TileTypeError, TileValueError
+from tilewright.numba import cuda, float32, float64, int32, int64, uint32, uint64, void
+
+FULL = 0xFFFFFFFF
+TABLE = np.arange(8, dtype=np.float64)
+
+
+@cuda.jit
+def typing(a, b, f, out, known):
+    acc = 0
+    for i in range(f.size):
+        acc += f[i]
+    out[0] = acc
+    known[0] = (a[0] + a[0]).dtype == int64
+    known[1] = (a[0] / b[0]).dtype == float64
+    known[2] = (f[0] // f[1]).dtype == float32
+    known[3] = (b[0] + b[0]).dtype == uint64
+    known[4] = (a[0] + b[0]).dtype == int64
+    known[5] = (f[0] * 2).dtype == float64
+    known[6] = (f[0] * f[1]).dtype == float32
+    known[7] = cuda.grid(1).dtype == int64
+    known[8] = cuda.threadIdx.x.dtype == int32
+    known[9] = f.shape[0].dtype == int64
+    known[10] = (-a[0]).dtype == int64
+    known[11] = (f[0] ** 2).dtype == float32
+    known[12] = math.sqrt(a[0]).dtype == float64
+    known[13] = math.sqrt(f[0]).dtype == float32
+    known[14] = min(a[0], f[0]).dtype == float32
+    if out[0] > 0:
+        merged = 1
+    else:
+        merged = 2.5
+    known[15] = merged.dtype == float64
+    x = 0
+    for _ in range(3):
+        x = x + 0.5
+    out[1] = x
+    known[16] = a[0] < b[0]
+    out[2] = 2 ** a[1]
+    out[3] = a[0] % 3
+    out[4] = abs(a[0]) + round(f[0]) + int(f[1]) + float(a[0])
+    known[17] = (a[0] > b[0]) == False  # noqa: E712
+    known[18] = (a[0] & b[0]).dtype == int64
+    known[19] = (b[0] << 3).dtype == uint64
+
+
+def test_types_of_today(run):
+    a, b, f = np.array([-7, 5], np.int16), np.array([2**63], np.uint64), np.array([1.5, 0.75, 4], np.float32)
+    *_, out, known = run(typing, 1, 1, a, b, f, np.zeros(8), np.zeros(20, np.bool_))
+    assert known.all(), np.nonzero(~known)
+    np.testing.assert_array_equal(out[:5], [6.25, 1.5, 32, 2, 7 + 2 + 0 - 7])
+
+
+@cuda.jit
+def histogram(x, bins):
+    i = cuda.grid(1)
+    mine = cuda.shared.array(16, int32)
+    t = cuda.threadIdx.x
+    if t < 16:
+        mine[t] = 0
+    cuda.syncthreads()
+    if i < x.size:
+        cuda.atomic.add(mine, x[i], 1)
+    cuda.syncthreads()
+    if t < 16:
+        cuda.atomic.add(bins, t, mine[t])
+
+
+def test_histogram(run):
+    x = np.random.default_rng(0).integers(0, 16, 1000).astype(np.int32)
+    _, bins = run(histogram, 8, 128, x, np.zeros(16, np.int32))
+    np.testing.assert_array_equal(bins, np.bincount(x, minlength=16))
+
+
+def atomic_kernel(name):
+    function = getattr(cuda.atomic, name)
+
+    @cuda.jit
+    def kernel(x, out):
+        out[cuda.grid(1)] = function(x, 0, cuda.grid(1))
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "expected"),
+    [
+        ("add", 1, 1 + 496), ("sub", 1000, 1000 - 496), ("max", 3, 31), ("min", 3, 0), ("and_", 63, 0), ("or_", 0, 31),
+        ("xor", 5, 5), ("inc", 0, None), ("dec", 5, None), ("exch", 5, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64])
+def test_atomics(run, name, start, expected, dtype):
+    x, out = run(atomic_kernel(name), 1, 32, np.array([start], dtype), np.zeros(32, dtype))
+    assert start in out
+    assert expected is None or x[0] == expected
+
+
+@cuda.jit
+def compare(x, out):
+    i = cuda.grid(1)
+    out[i] = cuda.atomic.cas(x, 1, 7, i)
+    cuda.atomic.compare_and_swap(x, 0, 9)
+    cuda.atomic.max(x, (2,), i)
+
+
+def test_compare_and_swap(run):
+    x, out = run(compare, 1, 32, np.array([0, 7, -1], np.int32), np.zeros(32, np.int32))
+    assert x[0] == 9 and (out == 7).sum() == 1 and x[1] == out.tolist().index(7) and x[2] == 31
+
+
+@cuda.jit
+def warps(x, sums, out):
+    t = cuda.threadIdx.x
+    v = x[t]
+    for offset in (16, 8, 4, 2, 1):
+        v += cuda.shfl_down_sync(FULL, v, offset)
+    if cuda.laneid == 0:
+        sums[t // cuda.warpsize] = v
+    cuda.syncwarp()
+    out[0, t] = cuda.ballot_sync(FULL, t % 2 == 1)
+    out[1, t] = cuda.all_sync(FULL, t < 32)
+    out[2, t] = cuda.any_sync(FULL, t == 3)
+    out[3, t] = cuda.shfl_sync(FULL, t, 5)
+    out[4, t] = cuda.shfl_up_sync(FULL, t, 1)
+    out[5, t] = cuda.shfl_xor_sync(FULL, t, 1)
+    out[6, t] = cuda.match_any_sync(FULL, t % 2)
+    _, same = cuda.match_all_sync(FULL, t // 32)
+    out[7, t] = same
+    out[8, t] = cuda.syncthreads_count(t < 7)
+    out[9, t] = cuda.syncthreads_and(t < 7)
+    out[10, t] = cuda.syncthreads_or(t < 7)
+    out[11, t] = cuda.lanemask_lt()
+    cuda.threadfence()
+    cuda.threadfence_block()
+    cuda.threadfence_system()
+    cuda.nanosleep(10)
+
+
+def test_warps(run):
+    x, t = np.random.default_rng(0).random(64), np.arange(64)
+    _, sums, out = run(warps, 1, 64, x, np.zeros(2), np.zeros((12, 64), np.int64))
+    np.testing.assert_allclose(sums, x.reshape(2, 32).sum(axis=1))
+    lane, first = t % 32, t // 32 * 32
+    odd, even = 0xAAAAAAAA, 0x55555555
+    expected = [
+        np.full(64, odd), t < 32, t < 32, first + 5, np.where(lane == 0, t, t - 1), t ^ 1, np.where(t % 2, odd, even),
+        np.ones(64), np.full(64, 7), np.zeros(64), np.ones(64), (1 << lane) - 1,
+    ]  # fmt: skip
+    for row, wanted in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(row.astype(np.uint32), np.array(wanted).astype(np.uint32))
+
+
+@cuda.jit
+def bits(x, out):
+    i = cuda.grid(1)
+    out[0, i] = cuda.popc(x[i])
+    out[1, i] = cuda.clz(x[i])
+    out[2, i] = cuda.ffs(x[i])
+    out[3, i] = cuda.brev(x[i])
+    out[4, i] = cuda.selp(x[i] > 5, 1, 2)
+    out[5, i] = cuda.fma(x[i], 2, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_bits(run, dtype):
+    width = np.dtype(dtype).itemsize * 8
+    x = np.array([0, 1, 6, 0x80, 0x12345678, 2**32 - 1, 2 ** (width - 1), 2**width - 1], dtype)
+    _, out = run(bits, 1, 8, x, np.zeros((6, 8), np.uint64))
+    texts = [f"{int(v):0{width}b}" for v in x]
+    np.testing.assert_array_equal(out[0], [text.count("1") for text in texts])
+    np.testing.assert_array_equal(out[1], [len(text) - len(text.lstrip("0")) for text in texts])
+    np.testing.assert_array_equal(out[2], [text[::-1].find("1") + 1 for text in texts])
+    np.testing.assert_array_equal(out[3], np.array([int(text[::-1], 2) for text in texts], np.uint64))
+    np.testing.assert_array_equal(out[4], np.where(x > 5, 1, 2))
+
+
+@cuda.jit
+def made_arrays(out):
+    mine = cuda.local.array(4, float32)
+    constant = cuda.const.array_like(TABLE)
+    dynamic = cuda.shared.array(0, float32)
+    t = cuda.threadIdx.x
+    for i in range(4):
+        mine[i] = i * t
+    dynamic[t] = mine[3] + constant[t]
+    cuda.syncthreads()
+    out[t] = dynamic[cuda.blockDim.x - 1 - t]
+
+
+def test_arrays_that_a_kernel_makes():
+    out = np.zeros(8)
+    made_arrays[1, 8, 0, 32](out)
+    np.testing.assert_array_equal(out, 4 * np.arange(8)[::-1])
+
+
+# === launches =========================================================================================================
+
+
+@cuda.jit("void(float32[:], float32)")
+def scaled(x, a):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= a
+
+
+@cuda.jit(void(float64[:]))
+def counted(x):
+    x[cuda.grid(1)] = cuda.gridsize(1)
+
+
+def test_signatures():
+    x = np.ones(5, np.float32)
+    scaled[1, 8](x, 3)
+    np.testing.assert_array_equal(x, 3)
+    y = np.zeros(8)
+    counted[2, 4](y)
+    np.testing.assert_array_equal(y, 8)
+    scaled.forall(5)(x, 2)
+    np.testing.assert_array_equal(x, 6)
+    with pytest.raises(TileTypeError, match=r"argument 'x': its signature has float32\[:\], found ndarray of float64"):
+        scaled[1, 8](np.ones(5), 3)
+    with pytest.raises(TileTypeError, match="takes 2 arguments, found 1"):
+        scaled[1, 8](x)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: cuda.jit(3), TileTypeError, "a signature is written as"),
+        (lambda: cuda.jit("void(floaty)"), TileTypeError, "'floaty' is no type of a signature"),
+        (lambda: cuda.jit(fast=True), TileTypeError, "@cuda.jit has no option 'fast'"),
+        (lambda: cuda.jit(rules="c"), TileValueError, "the rules are 'numba' or 'npm'"),
+        (lambda: cuda.jit(link=["a.cu"]), TileTypeError, "link= of code in CUDA C"),
+        (lambda: cuda.jit("int32(int32)")(lambda x: x), TileTypeError, "a kernel returns nothing"),
+        (lambda: scaled(1), LaunchError, r"launch it by scaled\[blocks, threads\]"),
+        (lambda: scaled[1], LaunchError, r"kernel\[blocks, threads, stream, shared bytes\]"),
+        (lambda: scaled[1, 1, 0, -1], LaunchError, "shared memory is a number of bytes, found -1"),
+        (lambda: scaled[1, 4096](np.ones(1, np.float32), 1), LaunchError, "1024"),
+        (lambda: cuda.grid(1), TileError, "has a meaning only in a kernel"),
+        (lambda: cuda.threadIdx.x, TileError, "has a value only in a kernel"),
+        (lambda: cuda.atomic.add(1, 2, 3), TileError, "has a meaning only in a kernel"),
+        (lambda: float32[0], TileTypeError, "is written as float32"),
+        (lambda: cuda.compile_ptx(scaled.py_func, "void(float32[:], float32)", device=True), TileTypeError, "no PTX"),
+    ],
+)
+def test_refused(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+# === memory ===========================================================================================================
+
+
+@pytest.mark.spec("I-047", "I-051", "I-055")
+def test_device_arrays():
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    a = cuda.to_device(host)
+    b = cuda.device_array_like(a)
+    assert isinstance(a, cuda.DeviceNDArray) and isinstance(a, arrays.Array)
+    assert (b.shape, b.dtype, cuda.device_array((2, 3), np.int8).dtype) == ((3, 4), np.float32, np.int8)
+    b.copy_to_device(a)
+    out = np.empty_like(host)
+    assert b.copy_to_host(out) is out
+    np.testing.assert_array_equal(out, host)
+    np.testing.assert_array_equal(a[1:, ::2].copy_to_host(), host[1:, ::2])
+    assert cuda.is_cuda_array(a) and not cuda.is_cuda_array(host)
+    assert cuda.as_cuda_array(a) is a
+
+
+def test_streams_and_events():
+    stream = cuda.stream()
+    begin, end = cuda.event(), cuda.event()
+    x = np.ones(1000, np.float32)
+    with stream.auto_synchronize():
+        begin.record(stream)
+        a = cuda.to_device(x, stream=stream)
+        scaled[8, 128, stream](a, 2.0)
+        end.record(stream)
+    end.synchronize()
+    assert begin.elapsed_time(end) >= 0 and end.query()
+    np.testing.assert_array_equal(a.copy_to_host(stream=stream), 2)
+    cuda.synchronize()
+    with cuda.pinned(x), cuda.defer_cleanup():
+        assert cuda.pinned_array(3).shape == (3,)
+    assert len(cuda.gpus) >= 1 and cuda.get_current_device().WARP_SIZE == 32 and cuda.is_available()
+
+
+def test_in_and_out():
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    scaled[1, 4](cuda.InOut(x), 2)
+    scaled[1, 4](cuda.Out(y), 2)
+    np.testing.assert_array_equal(x, 2)
+    assert uint32.dtype == np.uint32
