@@ -32,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "run" not in metafunc.fixturenames:
         return
     chosen = metafunc.config.getoption("--backend")
-    names = {"cuda": ["cuda"], "all": ["interpret", "cpu", "cuda"]}
+    names = {"cuda": ["cuda"], "all": ["interpret", "cpu", "emulator", "cuda"]}
     found = names.get(chosen, ["interpret", "cpu", "emulator"])
     if metafunc.definition.get_closest_marker("host_execution"):
         found = [name for name in found if name in ("interpret", "cpu")]
