@@ -181,4 +181,25 @@ def Tile_ConstArrayOp : Tile_Op<"const_array", [Pure]> {
   let assemblyFormat = "attr-dict $value `->` type($result)";
 }
 
+//===----------------------------------------------------------------------===//
+// Arrays made of arrays
+//===----------------------------------------------------------------------===//
+
+def Tile_ViewOp : Tile_Op<"view", [Pure, AttrSizedOperandSegments]> {
+  let summary = "part of an array's memory under extents and strides of its own, and another dtype";
+  let verifier = "verify_view";
+  let description = [{
+    ```mlir
+    %row = tile.view %a at %bytes [%n] by [%stride] : memref<?x?xf32> -> memref<?xf32, strided<[?]>>
+    ```
+    The offset counts bytes, strides count elements of the result, and may be negative. Slices, fields of records,
+    `reshape` and `view` of device code are such arrays. What is read and written there is the array's.
+  }];
+  let arguments = (ins Tile_Array:$array, I64:$offset, Variadic<I64>:$extents, Variadic<I64>:$strides);
+  let results = (outs Tile_Array:$result);
+  let assemblyFormat = [{
+    $array `at` $offset `[` $extents `]` `by` `[` $strides `]` attr-dict `:` type($array) `->` type($result)
+  }];
+}
+
 #endif // TILEWRIGHT_SIMT_OPS_TD

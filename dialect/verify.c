@@ -611,6 +611,15 @@ static bool verify_const_array(const verify_t *v) {
          (same || tw_fail(&v->check, "gives an array of the value's shape and dtype"));
 }
 
+static bool verify_view(const verify_t *v) {
+  MlirType from = operand_type(v, 0), to = result_type(v);
+  MlirAttribute a = mlirMemRefTypeGetMemorySpace(from), b = mlirMemRefTypeGetMemorySpace(to);
+  intptr_t given = mlirOperationGetNumOperands(v->op) - 2, rank = mlirShapedTypeGetRank(to);
+  return (given == 2 * rank || tw_fail(&v->check, "gives an array of %d dimensions, and has %d extents and strides",
+                                       (int)rank, (int)given)) &&
+         (mlirAttributeEqual(a, b) || tw_fail(&v->check, "stays in the memory space of its array"));
+}
+
 /* A tile is what a stage of a buffer holds. */
 static bool verify_stage(const verify_t *v, MlirType tile_type, MlirType buffer) {
   tw_operand_t tile;

@@ -295,6 +295,21 @@ static void place_const_array(cpu_t *cx, MlirOperation op) {
                        mlirDenseElementsAttrReshapeGet(value, flat)));
 }
 
+/* Operands: the array, the offset in bytes, the extents, the strides in elements. */
+static void place_view(cpu_t *cx, MlirOperation op) {
+  MlirValue result = mlirOperationGetResult(op, 0);
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
+  int rank = (int)tw_rank(mlirValueGetType(result));
+  cpu_array_t *view = cpu_alloc(cx, sizeof *view);
+  view->pointer = cpu_address(cx, array->pointer, cpu_int(cx, 8), (cpu_index_t){operand(cx, op, 1), 0, 0});
+  for (int d = 0; d < rank; d++) {
+    view->extent[d] = operand(cx, op, 2 + d);
+    view->stride[d] = operand(cx, op, 2 + rank + d);
+  }
+  tw_map_one(&cx->arrays, result, (MlirValue){view});
+}
+
+CPU_RULE(TW_TILE_VIEW, CPU_EFFECT, 0, NULL, NULL, place_view)
 CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)
 CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)
 CPU_RULE(TW_TILE_LANE_ID, CPU_EFFECT, 0, NULL, NULL, place_lane_id)

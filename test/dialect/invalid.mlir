@@ -1273,3 +1273,19 @@ func.func @f() {
   %0 = tile.const_array dense<1.0> : tensor<2xf32> -> memref<3xf32, 4>
   return
 }
+
+// -----
+
+func.func @f(%x: memref<?xf32>, %o: i64) {
+  // expected-error @below {{'tile.view' op gives an array of 1 dimensions, and has 3 extents and strides}}
+  %0 = tile.view %x at %o [%o, %o] by [%o] : memref<?xf32> -> memref<?xf32, strided<[?]>>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?xf32>, %o: i64) {
+  // expected-error @below {{'tile.view' op stays in the memory space of its array}}
+  %0 = tile.view %x at %o [%o] by [%o] : memref<?xf32> -> memref<?xf32, strided<[?]>, 3>
+  return
+}

@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from .. import tile as ct
-from ..dtype import constant_dtype, int64
+from ..dtype import constant_dtype
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE, MODULES, advice, module_advice
 from ..views import ARRAY_METHODS
@@ -145,7 +145,7 @@ def _extent(frame: Frame, array: Array, axis: int) -> Any:
 def _stride(frame: Frame, array: Array, axis: int) -> Any:
     if axis in array.strides:
         return array.strides[axis]
-    return frame.emit.typed("tile.stride", [array.ir], {"axis": axis}, int64, ())
+    return memory.stride(frame, array, axis)
 
 
 @handles(ast.Subscript)

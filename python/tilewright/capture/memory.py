@@ -43,6 +43,11 @@ def extent(frame: Frame, array: Array, axis: int) -> Tile:
     return frame.emit.typed("tile.dim", [array.ir], {"axis": axis}, int32, ())
 
 
+def stride(frame: Frame, array: Array, axis: int) -> Tile:
+    """How many elements lie between neighbours along an axis."""
+    return frame.emit.typed("tile.stride", [array.ir], {"axis": axis}, int64, ())
+
+
 @op("num_tiles")
 def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> Tile:
     array = array_of(array, "ct.num_tiles")

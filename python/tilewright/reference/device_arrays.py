@@ -41,8 +41,22 @@ class DeviceArray:
     def view(self, dtype: Any) -> DeviceArray:
         return DeviceArray(self.data.view(dt.as_dtype(dtype).numpy))
 
+    def reshape(self, *shape: Any) -> DeviceArray:
+        extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if not self.data.flags.c_contiguous:
+            raise TileTypeError("reshape: the elements do not lie side by side in row-major order: it would copy")
+        return DeviceArray(self.data.reshape([int(n) for n in extents]))
+
+    def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
+        if dt.as_dtype(dtype) is not self.dtype or copy is not False:
+            raise TileTypeError("astype would allocate an array; convert elements")
+        return self
+
     def __len__(self) -> int:
         return len(self.data)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         found = self.data[self._place(index)]

@@ -3,6 +3,7 @@
  *   tile.sync_threads                             nvvm.barrier0, or llvm.nvvm.barrier.cta.sync.all in divergent code
  *   %n = tile.sync_vote count, %p                 llvm.nvvm.barrier.cta.red.popc.all
  *   %s = tile.shared_array {offset = 64 : i32}    shared memory + 64
+ *   %v = tile.view %a at %o [%n] by [%d]          its pointer, extents and strides
  *   %l = tile.local_array                         llvm.alloca, which LLVM keeps in registers where it can
  *
  * In a SIMT kernel (attribute tile.simt) a scalar is one element a thread, which is what the emitter
@@ -141,6 +142,19 @@ static bool rule_const_array(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* Operands: the array, the offset in bytes, the extents, the strides in elements. */
+static bool rule_view(tw_emitter_t *e, MlirOperation op) {
+  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  tw_values_t view = twg_new_values(e, 1 + 2 * rank);
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0));
+  view.at[0] = twg_offset_pointer(e, pointer, twg_operand(e, op, 1).at[0]);
+  for (int i = 0; i < 2 * rank; i++)
+    view.at[1 + i] = twg_operand(e, op, 2 + i).at[0];
+  twg_set_result(e, op, 0, view);
+  return true;
+}
+
+TWG_RULE(TW_TILE_VIEW, rule_view)
 TWG_RULE(TW_TILE_THREAD_ID, rule_thread_id)
 TWG_RULE(TW_TILE_BLOCK_DIM, rule_block_dim)
 TWG_RULE(TW_TILE_SYNC_THREADS, rule_sync_threads)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ...dtype import int32, int64
+from ...dtype import int32
 from ...errors import TileTypeError
 from .. import memory
 from ..frame import Frame
 from ..values import Array, Method, Tile, describe
-from . import made_arrays
+from . import views
 
 # ---------------------------------------------------------------------------------------------
 # Elements
 
 
-def read(frame: Frame, array: Array, index: Any) -> Tile:
-    """`array[index]`: the element, without a check of its bounds."""
+def read(frame: Frame, array: Array, index: Any) -> Any:
+    """`array[index]`: the element, without a check of its bounds, or a part of the array."""
+    if not views.is_element(array, index):
+        return views.part(frame, array, index)
     return memory.read_element(frame, array, _indices(frame, array, index))
 
 
@@ -34,10 +36,10 @@ def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
 
 def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
     indices = index if isinstance(index, tuple) else (index,)
-    if len(indices) != array.ndim or any(isinstance(i, slice) for i in indices):
+    if not views.is_element(array, index):
         raise TileTypeError(
-            f"{describe(array)} is indexed by {array.ndim} integers, one an axis, found {len(indices)} entries; "
-            "slices of arrays are not supported"
+            f"{describe(array)} is indexed by {array.ndim} integers, one an axis, found {len(indices)} entries, or "
+            "slices; assign each element"
         )
     return tuple(_from_end(frame, array, axis, i) for axis, i in enumerate(indices))
 
@@ -73,7 +75,7 @@ def _shape(frame: Frame, array: Array) -> tuple[Tile, ...]:
 
 def _strides(frame: Frame, array: Array) -> tuple[Tile, ...]:
     """In bytes, as NumPy has them."""
-    strides = [frame.emit.typed("tile.stride", [array.ir], {"axis": d}, int64, ()) for d in range(array.ndim)]
+    strides = [memory.stride(frame, array, axis) for axis in range(array.ndim)]
     return tuple(frame.emit.binary("mul", stride, array.dtype.itemsize) for stride in strides)
 
 
@@ -93,11 +95,6 @@ def length(frame: Frame, value: Any) -> Any:
     return len(value)
 
 
-def view(frame: Frame, array: Array, dtype: Any) -> Array:
-    """`array.view(dtype)`."""
-    return made_arrays.view(frame, array, dtype)
-
-
 _ATTRIBUTES = {
     "dtype": lambda frame, array: array.dtype,
     "shape": _shape,
@@ -106,4 +103,4 @@ _ATTRIBUTES = {
     "ndim": lambda frame, array: array.ndim,
     "ndims": lambda frame, array: array.ndim,
 }
-METHODS: dict[str, Any] = {"view": view}
+METHODS: dict[str, Any] = {"astype": views.astype, "reshape": views.reshape, "view": views.view}

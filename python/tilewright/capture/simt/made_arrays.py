@@ -85,13 +85,6 @@ def _dynamic(frame: Frame, dtype: DType) -> Array:
     return Array(value, dtype, 1, DYNAMIC, MADE)
 
 
-def view(frame: Frame, array: Array, dtype: Any) -> Array:
-    """`array.view(dtype)` of what the launch adds."""
-    if array.name != DYNAMIC:
-        raise TileTypeError(f"view is of device.dynamic_shared_array(), found {describe(array)}")
-    return _dynamic(frame, _element(dtype, "view"))
-
-
 def const_array(frame: Frame, array_like: Any, dtype: Any) -> Array:
     """Of NumPy's bytes."""
     import numpy as np

@@ -1,0 +1,18 @@
+// RUN: tw-opt %s --tile-to-nvvm | FileCheck %s
+
+// A view is a pointer into its array's memory, of the same space.
+module attributes {tile.target = "sm_90a"} {
+  // CHECK: llvm.func @k
+  func.func @k(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
+    %c = arith.constant 40 : i64
+    %n = arith.constant 7 : i64
+    %t = tile.thread_id 0
+    %v = tile.view %x at %c [%n] by [%n] : memref<?xf32, strided<[1]>> -> memref<?xi32, strided<[?]>>
+    // CHECK: %[[AT:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    // CHECK: llvm.getelementptr %[[AT]]
+    // CHECK: ld.global.b32
+    %e = tile.gather %v[%t] : memref<?xi32, strided<[?]>>, i32 -> i32
+    tile.scatter %e, %v[%t] : i32, memref<?xi32, strided<[?]>>, i32
+    return
+  }
+}
