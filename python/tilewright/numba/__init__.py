@@ -5,6 +5,8 @@ kernels.py     @cuda.jit, and launches
 intrinsics.py  what a kernel asks of its thread
 memory.py      device arrays, streams, events
 cuda.py        the namespace `cuda`
+wholes.py      @vectorize, @cuda.reduce
+random.py      xoroshiro128+
 npm.py         the same under the rules of seed 000, the No-Python mode of NumbaPro
 """
 
@@ -12,5 +14,6 @@ from .. import device as _device  # noqa: F401
 from . import cuda
 from .types import *  # noqa: F403
 from .types import __all__ as _types
+from .wholes import vectorize
 
-__all__ = ["cuda", *_types]
+__all__ = ["cuda", "vectorize", *_types]

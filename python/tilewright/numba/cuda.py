@@ -12,12 +12,27 @@ They run on the GPU, and where there is none on the CPU, compiled.
 """
 
 from ..capture import numba_functions as _functions  # the functions of Python and math in kernels
+from . import random
 from .compiling import compile, compile_ptx
 from .intrinsics import *  # noqa: F403
 from .intrinsics import __all__ as _intrinsics
 from .kernels import In, InOut, Out, jit
 from .memory import *  # noqa: F403
 from .memory import __all__ as _memory
+from .wholes import Reduce, reduce, vectorize
 
-__all__ = ["In", "InOut", "Out", "compile", "compile_ptx", "jit", *_intrinsics, *_memory]
+__all__ = [
+    "In",
+    "InOut",
+    "Out",
+    "Reduce",
+    "compile",
+    "compile_ptx",
+    "jit",
+    "random",
+    "reduce",
+    "vectorize",
+    *_intrinsics,
+    *_memory,
+]
 assert _functions

@@ -29,9 +29,9 @@ class Intrinsic:
 class Position(Intrinsic):
     """`threadIdx` and its like: x, y and z are int32."""
 
-    def __init__(self, name: str, op: str) -> None:
+    def __init__(self, name: str, of: str) -> None:
         super().__init__(name)
-        self.op = op
+        self.of = of
 
     def __getattr__(self, axis: str) -> Any:
         if axis in ("x", "y", "z"):
@@ -43,7 +43,7 @@ class Position(Intrinsic):
 
         if axis not in ("x", "y", "z"):
             raise TileTypeError(f"cuda.{self.name} has no attribute '{axis}'; it has x, y and z")
-        return numba.position(frame, self.op, "xyz".index(axis))
+        return numba.position(frame, self.of, "xyz".index(axis))
 
 
 class Value(Intrinsic):
@@ -86,10 +86,10 @@ def _namespace(name: str) -> Any:
     return types.SimpleNamespace(**members)
 
 
-threadIdx = Position("threadIdx", "tile.thread_id")
-blockIdx = Position("blockIdx", "tile.block_id")
-blockDim = Position("blockDim", "tile.block_dim")
-gridDim = Position("gridDim", "tile.num_blocks")
+threadIdx = Position("threadIdx", "thread_idx")
+blockIdx = Position("blockIdx", "block_idx")
+blockDim = Position("blockDim", "block_dim")
+gridDim = Position("gridDim", "grid_dim")
 laneid, warpsize = Value("laneid"), Value("warpsize")
 grid, gridsize = Places("grid"), Places("gridsize")
 shared, local, const, atomic = map(_namespace, ("shared", "local", "const", "atomic"))

@@ -10,9 +10,7 @@ from ...dtype import DType, as_dtype, bool_, int32, int64, uint32, uint64
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import atomics, barriers, made_arrays, warps
-
-WARP = 32
+from . import atomics, barriers, made_arrays, positions, warps
 
 
 def _rules(frame: Frame) -> Any:
@@ -20,38 +18,33 @@ def _rules(frame: Frame) -> Any:
     return frame.capture.rules
 
 
-def position(frame: Frame, op: str, axis: int) -> Tile:
-    return frame.emit.typed(op, [], {"axis": axis}, int32, ())
+def position(frame: Frame, name: str, axis: int) -> Tile:
+    return positions.read(frame, name, axis)
 
 
-def _wide(frame: Frame, op: str, axis: int) -> Tile:
-    return frame.emit.cast(position(frame, op, axis), int64)
+def _wide(frame: Frame, name: str, axis: int) -> Tile:
+    return frame.emit.cast(positions.read(frame, name, axis), int64)
 
 
 def _grid(frame: Frame, count: int) -> list[Any]:
     binary = frame.emit.binary
     found = []
     for axis in range(count):
-        before = binary("mul", _wide(frame, "tile.block_id", axis), _wide(frame, "tile.block_dim", axis))
-        found.append(binary("add", _wide(frame, "tile.thread_id", axis), before))
+        before = binary("mul", _wide(frame, "block_idx", axis), _wide(frame, "block_dim", axis))
+        found.append(binary("add", _wide(frame, "thread_idx", axis), before))
     return found
 
 
 def _gridsize(frame: Frame, count: int) -> list[Any]:
-    pairs = ((_wide(frame, "tile.block_dim", a), _wide(frame, "tile.num_blocks", a)) for a in range(count))
+    pairs = ((_wide(frame, "block_dim", a), _wide(frame, "grid_dim", a)) for a in range(count))
     return [frame.emit.binary("mul", threads, blocks) for threads, blocks in pairs]
 
 
-def _laneid(frame: Frame) -> Tile:
-    binary = frame.emit.binary
-    x, y, z = (position(frame, "tile.thread_id", axis) for axis in range(3))
-    across, down = (position(frame, "tile.block_dim", axis) for axis in range(2))
-    row = binary("add", y, binary("mul", down, z))
-    return binary("bitwise_and", binary("add", x, binary("mul", across, row)), WARP - 1)
-
-
 PLACES: dict[str, Callable[[Frame, int], list[Any]]] = {"grid": _grid, "gridsize": _gridsize}
-VALUES: dict[str, Callable[[Frame], Any]] = {"laneid": _laneid, "warpsize": lambda frame: WARP}
+VALUES: dict[str, Callable[[Frame], Any]] = {
+    "laneid": positions.VALUES["lane_id"],
+    "warpsize": lambda frame: positions.WARP,
+}
 
 
 def dtype_of(value: Any, what: str) -> DType:

@@ -1,0 +1,124 @@
+"""Random numbers in kernels: xoroshiro128+, a state for each thread, as `numba.cuda.random` has it.
+
+    states = create_xoroshiro128p_states(threads, seed=1)      # on the host
+    x = xoroshiro128p_uniform_float32(states, cuda.grid(1))    # in a kernel
+
+The states are an array of uint64 with two columns. They are 2**64 steps apart, and so never meet.
+"""
+
+# The functions of kernels have values that no checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, operator"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import arrays
+from .memory import _device, _handle
+from .types import float32, float64, uint64
+
+_MASK = 2**64 - 1
+_JUMP = (0xBEAC0467EBA5FACB, 0xD86B048B86AA9922)
+
+
+def _splitmix(state: int) -> tuple[int, int]:
+    """SplitMix64: the next state, and its number."""
+    state = (state + 0x9E3779B97F4A7C15) & _MASK
+    z = state
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return state, z ^ (z >> 31)
+
+
+def _rotated(x: int, k: int) -> int:
+    return ((x << k) | (x >> (64 - k))) & _MASK
+
+
+def _stepped(s0: int, s1: int) -> tuple[int, int]:
+    s1 ^= s0
+    return _rotated(s0, 55) ^ s1 ^ ((s1 << 14) & _MASK), _rotated(s1, 36)
+
+
+def _jumped(s0: int, s1: int) -> tuple[int, int]:
+    """2**64 steps on."""
+    t0 = t1 = 0
+    for word in _JUMP:
+        for bit in range(64):
+            if word >> bit & 1:
+                t0, t1 = t0 ^ s0, t1 ^ s1
+            s0, s1 = _stepped(s0, s1)
+    return t0, t1
+
+
+def init_xoroshiro128p_states_cpu(n: int, seed: int, subsequence_start: int = 0) -> Any:
+    """The states as a NumPy array."""
+    import numpy as np
+
+    state, s0 = _splitmix(seed & _MASK)
+    _, s1 = _splitmix(state)
+    found = np.empty((n, 2), np.uint64)
+    for _ in range(subsequence_start):
+        s0, s1 = _jumped(s0, s1)
+    for i in range(n):
+        found[i] = s0, s1
+        s0, s1 = _jumped(s0, s1)
+    return found
+
+
+def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream: Any = 0) -> arrays.Array:
+    """States for `n` threads, on the GPU where there is one."""
+    states = init_xoroshiro128p_states_cpu(n, seed, subsequence_start)
+    return arrays.to_device(states, device=_device(), stream=_handle(stream))
+
+
+def init_xoroshiro128p_states(states: arrays.Array, seed: int, subsequence_start: int = 0, stream: Any = 0) -> None:
+    states.copy_to_device(init_xoroshiro128p_states_cpu(len(states), seed, subsequence_start), _handle(stream))
+
+
+# === in kernels ===
+
+
+def xoroshiro128p_next(states, index):
+    """The next 64 bits of a state."""
+    s0 = states[index, 0]
+    s1 = states[index, 1]
+    result = s0 + s1
+    s1 = s1 ^ s0
+    states[index, 0] = ((s0 << 55) | (s0 >> 9)) ^ s1 ^ (s1 << 14)
+    states[index, 1] = (s1 << 36) | (s1 >> 28)
+    return result
+
+
+def xoroshiro128p_uniform_float32(states, index):
+    """From 0 to 1, without 1."""
+    return float32(xoroshiro128p_next(states, index) >> uint64(40)) * float32(2.0**-24)
+
+
+def xoroshiro128p_uniform_float64(states, index):
+    return float64(xoroshiro128p_next(states, index) >> uint64(11)) * 2.0**-53
+
+
+def xoroshiro128p_normal_float32(states, index):
+    """By Box and Muller; 1 - u is never 0."""
+    u1 = float32(1.0) - xoroshiro128p_uniform_float32(states, index)
+    u2 = xoroshiro128p_uniform_float32(states, index)
+    return math.sqrt(float32(-2.0) * math.log(u1)) * math.cos(float32(2 * math.pi) * u2)
+
+
+def xoroshiro128p_normal_float64(states, index):
+    u1 = 1.0 - xoroshiro128p_uniform_float64(states, index)
+    u2 = xoroshiro128p_uniform_float64(states, index)
+    return math.sqrt(-2.0 * math.log(u1)) * math.cos(2 * math.pi * u2)
+
+
+__all__ = [
+    "create_xoroshiro128p_states",
+    "init_xoroshiro128p_states",
+    "init_xoroshiro128p_states_cpu",
+    "xoroshiro128p_next",
+    "xoroshiro128p_normal_float32",
+    "xoroshiro128p_normal_float64",
+    "xoroshiro128p_uniform_float32",
+    "xoroshiro128p_uniform_float64",
+]
