@@ -88,7 +88,7 @@ static tw_range_t of_select(MlirOperation op, int steps) {
 static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
   tw_op_class_t class = tw_op_class(op);
   if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
-    return (tw_range_t){0, all.high};
+    return (tw_range_t){tw_op_is(op, TW_TILE_NUM_BLOCKS), all.high};
   if (tw_op_is(op, TW_TILE_IOTA))
     return (tw_range_t){0, tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) - 1};
   if (tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTSI))

@@ -32,6 +32,7 @@
 #include "lowering/common/gather_to_load.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
+#include "lowering/ranges.h"
 
 /* Steps beside a loop that become its own: more would be a long text unrolled by hand. */
 enum { MOST_ROUNDS = 8 };
@@ -46,6 +47,23 @@ static void count_by_for(MlirOperation func) {
       tw_op_remark(loops.at[i], "runs one step after the other, for it may end at any of them: `for` over a range, or "
                                 "`while` with a count that each step changes by the same, lets steps overlap");
   tw_ops_free(&loops);
+}
+
+static bool is_comparison(MlirOperation op) {
+  return tw_op_is(op, TW_ARITH_CMPI) && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* What a loop's count tells of its numbers, as that they are not negative. */
+static void fold_comparisons(MlirOperation func) {
+  tw_ops_t comparisons = tw_ops_in(func, is_comparison, MlirWalkPreOrder);
+  for (int i = 0; i < comparisons.count; i++) {
+    MlirValue result = mlirOperationGetResult(comparisons.at[i], 0);
+    tw_builder_t at = tw_build_before(comparisons.at[i]);
+    bool holds;
+    if (tw_is_decided(result, &holds))
+      mlirValueReplaceAllUsesOfWith(result, tw_const_int(&at, mlirValueGetType(result), holds));
+  }
+  tw_ops_free(&comparisons);
 }
 
 static void each_for(MlirOperation func, void (*change)(MlirOperation loop)) {
@@ -66,6 +84,7 @@ static void roll(MlirOperation loop) {
 bool tw_run_canonicalize(MlirOperation func) {
   tw_load_elements(func);
   count_by_for(func);
+  fold_comparisons(func);
   each_for(func, tw_simplify_inductions);
   tw_add_to_products(func);
   each_for(func, roll);

@@ -22,7 +22,7 @@ GEMM = {
     "form": ["zeros"],
     "left": ["gather"],
     "right": ["gather"],
-    "grid": ["turned", "swizzle"],
+    "grid": ["turned", "swizzle", "persistent", "persistent while"],
     "store": ["scatter"],
     "sum": ["float16"],
 }
@@ -37,9 +37,10 @@ ATTENTION = {
     "early values": [True],
     "end": ["reciprocal"],
     "vectors": [True],
-    "grid": ["turned", "backwards"],
+    "grid": ["turned", "backwards", "persistent"],
 }
-WIDE = {"loop": ["while", "two", "ahead"], "form": ["zeros"]}  # where a block holds all the sums that it can
+# Where a block holds all the sums that it can.
+WIDE = {"loop": ["while", "two", "ahead"], "form": ["zeros"], "grid": ["persistent"]}
 
 
 def each(kind: str, tile: tuple[int, int, int], changes: dict[str, list[Any]]) -> list[Any]:

@@ -78,12 +78,50 @@ static bool moves(MlirOperation loop, MlirValue value) {
   return false;
 }
 
+/* Whether two ops divide the same number by the same one that the loop does not change. */
+static bool divide_alike(MlirOperation loop, MlirOperation x, MlirOperation y) {
+  MlirValue by = mlirOperationGetOperand(x, 1), also = mlirOperationGetOperand(y, 1);
+  int64_t number, like;
+  bool same = mlirValueEqual(by, also) || (tw_known_int(by, &number) && tw_known_int(also, &like) && number == like);
+  return same && !tw_defined_in(by, tw_loop_body(loop)) &&
+         mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0));
+}
+
+/* The same of the quotient by 2^n, rounded down, and x & (2^n - 1). */
+static bool split_alike(MlirOperation quotient, MlirOperation mask) {
+  int64_t by, ones;
+  bool known =
+      tw_known_int(mlirOperationGetOperand(quotient, 1), &by) && tw_known_int(mlirOperationGetOperand(mask, 1), &ones);
+  bool down = tw_op_is(quotient, TW_ARITH_FLOORDIVSI) || tw_op_is(quotient, TW_ARITH_DIVUI);
+  return known && down && by > 0 && (by & (by - 1)) == 0 && ones == by - 1 &&
+         mlirValueEqual(mlirOperationGetOperand(quotient, 0), mlirOperationGetOperand(mask, 0));
+}
+
+/* Whether one index is the quotient of a number that moves, and the other what is left over: both do not come again
+ * together. */
+static bool move_together(MlirOperation loop, MlirValue x, MlirValue y) {
+  MlirOperation quotient = tw_def(x), rest = tw_def(y);
+  if (mlirOperationIsNull(quotient) || mlirOperationIsNull(rest) || !tw_inside(quotient, tw_loop_body(loop)) ||
+      !moves(loop, mlirOperationGetOperand(quotient, 0)))
+    return false;
+  bool is_signed = tw_op_is(quotient, TW_ARITH_FLOORDIVSI) || tw_op_is(quotient, TW_ARITH_DIVSI);
+  if (tw_op_is(rest, TW_ARITH_ANDI))
+    return split_alike(quotient, rest);
+  return (is_signed ? tw_op_is(rest, TW_ARITH_REMSI)
+                    : tw_op_is(quotient, TW_ARITH_DIVUI) && tw_op_is(rest, TW_ARITH_REMUI)) &&
+         divide_alike(loop, quotient, rest);
+}
+
 bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
   intptr_t first;
   MlirType array = mlirValueGetType(tw_access_array(access, &first));
-  for (intptr_t i = 0; tw_op_is(loop, TW_SCF_FOR) && i < tw_rank(array); i++)
+  for (intptr_t i = 0; tw_op_is(loop, TW_SCF_FOR) && i < tw_rank(array); i++) {
     if (moves(loop, mlirOperationGetOperand(access, first + i)))
       return true;
+    for (intptr_t j = 0; j < tw_rank(array); j++)
+      if (move_together(loop, mlirOperationGetOperand(access, first + i), mlirOperationGetOperand(access, first + j)))
+        return true;
+  }
   return false;
 }
 

@@ -33,6 +33,8 @@
  * kernel take numbers; 0, and the schedule is serpentine, or, where the longest are not known, the hardware's. So it is
  * by default for blocks for which a producer gathers. docs/design/measurements.md compares the three schedules.
  *
+ * A program that loops over tiles itself keeps its grid, and its loop becomes the persistent one (adopt_loop.h).
+ *
  * A kernel that others launch (hint `exported`) keeps the grid: nobody would give it the words for another one.
  *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
@@ -44,6 +46,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/grid/adopt_loop.h"
 #include "lowering/gpu/grid/block_work.h"
 #include "lowering/gpu/grid/cluster_multicast.h"
 #include "lowering/gpu/grid/grid_plan.h"
@@ -210,7 +213,7 @@ static void decide(kernel_t *k) {
                  "brought ahead of it");
   } else if (k->not_brought) {
     tw_op_remark(k->func, "keeps the order of the grid: %s", k->not_brought);
-  } else {
+  } else if (!tw_adopt_loop(k->func)) {
     int axis = tw_block_work_axis(&k->work);
     bool dynamic = tw_hint_dynamic_schedule(k->func, k->work.axes != 0 && !k->gathers);
     tw_grid_plan_t plan = axis >= 0 ? plan_longest_first(k, axis, dynamic) : plan_by_loads(k, dynamic);

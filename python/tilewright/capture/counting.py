@@ -16,7 +16,7 @@ class Count:
 
     A range with a constant step counts as it is, or downwards as -1 - variable, which is a number of its type, too.
     What adds the step minds that this could wrap: here, and where an scf.for is lowered. A range whose step is known at
-    run time counts iterations, in int64.
+    run time counts iterations, in int64, unless the step is known to be positive.
     """
 
     def __init__(self, frame: Frame, bounds: Range, node: ast.For) -> None:
@@ -29,13 +29,14 @@ class Count:
             raise TileValueError("the step of range must not be zero")
         if known == int64.min:
             raise TileValueError(f"the step of range is {known}; the least is {known + 1}")
-        self.by_one = known in (None, 1, -1)
+        upward = isinstance(bounds.step, Tile) and bounds.step.positive
+        self.by_one = known in (1, -1) or (known is None and not upward)
         self.by = step
         self.value: Callable[[Tile], Tile] = self._same
-        if known is None:
+        if known is None and not upward:
             self.start = start
             self._count_iterations(frame, node, *(emit.cast(p, int64) for p in (start, stop, step)))
-        elif known > 0:
+        elif known is None or known > 0:
             self.lower, self.upper, self.step = start, stop, step
         else:
             self.value = self._mirrored_back

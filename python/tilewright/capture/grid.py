@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from ..dtype import int32
@@ -27,4 +28,4 @@ def _bid(frame: Frame, axis: Any) -> Tile:
 @op("num_blocks")
 def _num_blocks(frame: Frame, axis: Any) -> Tile:
     attributes = {"axis": _grid_axis(axis, "ct.num_blocks")}
-    return frame.emit.typed("tile.num_blocks", [], attributes, int32, ())
+    return dataclasses.replace(frame.emit.typed("tile.num_blocks", [], attributes, int32, ()), positive=True)

@@ -32,6 +32,8 @@ class Tile:
         False  # a number of Python known at run time only, in device code: it takes the dtype of what it meets
     )
 
+    positive: bool = False  # a number that is never below one
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
