@@ -1,4 +1,4 @@
-"""Drop-in: `import cuda.tile as ct` means Tilewright.
+"""Drop-in: `import cuda.tile as ct` and `from cuda import device` mean Tilewright.
 
     python -m tilewright.dropin script.py ARGUMENTS      # runs a program written for cuTile as it is
     import tilewright.dropin; tilewright.dropin.install()   # before the first `import cuda.tile`
@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _MODULES = {
+    "cuda.device": "tilewright.device",
     "cuda.tile": "tilewright.tile",
     "cuda.tile.compilation": "tilewright.compilation",
     "cuda.tile.tune": "tilewright.tune",
@@ -48,12 +49,12 @@ def _take_variables() -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `cuda.tile` and what is in it, and `cuda` itself where no package of that name is installed."""
+    """Finds `cuda.device`, `cuda.tile` and what is in it, and `cuda` itself where no package of that name is there."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name == "cuda.tile" or name.startswith("cuda.tile."):
+        if name in ("cuda.device", "cuda.tile") or name.startswith("cuda.tile."):
             return importlib.machinery.ModuleSpec(name, self, is_package=name == "cuda.tile")
         if name == "cuda" and importlib.machinery.PathFinder.find_spec("cuda") is None:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -83,7 +84,7 @@ def _alias(name: str, module: types.ModuleType) -> types.ModuleType:
 
 
 def install() -> None:
-    """Have `import cuda.tile` mean `tilewright.tile` from now on, in this process."""
+    """Have `import cuda.tile` mean `tilewright.tile` from now on, in this process, and `cuda.device` likewise."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     imported = sys.modules.get("cuda.tile")

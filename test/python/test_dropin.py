@@ -49,6 +49,15 @@ def test_a_module_runs_unchanged(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_device_code_runs_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import numpy as np\nfrom cuda import device\n@device.kernel\ndef k(x):\n    x[device.tid(1)] = 7\n"
+        "x = np.zeros(4)\ndevice.launch(k, x, grid=1, block=4)\nprint(x, device.float32x2.__name__)\n"
+    )
+    done = python(tmp_path, "-m", "tilewright.dropin", "program.py")
+    assert (done.returncode, done.stdout) == (0, "[7. 7. 7. 7.] float32x2\n"), done.stderr
+
+
 def test_install_comes_before_the_first_import(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -236,7 +236,7 @@ class _Loop:
             name,
             f"the variable '{name}' changes type in the loop in line {self.line}: "
             f"{type_name(entry)} before it, {type_name(value)} after an iteration; make it "
-            f"{_remedy(value)} before the loop",
+            f"{_remedy(value, self.frame)} before the loop",
         )
         return True
 
@@ -303,11 +303,11 @@ class _Loop:
         )
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: Any, frame: Frame) -> str:
     if isinstance(value, Tile) and value.shape:
         return f"a tile, as in ct.zeros({value.shape}, ct.{value.dtype}),"
     if isinstance(value, Tile):
-        return f"ct.{value.dtype}(...)"
+        return f"{'device' if frame.capture.rules.simt else 'ct'}.{value.dtype}(...)"
     return "one type"
 
 

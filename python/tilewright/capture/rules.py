@@ -245,6 +245,7 @@ class DeviceRules(Rules):
         return dataclasses.replace(found, loose=loose and found.dtype in _LOOSE_NAMES)
 
     def converted(self, emit: Emitter, value: Any, dtype: DType, what: str) -> Tile:
+        what = {"ct.scatter": "an element that is stored"}.get(what, what)
         value = require_number(value, what)
         found = value.dtype if isinstance(value, Tile) else LOOSE[type(value).__name__]
         if found.category > dtype.category:

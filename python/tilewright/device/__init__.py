@@ -22,6 +22,8 @@ from .barriers import *  # noqa: F403
 from .barriers import __all__ as _barriers
 from .functions import *  # noqa: F403
 from .functions import __all__ as _functions
+from .intrinsics import *  # noqa: F403
+from .intrinsics import __all__ as _intrinsics
 from .positions import *  # noqa: F403
 from .positions import __all__ as _positions
 from .structs import *  # noqa: F403
@@ -41,6 +43,7 @@ __all__ = [
     *_atomics,
     *_barriers,
     *_functions,
+    *_intrinsics,
     *_positions,
     *_structs,
     *_targets,

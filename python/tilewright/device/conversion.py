@@ -19,7 +19,7 @@ def converted(value: Any, hint: Any, what: str) -> Any:
         return _tuple(value, typing.get_args(hint), what)
     if isinstance(hint, type) and hasattr(hint, "__tw_layout__"):
         if not isinstance(value, hint):
-            raise TileTypeError(f"{what} is a {hint.__name__}, found {value!r}")
+            raise TileTypeError(f"{what} is a {hint.__name__}, found {value!r}; expected one")
         return value
     if hint in LOOSE:
         return _python_number(value, hint, what)
@@ -35,7 +35,7 @@ def _tuple(value: Any, hints: tuple[Any, ...], what: str) -> tuple[Any, ...]:
 def _python_number(value: Any, kind: type, what: str) -> Any:
     order = [bool, int, float]
     if type(value) not in order[: order.index(kind) + 1]:
-        raise TileTypeError(f"{what} is of type {kind.__name__}, found {value!r}")
+        raise TileTypeError(f"{what} is of type {kind.__name__}, found {value!r}; expected a number that it holds")
     if kind is int and not int32.min <= int(value) <= int32.max:
         raise TileValueError(f"{what}: {value} does not fit the 32 bits that an int has in device code")
     return kind(value)
@@ -51,7 +51,7 @@ def _fixed(value: Any, dtype: DType, what: str) -> Any:
     order = [bool, int, float]
     most = 0 if dtype.is_bool else 1 if dtype.is_integral else 2
     if type(value) not in order[: most + 1]:
-        raise TileTypeError(f"{what} is of type {dtype}, found {value!r}")
+        raise TileTypeError(f"{what} is of type {dtype}, found {value!r}; expected a number that it holds")
     if dtype.is_integral and not dtype.min <= value <= dtype.max:
         raise TileValueError(f"{what}: {value} is outside {dtype} ({dtype.min} to {dtype.max})")
     return dtype(value)

@@ -89,7 +89,8 @@ def launch(
 ) -> None:
     """Start `f(*args)` on `grid` blocks of `block` threads, in the order of `stream`."""
     if not isinstance(f, kernel):
-        raise TileTypeError(f"device.launch starts a @device.kernel, found {f!r}")
+        found = f"the function {f.__name__}" if isinstance(f, types.FunctionType) else repr(f)
+        raise TileTypeError(f"device.launch starts a @device.kernel, found {found}; expected one")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
         raise TileValueError(f"device.launch: shared is a number of bytes, found {shared!r}")
     _core.launch_threads(stream, grid, block, f, args, shared)

@@ -27,7 +27,8 @@ class _DeviceOnly:
     def __tw_now__(self) -> Any:
         thread = threads.current()
         if thread is None:
-            raise TileError(f"device.{self._name} is device only: it has a value in a kernel, and this is the host")
+            told = "is device only: it has a value in a kernel, and this is the host; use it in a @device.kernel"
+            raise TileError(f"device.{self._name} {told}")
         return thread.position(self._name)
 
     def __repr__(self) -> str:
@@ -84,11 +85,19 @@ lane_id = _Scalar("lane_id")
 warp_size = _Scalar("warp_size")
 
 
+def _named(value: Any) -> str:
+    from ..capture.values import describe  # only for a message
+
+    return describe(value)
+
+
 def _count(ndims: Any, what: str) -> int:
     if type(ndims) is not int:
-        raise TileTypeError(f"{what}: the number of dimensions is a constant, found {ndims!r}; expected 1, 2 or 3")
+        raise TileTypeError(
+            f"{what}: the number of dimensions is a constant 1, 2 or 3, found {_named(ndims)}; expected one"
+        )
     if not 1 <= ndims <= 3:
-        raise TileValueError(f"{what}: there are 1 to 3 dimensions, found {ndims}")
+        raise TileValueError(f"{what}: there are 1 to 3 dimensions, found {ndims}; expected 1, 2 or 3")
     return ndims
 
 

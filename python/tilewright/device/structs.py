@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +26,17 @@ def struct(cls: type | None = None, /, *, align: int = 1) -> Any:
     `p.x = a` gives the name a new one. In memory a struct is what a C struct of the same members is.
     """
     check_align(align, "@device.struct")
+    frame = sys._getframe(1)
+    names = {**frame.f_globals, **frame.f_locals}  # of hints that are text
     if cls is None:
-        return lambda decorated: _struct(decorated, align)
-    return _struct(cls, align)
+        return lambda decorated: _struct(decorated, align, names)
+    return _struct(cls, align, names)
 
 
-def _struct(cls: Any, least: int) -> Any:
+def _struct(cls: Any, least: int, names: dict[str, Any]) -> Any:
     if not isinstance(cls, type):
         raise TileTypeError(f"@device.struct makes a struct of a class, found {cls!r}")
-    hints = _hints(cls)
+    hints = _hints(cls, names)
     members: dict[str, Any] = {
         "__annotations__": dict(hints),
         "__module__": cls.__module__,
@@ -49,9 +52,9 @@ def _struct(cls: Any, least: int) -> Any:
     return dataclasses.dataclass(frozen=True, init=False)(type(cls.__name__, (cls,), members))
 
 
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
     """Field -> its type; an error that names the field where there is none."""
-    hints = annotations_of(cls)
+    hints = {name: _resolved(hint, names) for name, hint in annotations_of(cls).items()}
     for name, value in vars(cls).items():
         plain = not name.startswith("_") and not callable(value) and not isinstance(value, property | staticmethod)
         if plain and name not in hints and not isinstance(value, classmethod):
@@ -66,6 +69,16 @@ def _hints(cls: type) -> dict[str, Any]:
         except TileTypeError as error:
             raise TileTypeError(f"@device.struct {cls.__name__}: the field '{name}': {error.message}") from None
     return hints
+
+
+def _resolved(hint: Any, names: dict[str, Any]) -> Any:
+    """A hint that could not be read where the class says that it is from."""
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, names)
+    except Exception:  # which the layout tells of
+        return hint
 
 
 def _defaults(cls: type, hints: dict[str, Any]) -> dict[str, Any]:
