@@ -17,7 +17,8 @@ TABLE, PAGE = ROOT / "tools/cutile.tsv", ROOT / "docs/cutile.md"
 
 HEAD = """# From cuTile
 
-Each public name of cuTile Python 1.7 and what it is in `tilewright.tile`. Made by `tools/cutile.py` from
+Each public name of cuTile Python 1.7, each environment variable that it documents, and what it is here, in
+`tilewright.tile` and under `tilewright.dropin`. Made by `tools/cutile.py` from
 `tools/cutile.tsv` and from what exists; a test holds it to that. A program written for cuTile runs as it is:
 
 ```sh sketch
@@ -26,7 +27,12 @@ python -m tilewright.dropin script.py
 
 or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
 
-What differs everywhere: the text of an error is ours.
+What differs everywhere: the text of an error is ours. Taken here, and refused by cuTile: dataclasses that are not
+frozen, or have fields by `default_factory` or with `init=False`; named tuples as arguments; `:=` in comprehensions;
+`<` of tuples; ranges with negative constant steps; `x[:]` of a tile; a `yield` of a context manager under a constant
+`if`; strides that need 64 bits; grids of 2²⁴ blocks and more. Not taken here: an arithmetic result of typed constants
+(`ct.int16(2) + 5`) as a constant; a constant that a `while True` gives a variable on each way out of it, as a
+constant; a variable that has its first value in such a loop, behind it.
 
 """
 
@@ -39,8 +45,12 @@ def rows() -> list[dict[str, str]]:
 
 def found(name: str) -> Any:
     """What a name of the table is here; None where it is not."""
-    from tilewright import tile
+    from tilewright import dropin, tile, views
 
+    if name.startswith("CUDA_TILE_"):
+        return dropin._VARIABLES.get(name, dropin._ALWAYS.get(name))
+    if name.startswith("Array.") and (method := views.ARRAY_METHODS.get(name.removeprefix("Array."))):
+        return method  # in all executions
     value: Any = tile
     for part in name.split("."):
         value = getattr(value, part, None)

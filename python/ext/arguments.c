@@ -579,7 +579,9 @@ static int make_room(dispatcher_t *self) {
 }
 
 static int too_many(void) {
-  tw_ext_error(TW_TYPE_ERROR, "with it the arguments hold more than %d arrays, numbers and constants", TW_MAX_ARGS);
+  tw_ext_error(TW_TYPE_ERROR, "with it the arguments hold more than %d arrays, numbers and constants; join arrays into one, along an axis "
+               "more, or launch in parts",
+               TW_MAX_ARGS);
   return -1;
 }
 

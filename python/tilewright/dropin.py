@@ -28,7 +28,7 @@ _MODULES = {
     "cuda.tile.tune": "tilewright.tune",
 }
 
-# What cuTile documents, and what it is here. A reproducer of a failed compilation is always written.
+# What cuTile documents, and what it is here; and what is always so: a failed compilation writes what reproduces it.
 _VARIABLES = {
     "CUDA_TILE_CACHE_DIR": "TILEWRIGHT_CACHE_DIR",
     "CUDA_TILE_CACHE_SIZE": "TILEWRIGHT_CACHE_SIZE",
@@ -36,6 +36,7 @@ _VARIABLES = {
     "CUDA_TILE_LOGS": "TILEWRIGHT_LOG_IR",
     "CUDA_TILE_TEMP_DIR": "TMPDIR",
 }
+_ALWAYS = {"CUDA_TILE_ENABLE_CRASH_DUMP": "1"}
 
 
 def _take_variables() -> None:

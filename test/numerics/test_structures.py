@@ -172,7 +172,11 @@ def frozen() -> np.ndarray:
         ({"x": filled(1), "out": [b"x"]}, TileTypeError, r"argument 'p\['out'\]\[0\]': an object of type bytes"),
         ({"x": filled(1), "out": [2**70]}, TileError, r"argument 'p\['out'\]\[0\]': the integer \d+ fits no dtype"),
         ({"x": Layer([object()], 1, 8)}, TileTypeError, r"argument 'p\['x'\]\.weights\[0\]': an object of type object"),
-        ([filled(1)] * 70, TileTypeError, r"'p\[64\]': with it the arguments hold more than 64"),
+        (
+            [filled(1)] * 70,
+            TileTypeError,
+            r"'p\[64\]': with it the arguments hold more than 64 .*; join arrays into one",
+        ),
         (tuple([()] * 70), TileTypeError, r"'p\[63\]': it is one of more than 64 structures"),
     ],
     ids=range(6),

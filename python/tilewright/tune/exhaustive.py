@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..errors import TileError
 from ..kernel import kernel as tile_kernel
@@ -16,11 +16,13 @@ from .progress import Progress
 from .search import search
 from .statistics import Measurement
 
+T = TypeVar("T")  # a configuration
+
 BUDGET_SECONDS = 2.0  # for measuring a configuration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TuningResult:
+class TuningResult(Generic[T]):
     """What was measured of each configuration, in their order; `failures` has (configuration, exception, text)."""
 
     best: Measurement
@@ -57,7 +59,7 @@ def exhaustive_search(
     *,
     quiet: bool = False,
     single_run_timeout_sec: float | None = None,
-) -> TuningResult:
+) -> TuningResult[Any]:
     """Measure every configuration of the space: `grid_fn`, `args_fn` and `hints_fn` make a launch of it.
 
     kernel: the kernel, or a function that makes one of a configuration.
@@ -86,7 +88,7 @@ def exhaustive_search(
         config, kind, text = failures[0]
         raise ValueError(f"No valid config found in search space: {config}: {kind.__name__}: {text}")
     best = min(successes, key=lambda m: m.median)
-    result = TuningResult(best=best, successes=tuple(successes), failures=tuple(failures))
+    result: TuningResult[Any] = TuningResult(best=best, successes=tuple(successes), failures=tuple(failures))
     if not quiet:
         print(result)
     return result
