@@ -72,10 +72,29 @@ static bool add_to_product(MlirOperation sum, intptr_t product) {
   return true;
 }
 
+static MlirOperation cast_behind(MlirOperation op) {
+  bool casts = !mlirOperationIsNull(op) && tw_op_class(op) == TW_CLASS_CAST;
+  return casts ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
+}
+
+/* A product that is rounded to fewer bits, as a @ b is, and then added to a wide sum. */
+static bool adds_rounded_product(MlirOperation sum) {
+  for (int i = 0; i < 2; i++) {
+    MlirOperation product = cast_behind(cast_behind(tw_def(mlirOperationGetOperand(sum, i))));
+    if (!mlirOperationIsNull(product) && tw_op_form(product) == TW_FORM_PRODUCT &&
+        is_running_sum(mlirOperationGetOperand(sum, 1 - i), MOST_FACTORS))
+      return true;
+  }
+  return false;
+}
+
 void tw_add_to_products(MlirOperation func) {
   tw_ops_t sums = tw_ops_in(func, is_sum, MlirWalkPreOrder); /* an earlier sum may start a later one's chain */
   for (int i = 0; i < sums.count; i++)
-    if (!add_to_product(sums.at[i], 1))
+    if (adds_rounded_product(sums.at[i]))
+      tw_op_remark(sums.at[i], "adds a product that was rounded before, so that it is made beside the sum and added by "
+                               "other instructions: acc = ct.mma(a, b, acc) adds it up unrounded, and is faster");
+    else if (!add_to_product(sums.at[i], 1))
       add_to_product(sums.at[i], 0);
   tw_ops_free(&sums);
 }

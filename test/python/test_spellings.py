@@ -71,6 +71,42 @@ def test_a_spelling_comes_to_the_plan_of_its_plain_form(
     assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
 
 
+# ---- flat offsets ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sides", [("left",), ("right",), ("left", "right")])
+def test_flat_offsets_are_copied_ahead(sides: tuple[str, ...]) -> None:
+    """Rows that lie in one array of one dimension: whole vectors of them, by a producer, while products run on."""
+    found = respell.plan_of(respell.gemm(**dict.fromkeys(sides, "flat")))
+    assert found.counts["copies"] and 1 in found.waits and "producer" in found.roles and not found.spills, str(found)
+
+
+@ct.kernel
+def advanced(A, B, C, M, N, K):
+    i, j = ct.bid(0), ct.bid(1)
+    rows, columns = (x * t + ct.arange(t, dtype=ct.int32) for x, t in ((i, 128), (j, 256)))
+    depth = ct.arange(64, dtype=ct.int32)
+    left, right = rows[:, None] * K + depth[None, :], depth[:, None] * N + columns[None, :]
+    acc = ct.zeros((128, 256), ct.float32)
+    for k in range(ct.cdiv(K, 64)):
+        a = ct.gather(A, left, mask=(rows[:, None] < M) & (depth[None, :] < K - k * 64))
+        b = ct.gather(B, right, mask=(columns[None, :] < N) & (depth[:, None] < K - k * 64))
+        acc = ct.mma(a, b, acc)
+        left += 64
+        right += 64 * N
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
+@pytest.mark.parametrize("divisor", [16, 1])
+def test_offsets_advanced_by_a_stride_of_run_time(divisor: int) -> None:
+    """Vectors where the launch's numbers are multiples of one, and single elements elsewhere."""
+    arrays = [entry for _, entry in map(cli.parse_argument, ("A=bf16[?]", "B=bf16[?]", "C=bf16[?,?]"))]
+    found = plan.of(advanced, (*arrays, *3 * [("scalar", "int32", divisor)]))
+    by_vectors = found.counts["copies"] == 24 and 1 in found.waits and "producer" in found.roles
+    assert by_vectors == (divisor == 16), str(found)
+    assert not found.spills
+
+
 # ---- an element that says where tiles lie ------------------------------------------------------------------------
 
 

@@ -63,6 +63,25 @@ static int64_t fact(MlirOperation function, intptr_t argument, const char *name,
   return tw_array_ints(attribute, values, TW_MAX_RANK) > axis ? values[axis] : 1;
 }
 
+static int64_t divisor_of_extent(MlirOperation op) {
+  MlirValue array = mlirOperationGetOperand(op, 0);
+  if (!mlirValueIsABlockArgument(array))
+    return 1;
+  MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
+  const char *name = tw_op_is(op, TW_TILE_STRIDE) ? "tile.stride_div" : "tile.shape_div";
+  return fact(function, mlirBlockArgumentGetArgNumber(array), name, (int)tw_attr_int(op, "axis", 0));
+}
+
+int tw_argument_divisor_bits(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (!mlirOperationIsNull(op))
+    return tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_STRIDE) ? power_of_two(divisor_of_extent(op)) : 0;
+  MlirOperation parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+  return tw_op_is(parent, TW_FUNC_FUNC)
+             ? power_of_two(fact(parent, mlirBlockArgumentGetArgNumber(value), "tile.div", 0))
+             : 0;
+}
+
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 static int vector_bits(MlirOperation op, int rank, bool inside) {

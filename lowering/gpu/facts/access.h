@@ -27,6 +27,10 @@ void tw_access_keep(MlirOperation from, MlirOperation to);
 void tw_access_check(MlirOperation load);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
 int tw_access_contiguous_dim(MlirOperation op, int rank);
+/* log2 of a power of two that divides a scalar argument of the kernel, or an extent or stride of an array that it has:
+ * launches with others have other code. 0 for any other value. */
+int tw_argument_divisor_bits(MlirValue value);
+
 /* log2 of the most elements along that dimension that one access may take: at most 16 bytes, always
  * aligned, and wholly inside or outside of the array. */
 int tw_access_vector_bits(MlirOperation op, int rank);

@@ -1,11 +1,13 @@
 /* index_facts.c - neighbours in tiles of indices. See index_facts.h.
  *
  * Facts follow from the ops that made a tile: an iota counts, a broadcast repeats, a sum of what counts and what is
- * equal counts. What has no rule here has no facts, so that a gather falls back to single elements. */
+ * equal counts. A scalar is divided by what its kernel is compiled for, or its loop counts by. What has no rule here
+ * has no facts, so that a gather falls back to single elements. */
 #include "lowering/gpu/facts/index_facts.h"
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/loops.h"
 
 /* Of a tile along one dimension; all three are log2. */
 typedef struct {
@@ -83,6 +85,20 @@ static index_facts_t facts_of_shape(MlirOperation op, int dim) {
   return facts_of(input, before);
 }
 
+/* x < y, where x counts up in groups of 2^n from a multiple of that, and y is one multiple of it for all: a group lies
+ * below, or not. So it is with x >= y, and with y > x and y <= x. */
+static index_facts_t facts_of_comparison(MlirOperation op, int dim) {
+  int64_t predicate = tw_attr_int(op, "predicate", -1);
+  index_facts_t x = facts_of(mlirOperationGetOperand(op, 0), dim), y = facts_of(mlirOperationGetOperand(op, 1), dim);
+  if (predicate == TW_SGT || predicate == TW_SLE) {
+    index_facts_t swap = x;
+    x = y, y = swap;
+  }
+  bool decides = predicate >= TW_SLT && predicate <= TW_SGE && y.run == 0;
+  int same = decides ? min_int(min_int(x.run, x.divisor), min_int(y.same, y.divisor)) : 0;
+  return (index_facts_t){.same = max_int(same, min_int(x.same, y.same))};
+}
+
 static index_facts_t facts_of_op(MlirOperation op, int dim) {
   if (tw_op_is(op, TW_TILE_IOTA))
     return (index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), ANY_BITS, 0};
@@ -95,12 +111,25 @@ static index_facts_t facts_of_op(MlirOperation op, int dim) {
   if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
     return (index_facts_t){.same = min_int(facts_of(mlirOperationGetOperand(op, 0), dim).same,
                                            facts_of(mlirOperationGetOperand(op, 1), dim).same)};
+  if (tw_op_is(op, TW_ARITH_CMPI))
+    return facts_of_comparison(op, dim);
   bool adds = tw_op_is(op, TW_ARITH_ADDI), subtracts = tw_op_is(op, TW_ARITH_SUBI);
   if (!adds && !subtracts && !tw_op_is(op, TW_ARITH_MULI))
     return nothing;
   index_facts_t x = facts_of(mlirOperationGetOperand(op, 0), dim);
   index_facts_t y = facts_of(mlirOperationGetOperand(op, 1), dim);
   return adds || subtracts ? sum_of(x, y, subtracts) : product_of(x, y);
+}
+
+/* A loop that starts at a multiple and counts by one goes over multiples. */
+static int divisor_of_scalar(MlirValue value) {
+  if (mlirValueIsABlockArgument(value) && mlirBlockArgumentGetArgNumber(value) == 0) {
+    MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+    if (tw_op_is(loop, TW_SCF_FOR))
+      return min_int(facts_of(mlirOperationGetOperand(loop, 0), -1).divisor,
+                     facts_of(mlirOperationGetOperand(loop, 2), -1).divisor);
+  }
+  return tw_argument_divisor_bits(value);
 }
 
 static index_facts_t facts_of(MlirValue value, int dim) {
@@ -110,6 +139,8 @@ static index_facts_t facts_of(MlirValue value, int dim) {
     return all_equal(zeros_below(constant));
   index_facts_t facts = mlirOperationIsNull(op) ? nothing : facts_of_op(op, dim);
   MlirType type = mlirValueGetType(value);
+  if (!tw_is_tile(type))
+    facts.divisor = max_int(facts.divisor, divisor_of_scalar(value));
   if (!tw_is_tile(type) || tw_extent(type, dim) == 1)
     facts.same = ANY_BITS;
   return facts;

@@ -1,4 +1,5 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-canonicalize),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-canonicalize),canonicalize,cse)' 2>%t | FileCheck %s
+// RUN: FileCheck --check-prefix=SAID %s < %t
 
 !h = tensor<16x16xf16>
 !s = tensor<16x16xf32>
@@ -42,4 +43,27 @@ func.func @stays(%a: !h, %b: !h, %loaded: !s, %e: !e, %f: !f) -> (!s, !s, !s, !s
   %g = tile.mma %e, %f, %zero : !e, !f, !s
   %z = arith.addf %p, %g : !s
   return %x, %y, %z, %q : !s, !s, !s, !s
+}
+
+// -----
+
+!h = tensor<16x16xf16>
+!s = tensor<16x16xf32>
+
+// Rounded in between: another result, so it stays, and a remark says what would be faster.
+// CHECK-LABEL: @rounded
+// CHECK: arith.addf
+// SAID: adds a product that was rounded before{{.*}}acc = ct.mma(a, b, acc)
+func.func @rounded(%a: !h, %b: !h, %n: i32) -> !s {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : !s
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!s) : i32 {
+    %p = tile.mma %a, %b, %zero : !h, !h, !s
+    %q = arith.truncf %p : !s to !h
+    %x = arith.extf %q : !h to !s
+    %y = arith.addf %acc, %x : !s
+    scf.yield %y : !s
+  }
+  return %r : !s
 }
