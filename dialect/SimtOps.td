@@ -29,13 +29,13 @@ def Tile_BlockDimOp : Tile_Op<"block_dim", [Pure]> {
 
 def Tile_SyncThreadsOp : Tile_Op<"sync_threads", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for every thread of the block, and see what they wrote";
-  let orders = "all"; let verifier = "verify_simt";
+  let orders = "all"; let meets = "block"; let verifier = "verify_simt";
   let assemblyFormat = "attr-dict";
 }
 
 def Tile_SyncVoteOp : Tile_Op<"sync_vote", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a barrier of the block that tells how many of its threads have a true predicate, whether all or any";
-  let orders = "all"; let verifier = "verify_sync_vote";
+  let orders = "all"; let meets = "block"; let verifier = "verify_sync_vote";
   let description = [{
     ```mlir
     %n = tile.sync_vote count, %p : i1 -> i32
@@ -82,7 +82,7 @@ def Tile_ActiveMaskOp : Tile_Op<"active_mask", [MemoryEffects<[MemRead, MemWrite
 
 /// The lanes of the mask meet, and this one is of them; a lane that has left the kernel does not count.
 class Tile_WarpOp<string mnemonic> : Tile_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
-  let orders = "threads"; let verifier = "verify_simt";
+  let orders = "threads"; let verifier = "verify_simt"; let meets = "warp";
 }
 
 def Tile_SyncWarpOp : Tile_WarpOp<"sync_warp"> {

@@ -147,6 +147,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string form = "";
   /// What it orders: threads (those of the block, and what they did to shared memory), all (memory too), or nothing.
   string orders = "";
+  /// Which threads of a SIMT kernel wait for each other there: block, warp, or none.
+  string meets = "";
   /// Who moves bytes between an array and shared memory: threads, engine, or nobody.
   string copies = "";
   /// Whether it starts work that goes on behind it, or waits for such work: start, wait, or neither.

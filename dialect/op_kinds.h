@@ -72,6 +72,8 @@ typedef enum {
   TW_BY_TILE = 1 << 13,      /* accesses the tile of an array at a tile index: tile.load, tile.async_copy */
   TW_BY_ELEMENT = 1 << 14,   /* accesses elements of an array at tiles of indices: tile.gather, tile.async_gather */
   TW_NOT_NEGATIVE = 1 << 15, /* gives numbers of at least zero, or NaN */
+  TW_MEETS_BLOCK = 1 << 16,  /* a thread waits there for all others of its block */
+  TW_MEETS_WARP = 1 << 17,   /* for lanes of its warp */
   TW_UNKNOWN =
       TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED | TW_ORDERS_THREADS | TW_ORDERS_ALL,
 } tw_op_columns_t;

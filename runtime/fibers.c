@@ -311,12 +311,12 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
     return -1;
   }
   fiber_block_t block = {.thread = thread,
-                   .words = words,
-                   .grid = grid,
-                   .block_id = block_id,
-                   .shared = shared,
-                   .fibers = pool.fibers,
-                   .count = count};
+                         .words = words,
+                         .grid = grid,
+                         .block_id = block_id,
+                         .shared = shared,
+                         .fibers = pool.fibers,
+                         .count = count};
   running = &block;
   for (size_t i = 0; i < count; i++)
     fiber_start(&pool, i, grid + 3);

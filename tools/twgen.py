@@ -133,6 +133,8 @@ def columns_of(op: Record, records: Record) -> list[str]:
         "HAS_REGION": bool(op["regions"]["args"]),
         "BY_TILE": op["access"] == "tile",
         "BY_ELEMENT": op["access"] == "element",
+        "MEETS_BLOCK": op["meets"] == "block",
+        "MEETS_WARP": op["meets"] == "warp",
     }
     return [column for column, holds in said.items() if holds]
 

@@ -258,7 +258,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     if (carried.is_tile[i])
       update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
   inner_t inner = enter(cx, body);
-  if (looks(op))
+  if (!tw_has_attr(op, TW_THREADS) && looks(op)) /* pieces of a block are short */
     cpu_look(cx);
   cpu_set_scalar(cx, mlirBlockGetArgument(old, 0),
                  counted_variable(cx, bounds, operands, mlirBlockGetArgument(body, 0)));

@@ -369,6 +369,10 @@ void cpu_look(cpu_t *cx);
 void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid);
 MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 
+/* On a SIMT kernel: its threads are loops in it already (tile-split-threads); on such a loop. */
+#define TW_SPLIT "tile.split"
+#define TW_THREADS "tile.threads"
+
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);

@@ -60,23 +60,17 @@ bool cpu_is_polled(MlirOperation op) {
   return false;
 }
 
-static bool waits(MlirOperation op, const void *user) {
-  (void)user;
-  switch (tw_op_kind(op)) {
-  case TW_TILE_SYNC_THREADS:
-  case TW_TILE_SYNC_VOTE:
-  case TW_TILE_SYNC_WARP:
-  case TW_TILE_VOTE:
-  case TW_TILE_MATCH:
-  case TW_TILE_SHUFFLE:
-  case TW_TILE_SLEEP: return true;
-  case TW_TILE_ATOMIC: return cpu_is_polled(op);
-  default: return false;
-  }
+static bool is_atomic(MlirOperation op) {
+  return tw_op_has(op, TW_BY_ELEMENT) && !tw_op_loads(op) && !tw_op_stores(op);
+}
+
+static bool waits(MlirOperation op) {
+  return tw_op_has(op, TW_MEETS_BLOCK | TW_MEETS_WARP) || tw_op_is(op, TW_TILE_SLEEP) ||
+         (is_atomic(op) && cpu_is_polled(op));
 }
 
 void cpu_call_threads(cpu_t *cx, MlirOperation thread) {
-  bool any = !mlirOperationIsNull(tw_find_op(cx->func, waits, NULL));
+  bool any = tw_has_op_like(cx->func, waits);
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",

@@ -114,7 +114,10 @@ static void split_block_id(cpu_t *cx, MlirValue linear) {
 
 static void emit_blocks(cpu_t *cx, MlirBlock old) {
   cpu_unpack_arguments(cx, old, mlirBlockGetArgument(cx->entry, 0), mlirBlockGetArgument(cx->entry, 1));
+  cx->grid = mlirBlockGetArgument(cx->entry, 1);
   cx->scratch = mlirBlockGetArgument(cx->entry, 4);
+  for (int d = 0; d < 3; d++)
+    cx->block_dim[d] = cpu_load_i32(cx, cx->grid, 3 + d);
   cpu_index_t first = {.base = mlirBlockGetArgument(cx->entry, 2)}, last = {.base = mlirBlockGetArgument(cx->entry, 3)};
   cpu_loop_t loop;
   cpu_index_t block = cpu_loop_begin(cx, &loop, first, last, 1, 0, NULL);
@@ -129,7 +132,7 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   MlirOperation thread = {NULL};
   cx->func = kernel;
   cx->location = mlirOperationGetLocation(kernel);
-  if (tw_has_attr(kernel, "tile.simt"))
+  if (tw_has_attr(kernel, "tile.simt") && !tw_has_attr(kernel, TW_SPLIT))
     thread = cpu_build_thread_function(cx, kernel);
   cpu_begin_function(cx, 5, types);
   if (mlirOperationIsNull(thread))

@@ -188,8 +188,7 @@ static void live_between_barriers(const spans_t *s, MlirOperation array, free_pi
   piece->last = -1;
   widen_by_uses(s, piece, mlirOperationGetResult(array, 0));
   MlirOperation op = outermost(array);
-  while (!mlirOperationIsNull(op) && !((tw_op_is(op, TW_TILE_SYNC_THREADS) || tw_op_is(op, TW_TILE_SYNC_VOTE)) &&
-                                       span_of(s, op).begin > piece->last))
+  while (!mlirOperationIsNull(op) && !(tw_op_has(op, TW_MEETS_BLOCK) && span_of(s, op).begin > piece->last))
     op = mlirOperationGetNextInBlock(op);
   piece->last = mlirOperationIsNull(op) ? INT_MAX : span_of(s, op).begin - 1;
 }

@@ -8,6 +8,7 @@
  *
  * In a SIMT kernel (attribute tile.simt) a scalar is one element a thread, which is what the emitter
  * makes of scalars anyway; only these ops know of threads. */
+#include "lowering/common/uniform.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
@@ -31,12 +32,18 @@ static bool rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_spec
 
 /* ---- barriers ------------------------------------------------------------------------------------------ */
 
-/* Whether all threads of the block come to an op: it stands in no branch and no loop. */
-static bool is_in_step(MlirOperation op) { return tw_op_is(mlirOperationGetParentOperation(op), TW_FUNC_FUNC); }
+/* Whether all threads of the block come to an op together, so that whole warps do. */
+static bool is_in_step(tw_emitter_t *e, MlirOperation op) {
+  tw_uniform_t uniform;
+  tw_uniform_find(&uniform, e->kernel);
+  bool together = tw_uniform_reaches(&uniform, op);
+  tw_uniform_free(&uniform);
+  return together;
+}
 
 /* In divergent code the lanes of a warp may come one by one, and those that have left the kernel do not count. */
 static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
-  if (is_in_step(op)) {
+  if (is_in_step(e, op)) {
     twg_barrier(e);
     return true;
   }
@@ -49,7 +56,7 @@ static bool rule_sync_vote(tw_emitter_t *e, MlirOperation op) {
   static const char *const names[] = {[TW_BLOCK_COUNT] = "popc", [TW_BLOCK_EVERY] = "and", [TW_BLOCK_SOME] = "or"};
   int64_t kind = tw_attr_int(op, "kind", 0);
   char name[64];
-  snprintf(name, sizeof name, "llvm.nvvm.barrier.cta.red.%s%s.all", names[kind], is_in_step(op) ? ".aligned" : "");
+  snprintf(name, sizeof name, "llvm.nvvm.barrier.cta.red.%s%s.all", names[kind], is_in_step(e, op) ? ".aligned" : "");
   MlirValue operands[2] = {twg_const_i32(e, 0), twg_operand(e, op, 0).at[0]};
   twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_BLOCK_COUNT ? e->i32 : e->i1, 2, operands));
   return true;

@@ -16,8 +16,13 @@ module attributes {tile.target = "sm_90a"} {
     %3 = tile.vote ballot, %m, %p -> i32
     tile.sync_warp %3
     %4 = tile.sync_vote count, %p : i1 -> i32
+    // CHECK: nvvm.barrier0
     // CHECK: llvm.nvvm.barrier.cta.sync.all
     scf.if %p {
+      tile.sync_threads
+    }
+    %q = arith.cmpi slt, %0, %m : i32
+    scf.if %q {
       tile.sync_threads
     }
     return

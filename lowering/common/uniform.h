@@ -1,0 +1,22 @@
+/* uniform.h - which values of a SIMT kernel are the same in all threads of a block */
+#ifndef TILEWRIGHT_LOWERING_COMMON_UNIFORM_H
+#define TILEWRIGHT_LOWERING_COMMON_UNIFORM_H
+
+#include "lowering/ir.h"
+
+typedef struct {
+  MlirOperation func;
+  tw_map_t varying; /* a set: what may differ */
+  bool changed;
+} tw_uniform_t;
+
+/* Looks at a whole kernel. */
+void tw_uniform_find(tw_uniform_t *u, MlirOperation func);
+void tw_uniform_free(tw_uniform_t *u);
+bool tw_uniform_has(const tw_uniform_t *u, MlirValue value);
+/* Whether all threads of the block come to an op together, each time: no branch or loop around it parts them. */
+bool tw_uniform_reaches(const tw_uniform_t *u, MlirOperation op);
+/* Whether an op has no effects, nor have those in its regions, so that it may be computed once for all threads. */
+bool tw_is_pure_tree(MlirOperation op);
+
+#endif /* TILEWRIGHT_LOWERING_COMMON_UNIFORM_H */

@@ -1,0 +1,77 @@
+// A SIMT kernel as loops over the threads of its block.
+// RUN: tw-opt %s -split-input-file --tile-split-threads | FileCheck %s
+
+!x = memref<?xf32, strided<[1]>>
+
+// Cut at the barrier; what the second piece reads of the first has a place for each thread, what is cheap is again.
+// CHECK-LABEL: func.func @cut
+// CHECK-SAME: tile.split
+// CHECK: %[[SAVED:.*]] = tile.shared_array : memref<1024xf32, 3>
+// CHECK: scf.for
+// CHECK: %[[V:.*]] = tile.gather %arg0
+// CHECK: tile.scatter %[[V]], %[[SAVED]]
+// CHECK: } {tile.threads}
+// CHECK-NOT: tile.sync_threads
+// CHECK: scf.for
+// CHECK-NOT: tile.gather %arg0
+// CHECK: tile.gather %[[SAVED]]
+func.func @cut(%x: !x) attributes {tile.kernel, tile.simt} {
+  %t = tile.thread_id 0
+  %v = tile.gather %x[%t] : !x, i32 -> f32
+  tile.sync_threads
+  %i = arith.addi %t, %t : i32
+  tile.scatter %v, %x[%i] : f32, !x, i32
+  return
+}
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// A loop around a barrier stands around the pieces; what it carries and differs lies in an array, the rest it carries.
+// CHECK-LABEL: func.func @loop
+// CHECK: %[[SUMS:.*]] = tile.shared_array : memref<1024xf32, 3>
+// CHECK: scf.for %{{.*}} iter_args(%{{.*}}) -> (i32)
+// CHECK: tile.scatter %{{.*}}, %[[SUMS]]
+// CHECK: scf.yield %{{.*}} : i32
+func.func @loop(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %t = tile.thread_id 0
+  %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %m = %c0) -> (f32, i32) : i32 {
+    %v = tile.gather %x[%t] : !x, i32 -> f32
+    tile.sync_threads
+    %s = arith.addf %sum, %v : f32
+    %m1 = arith.addi %m, %k : i32
+    scf.yield %s, %m1 : f32, i32
+  }
+  tile.scatter %r#0, %x[%r#1] : f32, !x, i32
+  return
+}
+
+// -----
+
+// Threads may diverge in front of the barrier: the kernel stays as it is.
+// CHECK-LABEL: func.func @apart
+// CHECK-NOT: tile.split
+// CHECK: tile.sync_threads
+func.func @apart(%n: i32) attributes {tile.kernel, tile.simt} {
+  %t = tile.thread_id 0
+  %p = arith.cmpi slt, %t, %n : i32
+  scf.if %p {
+    tile.sync_threads
+  }
+  return
+}
+
+// -----
+
+// Lanes meet: so does this one.
+// CHECK-LABEL: func.func @lanes
+// CHECK-NOT: tile.split
+// CHECK: tile.sync_warp
+func.func @lanes(%m: i32) attributes {tile.kernel, tile.simt} {
+  tile.sync_warp %m
+  return
+}
