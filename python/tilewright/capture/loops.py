@@ -380,7 +380,7 @@ def _for(frame: Frame, node: ast.For) -> None:
         static = iterated(frame, node.iter)
         bounds = evaluate(frame, node.iter) if static is None else tuple(static)
         frame.at(node.iter)
-        if frame.capture.rules.simt and isinstance(bounds, Array) and bounds.ndim:
+        if frame.capture.rules.walks_arrays and isinstance(bounds, Array) and bounds.ndim:
             _walk(frame, node, bounds)
             return
         if not isinstance(bounds, Range):

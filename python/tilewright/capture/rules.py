@@ -48,6 +48,7 @@ class Rules:
 
     name = "tile"
     simt = False  # a value is one element a thread; arrays are indexed
+    walks_arrays = False  # `for x in array` goes over its first axis
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
@@ -180,7 +181,7 @@ class DeviceRules(Rules):
     """Those of seed 001: numbers of Python take the dtype of what they meet, at run time, too."""
 
     name = "device"
-    simt = True
+    simt = walks_arrays = True
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # filled by simt/functions.py
 
     def counted(self, emit: Emitter, variable: Tile) -> Tile:

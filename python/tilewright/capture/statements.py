@@ -192,7 +192,14 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
 
 
 def _assign_field(frame: Frame, target: ast.Attribute, value: Any) -> None:
-    """`s.x = a` of device code gives the name `s` a new struct, or vector."""
+    """`s.x = a` of device code gives the name `s` a new struct, or vector; of an array's element it is a store."""
+    if isinstance(target.value, ast.Subscript):
+        holder = evaluate(frame, target.value.value)
+        if hasattr(holder, "__tw_store_field__"):
+            index = index_of(frame, target.value.slice)
+            frame.at(target)
+            holder.__tw_store_field__(frame, index, target.attr, value)
+            return
     what = evaluate(frame, target.value)
     frame.at(target)
     if not hasattr(type(what), "__tw_tree__"):

@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import DType, as_dtype, int32
 from ..errors import TileTypeError, TileValueError
 from ..layout import Aligned
+from ..reference.numbers import Number
 
 LOOSE = {bool, int, float, complex}  # of Python
 
@@ -44,6 +45,8 @@ def _python_number(value: Any, kind: type, what: str) -> Any:
 def _fixed(value: Any, dtype: DType, what: str) -> Any:
     """A number of a fixed format: of that format, or one of Python that it holds."""
     own = getattr(value, "dtype", None)
+    if isinstance(value, Number) and value.dtype.category <= dtype.category:
+        return Number(value, dtype)  # in device code numbers convert
     if own is not None:
         if dtype != own:
             raise TileTypeError(f"{what} is of type {dtype}, found {own}; convert it, as in device.{dtype}(x)")

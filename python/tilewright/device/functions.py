@@ -11,6 +11,7 @@ from ..capture import DEVICE
 from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as _tile_kernel
 from ..tile import Constant
+from . import records
 
 __all__ = ["ConstExpr", "func", "kernel", "launch"]
 
@@ -93,4 +94,4 @@ def launch(
         raise TileTypeError(f"device.launch starts a @device.kernel, found {found}; expected one")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
         raise TileValueError(f"device.launch: shared is a number of bytes, found {shared!r}")
-    _core.launch_threads(stream, grid, block, f, args, shared)
+    _core.launch_threads(stream, grid, block, f, tuple(map(records.argument, args)), shared)

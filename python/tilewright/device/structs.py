@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import TileTypeError
 from ..layout import Layout, check_align, layout_of, struct_layout
 from ..structure import annotations_of
+from . import records
 from .conversion import converted
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def _struct(cls: Any, least: int, names: dict[str, Any]) -> Any:
         "__tw_struct__": hints,
         "__tw_tree__": True,
         "__tw_layout__": classmethod(_layout_function(hints, least)),
+        "dtype": records.OfClass(),
         "__tw_make__": classmethod(_make),
     }
     return dataclasses.dataclass(frozen=True, init=False)(type(cls.__name__, (cls,), members))

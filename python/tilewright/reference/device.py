@@ -22,6 +22,7 @@ from .. import dtype as dt
 from ..errors import TileTypeError, TileValueError
 from .device_arrays import DeviceArray
 from .device_block import Block
+from .device_records import RecordArray
 from .numbers import Number
 
 Dim = tuple[int, int, int]
@@ -91,7 +92,7 @@ def _names(function: types.FunctionType, args: Sequence[Any]) -> list[str]:
 def argument(value: Any, name: str) -> Any:
     """An argument of a launch as the body sees it."""
     if isinstance(value, np.ndarray):
-        return DeviceArray(value)
+        return RecordArray(value) if value.dtype.names else DeviceArray(value)
     if isinstance(value, np.generic):
         return Number(value, dt.as_dtype(value.dtype))
     if isinstance(value, tuple | list):

@@ -90,6 +90,8 @@ def length(frame: Frame, value: Any) -> Any:
     """`len(value)`."""
     if isinstance(value, Array) and value.ndim:
         return extent(frame, value, 0)
+    if hasattr(type(value), "__tw_store_field__"):
+        return value.__tw_attribute__(frame, "shape")[0]
     if isinstance(value, Tile | Array) or not hasattr(value, "__len__"):
         raise TileTypeError(f"len needs a tuple, a vector or an array with a dimension, found {describe(value)}")
     return len(value)

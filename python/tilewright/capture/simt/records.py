@@ -1,0 +1,143 @@
+"""Records: arrays of structs. Each number of an element is read and written at its offset in the array's bytes.
+
+A number lies at a multiple of its size, as in C, but in packed dtypes of NumPy: then it is made of its bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ...device.records import Form, is_number
+from ...dtype import DType, bool_, uint8, uint16, uint32, uint64
+from ...errors import TileTypeError
+from .. import memory
+from ..frame import Frame
+from ..values import Array, Tile, describe
+from . import arrays, structs, vectors, views
+
+_UNSIGNED = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
+
+
+def attribute(frame: Frame, value: Any, name: str) -> Any:
+    whole: Array = value.bytes
+    ndim = whole.ndim - 1
+    if name in ("ndim", "ndims"):
+        return ndim
+    if name == "dtype":
+        return value.form.kind
+    if name in ("shape", "strides"):
+        return arrays.attribute(frame, whole, name)[:ndim]
+    if name == "size":
+        count: Any = 1
+        for extent in arrays.attribute(frame, whole, "shape")[:ndim]:
+            count = frame.emit.binary("mul", count, extent)
+        return count
+    raise TileTypeError(f"an array of structs has no attribute '{name}' in device code; it has dtype, shape, size")
+
+
+# ---------------------------------------------------------------------------------------------
+# Elements
+
+
+def read(frame: Frame, value: Any, index: Any) -> Any:
+    """`array[index]`: a struct."""
+    return _value(frame, value, value.form, _offset(frame, value, index))
+
+
+def write(frame: Frame, value: Any, index: Any, new: Any) -> Any:
+    """`array[index] = new`; the array is the same one then."""
+    _store(frame, value, value.form, _offset(frame, value, index), new, "an element of an array of structs")
+    return value
+
+
+def write_field(frame: Frame, value: Any, index: Any, name: str, new: Any) -> None:
+    """`array[index].name = new`: of the field alone."""
+    kind, names = value.form.kind, list(value.form.kind.__tw_struct__)
+    if name not in names:
+        raise TileTypeError(f"a {kind.__name__} has no field '{name}', and gets none; it has {', '.join(names)}")
+    part = value.form.parts[names.index(name)]
+    _store(frame, value, part, _offset(frame, value, index), new, f"the field '{name}' of {kind.__name__}")
+
+
+def _offset(frame: Frame, value: Any, index: Any) -> Any:
+    """Of an element, in bytes."""
+    whole: Array = value.bytes
+    parts = index if isinstance(index, tuple) else (index,)
+    numbers, shape = views.Integers(frame), views.shape_of(frame, whole)
+    if len(parts) != whole.ndim - 1 or not all(_is_integer(p) for p in parts):
+        found = describe(index)
+        raise TileTypeError(f"an array of structs is indexed by {whole.ndim - 1} integers, one an axis, found {found}")
+    offset: Any = 0
+    for axis, part in enumerate(parts):
+        place = numbers.add(part, shape.extents[axis]) if type(part) is int and part < 0 else part
+        offset = numbers.add(offset, numbers.mul(place, shape.strides[axis]))
+    return offset
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, Tile) and value.dtype.is_integral)
+
+
+def _value(frame: Frame, value: Any, form: Form, offset: Any) -> Any:
+    if is_number(form):
+        found = _load(frame, value, form.kind, views.Integers(frame).add(offset, form.offset))
+        return dataclasses.replace(found, loose=form.loose)
+    parts = [_value(frame, value, part, offset) for part in form.parts]
+    if form.kind is tuple:
+        return tuple(parts)
+    if hasattr(form.kind, "__tw_struct__"):
+        return structs.struct(form.kind, dict(zip(form.kind.__tw_struct__, parts, strict=True)))
+    return vectors.vector(form.kind, parts)
+
+
+def _store(frame: Frame, value: Any, form: Form, offset: Any, new: Any, what: str) -> None:
+    if is_number(form):
+        tile = frame.capture.rules.converted(frame.emit, new, form.kind, what)
+        _put(frame, value, tile, views.Integers(frame).add(offset, form.offset))
+        return
+    if not isinstance(new, form.kind) or (form.kind is tuple and len(new) != len(form.parts)):
+        raise TileTypeError(f"{what} is a {form.kind.__name__}, found {describe(new)}; expected one")
+    for part, held in zip(form.parts, _parts(new), strict=True):
+        _store(frame, value, part, offset, held, what)
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [getattr(value, f.name) for f in dataclasses.fields(value)]
+
+
+# ---------------------------------------------------------------------------------------------
+# Numbers
+
+
+def _at(frame: Frame, value: Any, dtype: DType, offset: Any) -> Array:
+    """An array without axes at a place of the bytes."""
+    return views.made(frame, value.bytes, views.Shape(offset, [], []), dtype)
+
+
+def _bytes(frame: Frame, offset: Any, count: int) -> Iterator[tuple[int, Any]]:
+    numbers = views.Integers(frame)
+    return ((8 * i, numbers.add(offset, i)) for i in range(count))
+
+
+def _load(frame: Frame, value: Any, dtype: DType, offset: Any) -> Tile:
+    if value.is_aligned or dtype.itemsize == 1:
+        return memory.read_element(frame, _at(frame, value, dtype, offset), ())
+    emit, bits = frame.emit, _UNSIGNED[dtype.bits]
+    whole: Any = emit.constant(0, bits)
+    for shift, place in _bytes(frame, offset, dtype.itemsize):
+        byte = emit.cast(memory.read_element(frame, _at(frame, value, uint8, place), ()), bits)
+        whole = emit.binary("bitwise_or", whole, emit.binary("bitwise_lshift", byte, shift))
+    return emit.typed("tile.bitcast", [whole.ir], None, dtype, ())
+
+
+def _put(frame: Frame, value: Any, tile: Tile, offset: Any) -> None:
+    if value.is_aligned or tile.dtype.itemsize == 1 or tile.dtype is bool_:
+        memory.write_element(frame, _at(frame, value, tile.dtype, offset), (), tile)
+        return
+    emit = frame.emit
+    bits = emit.typed("tile.bitcast", [tile.ir], None, _UNSIGNED[tile.dtype.bits], ())
+    for shift, place in _bytes(frame, offset, tile.dtype.itemsize):
+        byte = emit.cast(emit.binary("bitwise_rshift", bits, shift), uint8)
+        memory.write_element(frame, _at(frame, value, uint8, place), (), byte)

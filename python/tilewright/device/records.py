@@ -1,0 +1,187 @@
+"""Arrays of structs: NumPy arrays of a structured dtype, whose elements are structs of device code.
+
+`np.zeros(n, Point.dtype)` makes one for a class by @device.struct; an array of another structured dtype has elements of
+a struct with the same fields. A launch passes the bytes, with one axis more, and what lies where in an element.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..dtype import DType, as_dtype
+from ..errors import TileTypeError
+from ..layout import Aligned, layout_of
+from ..tile import Constant
+
+if TYPE_CHECKING:
+    from ..capture.frame import Frame
+
+METADATA = "tilewright"  # what a NumPy dtype says of the class that it was made from
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What lies at an offset of an element: a number of `kind`, or the parts of a struct, a vector or a tuple."""
+
+    kind: Any
+    offset: int
+    loose: bool = False
+    parts: tuple[Form, ...] = ()
+
+    def leaves(self) -> Iterator[Form]:
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
+
+
+def _fields(t: Any) -> list[tuple[str, Any]]:
+    """(name, type) of each part of a struct, a vector or a tuple; none of a number."""
+    if typing.get_origin(t) is tuple:
+        return [(f"f{i}", part) for i, part in enumerate(typing.get_args(t))]
+    if hasattr(t, "__tw_struct__"):
+        return list(t.__tw_struct__.items())
+    return [(axis, t.dtype) for axis in "xyzw"[: t.size]] if hasattr(t, "__tw_tree__") else []
+
+
+def form_of(t: Any, offset: int = 0) -> Form:
+    t = t.type if isinstance(t, Aligned) else t
+    fields = _fields(t)
+    if not fields:
+        return Form(as_dtype(t), offset, t in (bool, int, float))
+    kind = tuple if typing.get_origin(t) is tuple else t
+    places = zip(fields, layout_of(t).fields, strict=True)
+    return Form(kind, offset, False, tuple(form_of(part, offset + at) for (_, part), at in places))
+
+
+def numpy_dtype(t: Any) -> Any:
+    """The NumPy dtype of a type, with the offsets of C."""
+    import numpy as np
+
+    t = t.type if isinstance(t, Aligned) else t
+    fields, layout = _fields(t), layout_of(t)
+    if not fields:
+        return np.dtype(as_dtype(t).numpy)
+    described = {
+        "names": [name for name, _ in fields],
+        "formats": [numpy_dtype(part) for _, part in fields],
+        "offsets": list(layout.fields),
+        "itemsize": layout.size,
+    }
+    return np.dtype(described, metadata={METADATA: t})  # type: ignore[call-overload]
+
+
+class OfClass:
+    """`Point.dtype`: the NumPy dtype of arrays of a struct."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return numpy_dtype(owner)
+
+
+_forms: dict[Any, Form] = {}
+
+
+def form_of_dtype(dtype: Any) -> Form:
+    """Of a NumPy dtype: of the class that it was made from, or of a struct with its fields."""
+    made_from = (dtype.metadata or {}).get(METADATA)
+    key = dtype, made_from
+    if key not in _forms:
+        _forms[key] = form_of(made_from) if made_from is not None else _anonymous(dtype, 0)
+    return _forms[key]
+
+
+def _anonymous(dtype: Any, offset: int) -> Form:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return _tuples(base, shape, offset)
+    if dtype.names is None:
+        return Form(as_dtype(dtype), offset)
+    parts = tuple(_anonymous(dtype.fields[name][0], offset + dtype.fields[name][1]) for name in dtype.names)
+    if not all(name.isidentifier() for name in dtype.names):
+        raise TileTypeError(f"the fields of {dtype} are names that a program can write; expected such names")
+    return Form(_struct_of(dtype.names, parts), offset, False, parts)
+
+
+def _tuples(base: Any, shape: tuple[int, ...], offset: int) -> Form:
+    """A field that is an array is a tuple."""
+    if not shape:
+        return _anonymous(base, offset)
+    count, *rest = shape
+    step = base.itemsize
+    for extent in rest:
+        step *= extent
+    parts = tuple(_tuples(base, tuple(rest), offset + i * step) for i in range(count))
+    return Form(tuple, offset, False, parts)
+
+
+def _struct_of(names: tuple[str, ...], parts: tuple[Form, ...]) -> Any:
+    from .structs import struct  # which needs this module
+
+    hints = {name: _hint(part) for name, part in zip(names, parts, strict=True)}
+    return struct(type("record", (), {"__annotations__": hints, "__module__": "cuda.device"}))
+
+
+def _hint(form: Form) -> Any:
+    return tuple[tuple(map(_hint, form.parts))] if form.kind is tuple else form.kind  # type: ignore[misc]
+
+
+# ---------------------------------------------------------------------------------------------
+# An argument
+
+
+class RecordArray:
+    """What a kernel gets for an array of structs; `bytes` has the axes of the array and one more."""
+
+    bytes: Any
+    form: Form
+    is_aligned: bool
+
+    def __tw_attribute__(self, frame: Frame, name: str) -> Any:
+        from ..capture.simt import records
+
+        return records.attribute(frame, self, name)
+
+    def __tw_item__(self, frame: Frame, index: Any) -> Any:
+        from ..capture.simt import records
+
+        return records.read(frame, self, index)
+
+    def __tw_with_item__(self, frame: Frame, index: Any, value: Any) -> Any:
+        from ..capture.simt import records
+
+        return records.write(frame, self, index, value)
+
+    def __tw_store_field__(self, frame: Frame, index: Any, name: str, value: Any) -> None:
+        from ..capture.simt import records
+
+        records.write_field(frame, self, index, name, value)
+
+
+_FIELDS = [("bytes", Any), ("form", Constant), ("is_aligned", Constant)]
+Records = dataclasses.make_dataclass(
+    "Records", _FIELDS, bases=(RecordArray,), namespace={"__module__": "cuda.device"}, frozen=True
+)
+Records.__module__ = "cuda.device"  # a launch takes apart what is not of this package
+
+
+def argument(value: Any) -> Any:
+    """An argument of a launch: an array of structs as bytes and what they hold, anything else as it is."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray) or value.dtype.names is None:
+        return value
+    form = form_of_dtype(value.dtype)
+    places = [value.ctypes.data, *value.strides, value.dtype.itemsize]
+    is_aligned = all(
+        (at + leaf.offset) % leaf.kind.itemsize == 0 if i == 0 else at % leaf.kind.itemsize == 0
+        for leaf in form.leaves()
+        for i, at in enumerate(places)
+    )
+    return Records(value[..., None].view(numpy.uint8), form, is_aligned)
+
+
+def is_number(form: Form) -> bool:
+    return isinstance(form.kind, DType)
