@@ -61,12 +61,10 @@ static bool is_terminator(MlirOperation op) { return mlirOperationIsNull(mlirOpe
 
 /* Whether it is computed between the pieces. */
 static bool is_shared(const split_t *s, MlirOperation op) {
-  if (makes_array(op))
-    return true;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (!tw_uniform_has(&s->uniform, mlirOperationGetResult(op, i)))
       return false;
-  return mlirOperationGetNumResults(op) > 0 && tw_is_pure_tree(op);
+  return mlirOperationGetNumResults(op) > 0 && (makes_array(op) || tw_is_pure_tree(op));
 }
 
 /* Whether a thread computes it again rather than read it back. */
@@ -177,7 +175,9 @@ static void need(split_t *s, MlirValue value, int piece) {
       tw_map_get(&s->saved, value.ptr, NULL))
     return;
   if (!is_cheap(def)) {
-    save(s, value);
+    s->failed |= mlirTypeIsAMemRef(mlirValueGetType(value)); /* a choice of arrays */
+    if (!s->failed)
+      save(s, value);
     return;
   }
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(def); i++)
@@ -325,7 +325,8 @@ static MlirWalkResult set_outer(MlirOperation op, void *user) {
 /* An op, with all that is in it, on new values. */
 static void emit(split_t *s, MlirOperation old) {
   s->location = mlirOperationGetLocation(old);
-  if (tw_op_is(old, TW_TILE_THREAD_ID) && in_piece(s)) {
+  if (tw_op_is(old, TW_TILE_THREAD_ID)) {
+    s->failed |= !in_piece(s);
     set_value(s, mlirOperationGetResult(old, 0), s->id[tw_attr_int(old, "axis", 0) % 3]);
     return;
   }
@@ -629,8 +630,10 @@ static void rebuild(split_t *s, MlirBlock body) {
   make_dims(s);
   number_block(s, body);
   need_block(s, body);
-  emit_block(s, body);
-  end_piece(s, NULL, 0);
+  if (!s->failed)
+    emit_block(s, body);
+  if (!s->failed)
+    end_piece(s, NULL, 0);
   if (!s->failed)
     emit(s, mlirBlockGetTerminator(body));
   if (s->failed) {
