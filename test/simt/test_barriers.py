@@ -222,8 +222,8 @@ def test_arguments_of_arrays(make: Any) -> None:
         x[0] = make(4, device.float32, align=24)[0]
 
     refused(run_time_shape, TileValueError, "the shape must be constant and positive")
-    refused(float_shape, TileTypeError, "the shape is an integer or a tuple of integers")
-    refused(other_order, TileValueError, "order is 'C' or 'F', found 'K'")
+    refused(float_shape, TileTypeError, "the shape must be an integer or a tuple of integers")
+    refused(other_order, TileValueError, "expected order 'C' or 'F', found 'K'")
     refused(odd_alignment, TileValueError, "align is a power of two up to 4096, found the constant 24")
 
 
@@ -245,5 +245,5 @@ def test_the_host_has_none_of_it(call: Any) -> None:
 
 
 def test_shared_memory_is_a_number_of_bytes() -> None:
-    with pytest.raises(TileValueError, match="shared is a number of bytes, found -1"):
+    with pytest.raises(TileValueError, match="expected a number of bytes as shared, found -1"):
         device.launch(with_dynamic, np.zeros((1, 3), np.float32), grid=1, block=1, shared=-1)

@@ -201,8 +201,8 @@ def test_lanes_that_do_not_come(run: Any) -> None:
     ("body", "match"),
     [
         (lambda x: device.all_sync(-1, x > 0), "pred is a function without parameters"),
-        (lambda x: device.ballot_sync(1.5, lambda: True), "a mask is an integer of 32 bits, found the constant 1.5"),
-        (lambda x: device.ballot_sync(1 << 32, lambda: True), "a mask is an integer of 32 bits"),
+        (lambda x: device.ballot_sync(1.5, lambda: True), "expected a mask of 32 bits, found the constant 1.5"),
+        (lambda x: device.ballot_sync(1 << 32, lambda: True), "expected a mask of 32 bits"),
         (lambda x: device.WarpMask(1)[32], r"mask\[i\]: a lane is 0 to 31, found the constant 32"),
         (lambda x: device.shfl_sync(-1, x, 32), "device.shfl_sync: a lane is 0 to 31, found the constant 32"),
         (lambda x: device.shfl_sync(7, x, 3), "device.shfl_sync: lane 3 is not in the mask 0x7"),

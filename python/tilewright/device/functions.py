@@ -93,5 +93,5 @@ def launch(
         found = f"the function {f.__name__}" if isinstance(f, types.FunctionType) else repr(f)
         raise TileTypeError(f"device.launch starts a @device.kernel, found {found}; expected one")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
-        raise TileValueError(f"device.launch: shared is a number of bytes, found {shared!r}")
+        raise TileValueError(f"device.launch: expected a number of bytes as shared, found {shared!r}")
     _core.launch_threads(stream, grid, block, f, tuple(map(records.argument, args)), shared)

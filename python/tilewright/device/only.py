@@ -27,7 +27,9 @@ class DeviceFunction:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         thread = threads.current()
         if thread is None:
-            raise TileError(f"device.{self.__name__}() can only be called in a kernel")
+            raise TileError(
+                f"device.{self.__name__}() can only be called in a kernel; call it from a @device.func or kernel"
+            )
         module = importlib.import_module(f"tilewright.reference.device_{self._module}")
         bound = self.__signature__.bind(*args, **keywords)
         bound.apply_defaults()

@@ -73,7 +73,7 @@ def atomic_ref(frame: Frame, array: Any, index: Any) -> AtomicRef:
 
 def named(value: Any, known: dict[str, int], what: str) -> int:
     if not isinstance(value, str) or value not in known:
-        raise TileValueError(f"{what} is one of {', '.join(map(repr, known))}, found {describe(value)}")
+        raise TileValueError(f"{what}: expected one of {', '.join(map(repr, known))}, found {describe(value)}")
     return known[value]
 
 
@@ -98,7 +98,7 @@ def threadfence(frame: Frame, memory: Any, scope: Any) -> None:
 def check_dtype(name: str, dtype: DType) -> None:
     known = DTYPES.get(name)
     if known is not None and dtype.name not in known:
-        raise TileTypeError(f"{name} of an atomic {dtype}: it works on {', '.join(known)}")
+        raise TileTypeError(f"{name} of an atomic {dtype}: expected one of {', '.join(known)}")
     if known is None and dtype.bits < 8 and not dtype.is_bool:
         raise TileTypeError(f"{name} of an atomic {dtype}: an object has 1, 2, 4 or 8 bytes")
 

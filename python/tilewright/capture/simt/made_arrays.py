@@ -36,7 +36,7 @@ def _array(
     frame: Frame, op: str, attributes: Any, dtype: DType, extents: tuple[int, ...], order: Any, space: int, what: str
 ) -> Array:
     if order not in ("C", "F"):
-        raise TileValueError(f"{what}: order is 'C' or 'F', found {describe(order)}")
+        raise TileValueError(f"{what}: expected order 'C' or 'F', found {describe(order)}")
     strides, step = {}, 1
     axes = range(len(extents)) if order == "F" else reversed(range(len(extents)))
     for axis in axes:
@@ -55,7 +55,7 @@ def _extents(shape: Any, what: str) -> tuple[int, ...]:
     if is_run_time(shape):
         raise TileValueError(f"{what}: the shape must be constant and positive, found {describe(shape)}")
     if not extents or any(type(n) is not int for n in extents):
-        raise TileTypeError(f"{what}: the shape is an integer or a tuple of integers, found {describe(shape)}")
+        raise TileTypeError(f"{what}: the shape must be an integer or a tuple of integers, found {describe(shape)}")
     if any(n <= 0 for n in extents):
         raise TileValueError(f"{what}: the shape must be constant and positive, found {describe(shape)}")
     return extents

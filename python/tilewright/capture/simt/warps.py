@@ -60,10 +60,10 @@ def make_mask(frame: Frame, value: Any = -1) -> Mask:
 def _mask(frame: Frame, value: Any, what: str) -> Mask:
     if is_number(value):
         if type(value) is float or not -(2**31) <= value < 2**32:
-            raise TileValueError(f"{what}: a mask is an integer of 32 bits, found {describe(value)}")
+            raise TileValueError(f"{what}: expected a mask of 32 bits, found {describe(value)}")
         return as_mask(frame.emit.constant((value + 2**31) % 2**32 - 2**31, int32))
     if not isinstance(value, Tile) or not value.dtype.is_integral:
-        raise TileTypeError(f"{what}: a mask is a WarpMask or an integer, found {describe(value)}")
+        raise TileTypeError(f"{what}: expected a WarpMask or an integer, found {describe(value)}")
     return as_mask(frame.emit.cast(value, int32))
 
 
@@ -73,7 +73,7 @@ def _lane(frame: Frame, lane: Any, what: str) -> Tile:
     if is_number(lane):
         return frame.emit.constant(lane, int32)
     if not isinstance(lane, Tile) or not lane.dtype.is_integral:
-        raise TileTypeError(f"{what}: a lane is an integer, found {describe(lane)}")
+        raise TileTypeError(f"{what}: expected the number of a lane, found {describe(lane)}")
     return frame.emit.cast(lane, int32)
 
 
@@ -123,7 +123,7 @@ def ballot_sync(frame: Frame, mask: Any, pred: Any) -> Mask:
 def _shuffle(frame: Frame, name: str, mask: Any, value: Any, lane: Any) -> Any:
     what = f"device.{name}"
     if is_number(mask) and name == "shfl_sync" and type(lane) is int and 0 <= lane < LANES and not mask >> lane & 1:
-        raise TileValueError(f"{what}: lane {lane} is not in the mask {mask & 0xFFFFFFFF:#x}")
+        raise TileValueError(f"{what}: lane {lane} is not in the mask {mask & 0xFFFFFFFF:#x}; read one that is")
     lanes, source = _mask(frame, mask, what), _lane(frame, lane, what)
     return _exchanged(frame, _SHUFFLES[name], what, lanes, value, source)
 
