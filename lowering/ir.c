@@ -125,6 +125,13 @@ MlirType tw_tile_type(MlirType element, intptr_t rank, const int64_t *shape) {
   return rank ? mlirRankedTensorTypeGet(rank, shape, element, mlirAttributeGetNull()) : element;
 }
 
+MlirType tw_with_extent(MlirType type, intptr_t axis, int64_t extent) {
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = copy_shape(type, shape);
+  shape[axis] = extent;
+  return tw_tile_type(tw_element(type), rank, shape);
+}
+
 int64_t tw_count(MlirType type) {
   int64_t count = 1;
   for (intptr_t i = 0, rank = tw_rank(type); i < rank; i++)

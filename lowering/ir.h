@@ -83,6 +83,8 @@ MlirType tw_with_element(MlirType type, MlirType element);
 MlirType tw_tile_type(MlirType element, intptr_t rank, const int64_t *shape);
 static inline intptr_t tw_rank(MlirType type) { return mlirTypeIsAShaped(type) ? mlirShapedTypeGetRank(type) : 0; }
 static inline int64_t tw_extent(MlirType type, intptr_t axis) { return mlirShapedTypeGetDimSize(type, axis); }
+/* The tile's type with another extent along an axis. */
+MlirType tw_with_extent(MlirType type, intptr_t axis, int64_t extent);
 /* Number of elements of a tile or scalar. */
 int64_t tw_count(MlirType type);
 /* Bits of the element type: 1 for i1, 19 for tf32 (stored in 32), 4 for f4E2M1FN. */

@@ -133,7 +133,8 @@ static const tw_row_t *row_named(MlirStringRef name) {
   return NULL;
 }
 
-bool tw_launch_read(MlirOperation func, tw_launch_record_t *out, const char **wrong) {
+/* The record of a function; false where an entry of the dictionary is none of its fields', whose name it tells. */
+static bool read_record(MlirOperation func, tw_launch_record_t *out, const char **wrong) {
   MlirAttribute all = tw_attr(func, TW_LAUNCH);
   *out = (tw_launch_record_t){0};
   *wrong = "a dictionary of launch_record.def's fields";
@@ -242,7 +243,7 @@ MlirStringRef tw_what_does_not_fit(MlirModule module) {
 tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out) {
   tw_launch_record_t record;
   const char *wrong;
-  if (!tw_launch_read(func, &record, &wrong))
+  if (!read_record(func, &record, &wrong))
     return TW_ERROR(TW_VALUE_ERROR, "launch record: " TW_LAUNCH " has no well-formed %s", wrong);
   return tw_launch_record_encode(&record, out);
 }

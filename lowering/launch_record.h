@@ -23,9 +23,6 @@
 /* What the layouts of a kernel cost, and the runners-up: for the tuner. */
 #define TW_LAYOUT_COSTS "tile.layout_costs"
 
-/* The record of a function; false where an entry of the dictionary is none of its fields', whose name it tells. */
-bool tw_launch_read(MlirOperation func, tw_launch_record_t *out, const char **wrong);
-
 /* ---- fields, by their number ---------------------------------------------------------------------- */
 
 enum {

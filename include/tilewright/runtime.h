@@ -22,11 +22,10 @@ extern "C" {
 #endif
 
 enum {
-  TW_MAX_RANK = 8,      /* dimensions of an array argument */
-  TW_MAX_ARGS = 64,     /* parameters of a kernel */
-  TW_GRID_WORDS = 3,    /* extents of the grid, which a launch may add */
-  TW_SPLIT_WORDS = 3,   /* and which tiles blocks share */
-  TW_COUNTER_WORDS = 1, /* and the counter of the dynamic tile scheduler; only one of these two */
+  TW_MAX_RANK = 8,    /* dimensions of an array argument */
+  TW_MAX_ARGS = 64,   /* parameters of a kernel */
+  TW_GRID_WORDS = 3,  /* extents of the grid, which a launch may add */
+  TW_SPLIT_WORDS = 3, /* and which tiles blocks share */
   TW_MORE_WORDS = TW_GRID_WORDS + TW_SPLIT_WORDS
 };
 

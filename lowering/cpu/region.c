@@ -5,6 +5,7 @@
  * buffer is filled by the first nest that visits the whole tile in order, or else by a nest of its own (cpu_plan). */
 #include "lowering/cpu/cpu.h"
 #include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -492,13 +493,6 @@ static int order_of(cpu_t *cx, MlirOperation op) {
   return position ? (int)(intptr_t)position->ptr : INT_MAX;
 }
 
-/* The op of `block` that is `op` or holds it. */
-static MlirOperation in_block(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
-
 /* Notes a nest that needs the tile, by its position in the block. */
 static void add_root(cpu_slot_t *slot, int root) {
   if (slot->first_root != INT_MAX && slot->first_root != root)
@@ -527,7 +521,7 @@ static void want_if_repeated(cpu_slot_t *slot, MlirOperation user) {
 /* A use in a loop or branch would be computed in each iteration. One by a virtual tile is a use by the nests that need
  * that one, all of which are known: users come before. */
 static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation user) {
-  MlirOperation outer = in_block(user, block);
+  MlirOperation outer = tw_ancestor_in(user, block);
   if (!mlirOperationEqual(outer, user)) {
     add_root(slot, order_of(cx, outer));
     if (slot->memory || slot->cost > COST_FREE)
@@ -619,7 +613,7 @@ static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
   MlirBlock block = mlirOperationGetBlock(op);
   for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation user = in_block(mlirOpOperandGetOwner(use), block);
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
     if (!mlirOperationIsNull(user) && order_of(cx, user) > order_of(cx, op))
       return true;
   }

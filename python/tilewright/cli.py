@@ -37,7 +37,6 @@ from .times import Times
 
 GPU_STAGES = ("tile", "legal", "layout", "pipelined", "nvvm", "llvm", "ptx", "sass")
 CPU_STAGES = ("tile", "legal", "vector", "llvm", "asm")
-EMIT_LLVM, EMIT_ASSEMBLY = 0, 1
 
 SHORT_DTYPES = {
     "f16": "float16",
@@ -206,6 +205,7 @@ def lower(
 ) -> bytes:
     """The text of a kernel at a stage, or after a pass; how long each step took goes to `times`."""
     from . import _core, plans
+    from .compile import EMIT_ASSEMBLY
 
     times = times if times is not None else Times(kernel.name, target)
     with times.step("capture"):

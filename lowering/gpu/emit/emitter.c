@@ -330,6 +330,15 @@ MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
 
+bool twg_rule_alloc(tw_emitter_t *e, MlirOperation op) {
+  if (!tw_has_attr(op, "offset")) {
+    tw_op_error(op, "has no offset; run tile-allocate-shared first");
+    return false;
+  }
+  twg_set_scalar(e, op, 0, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
+  return true;
+}
+
 /* Number of the barrier of the first consumer group; 0 is that of all threads. */
 static MlirValue consumers_barrier(tw_emitter_t *e) {
   MlirValue first = twg_const_i32(e, 1);

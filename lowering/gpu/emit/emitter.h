@@ -146,6 +146,8 @@ MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int a
 void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
 /* Pointer to the byte at a constant offset in the block's shared memory. */
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
+/* Rule of what tile-allocate-shared gave an offset: its place in shared memory. */
+bool twg_rule_alloc(tw_emitter_t *e, MlirOperation op);
 /* All threads meet; within the consumers' region of tile.roles, those of the consumers. */
 void twg_barrier(tw_emitter_t *e);
 /* A barrier that returns whether the i1 is true for any of its threads. */

@@ -96,19 +96,6 @@ void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, cons
   }
 }
 
-void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
-  static const double values[] = {0.0, 0.0, -0.0, NAN, INFINITY, -INFINITY};
-  out[0] = out[1] = 0;
-  if (!mlirTypeIsAFloat(element) || padding < 0 || padding > 5)
-    return;
-  int bits = tw_memory_bits(element);
-  uint64_t value = twg_float_bits(element, values[padding]);
-  for (int width = bits; width < 32; width *= 2)
-    value |= value << width;
-  out[0] = (uint32_t)value;
-  out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
-}
-
 /* ---- narrow floats ------------------------------------------------------------------------------- */
 
 tw_narrow_t tw_narrow_format(MlirType element) {
@@ -148,7 +135,8 @@ int64_t tw_narrow_bits(MlirType element, double x) {
   return sign | best;
 }
 
-uint64_t twg_float_bits(MlirType element, double x) {
+/* Bits of an element of a narrow float, or of zeros, infinities and NaN in another. */
+static uint64_t float_bits(MlirType element, double x) {
   if (tw_is_narrow(element))
     return (uint64_t)tw_narrow_bits(element, x);
   union {
@@ -167,4 +155,17 @@ uint64_t twg_float_bits(MlirType element, double x) {
     return f.u;
   uint64_t sign = signbit(x) ? 0x8000 : 0;
   return sign | (isnan(x) ? 0x7E00 : isinf(x) ? 0x7C00 : 0);
+}
+
+void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
+  static const double values[] = {0.0, 0.0, -0.0, NAN, INFINITY, -INFINITY};
+  out[0] = out[1] = 0;
+  if (!mlirTypeIsAFloat(element) || padding < 0 || padding > 5)
+    return;
+  int bits = tw_memory_bits(element);
+  uint64_t value = float_bits(element, values[padding]);
+  for (int width = bits; width < 32; width *= 2)
+    value |= value << width;
+  out[0] = (uint32_t)value;
+  out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
 }

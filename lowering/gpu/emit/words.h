@@ -11,8 +11,6 @@ int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const M
 void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);
 void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *words,
                     MlirValue *elements);
-/* Bits of an element of a narrow float, or of zeros, infinities and NaN in another: for paddings. */
-uint64_t twg_float_bits(MlirType element, double x);
 
 /* The element that has these bits in memory. */
 MlirValue twg_bits_to_element(tw_emitter_t *e, MlirValue bits, MlirType element);

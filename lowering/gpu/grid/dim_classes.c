@@ -312,14 +312,6 @@ MlirOperation tw_dims_loop(const tw_dims_t *d) {
 
 /* ---- other extents ----------------------------------------------------------------------------- */
 
-static MlirType with_extent(MlirType type, int dim, int64_t extent) {
-  int64_t shape[TW_MAX_RANK];
-  intptr_t rank = tw_rank(type);
-  for (intptr_t i = 0; i < rank; i++)
-    shape[i] = i == dim ? extent : tw_extent(type, i);
-  return tw_tile_type(tw_element(type), rank, shape);
-}
-
 static void count_from(MlirOperation iota, MlirValue part) {
   MlirValue old = mlirOperationGetResult(iota, 0);
   MlirType type = mlirValueGetType(old), element = tw_element(type);
@@ -341,7 +333,7 @@ static void scale(tw_dims_t *d, int class, int64_t times, int64_t by, MlirValue 
     if (tw_sets_find(&d->classes, n) != class)
       continue;
     MlirType old = mlirValueGetType(value);
-    MlirType type = with_extent(old, d->at[n].dim, tw_extent(old, d->at[n].dim) * times / by);
+    MlirType type = tw_with_extent(old, d->at[n].dim, tw_extent(old, d->at[n].dim) * times / by);
     mlirValueSetType(value, type);
     if (mlirOperationIsNull(def))
       continue;

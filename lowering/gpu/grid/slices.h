@@ -8,8 +8,6 @@
 
 #include "lowering/gpu/grid/dim_classes.h"
 
-enum { TW_MAX_CUTS = 3 };
-
 /* A class of dimensions, sliced into parts along an axis of the grid. */
 typedef struct tw_tile_slice {
   int class, axis;

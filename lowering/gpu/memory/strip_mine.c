@@ -308,7 +308,7 @@ static void build_part(const walk_t *w, const tw_builder_t *at, MlirOperation op
   if (stores)
     return;
   MlirValue result = mlirOperationGetResult(op, 0), part = mlirOperationGetResult(made, 0);
-  mlirValueSetType(part, tw_part_type(mlirValueGetType(result), axis, w->part));
+  mlirValueSetType(part, tw_with_extent(mlirValueGetType(result), axis, w->part));
   tw_map_one(map, result, part);
 }
 
@@ -367,7 +367,7 @@ static void build_loop(const walk_t *w, int phase, MlirLocation location) {
     if (tw_op_stores_tile(op))
       continue;
     MlirValue input = mlirOperationGetOperand(op, 0);
-    types[num] = tw_part_type(mlirValueGetType(input), axis_of(w, input), w->part);
+    types[num] = tw_with_extent(mlirValueGetType(input), axis_of(w, input), w->part);
     operands[TW_FOR_INITS + num] = neutral(&before, op, types[num]);
     mlirBlockAddArgument(body, types[num], location);
     reduces[num++] = op;
@@ -501,7 +501,7 @@ static bool walk(MlirOperation func, MlirOperation root) {
   bool ok = find_walk(&w, root, &obstacle);
   if (ok) {
     choose_part(&w, func, tile);
-    tw_describe_tile(tw_part_type(tile, w.root_axis, w.part), sizeof part, part);
+    tw_describe_tile(tw_with_extent(tile, w.root_axis, w.part), sizeof part, part);
     tw_op_remark(root, "is strip-mined: registers cannot hold its tile of %s, so a loop takes tiles of %s", whole,
                  part);
     rewrite(&w, mlirOperationGetLocation(root));

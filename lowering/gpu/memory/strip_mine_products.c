@@ -120,7 +120,7 @@ static MlirValue build_part(const product_t *p, MlirValue value, int axis, const
   for (intptr_t i = 0; i < num; i++)
     mlirOperationSetOperand(made, i, operands[i]);
   MlirValue part = mlirOperationGetResult(made, 0);
-  mlirValueSetType(part, tw_part_type(mlirValueGetType(value), axis, p->part));
+  mlirValueSetType(part, tw_with_extent(mlirValueGetType(value), axis, p->part));
   tw_map_one(made_of, value, part);
   return part;
 }

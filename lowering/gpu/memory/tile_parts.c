@@ -64,17 +64,9 @@ bool tw_is_made_anew(MlirValue value) {
           mlirTypeEqual(tw_element(mlirValueGetType(value)), tw_i32(mlirTypeGetContext(mlirValueGetType(value)))));
 }
 
-MlirType tw_part_type(MlirType type, int axis, int64_t part) {
-  int64_t shape[TW_MAX_RANK];
-  intptr_t rank = tw_rank(type);
-  for (intptr_t d = 0; d < rank; d++)
-    shape[d] = d == axis ? part : tw_extent(type, d);
-  return tw_tile_type(tw_element(type), rank, shape);
-}
-
 MlirValue tw_make_part_anew(const tw_builder_t *at, MlirValue value, int axis, int64_t part, MlirValue j) {
   MlirOperation op = tw_def(value);
-  MlirType type = tw_part_type(mlirValueGetType(value), axis, part), i32 = tw_i32(at->context);
+  MlirType type = tw_with_extent(mlirValueGetType(value), axis, part), i32 = tw_i32(at->context);
   if (tw_op_is(op, TW_TENSOR_SPLAT))
     return tw_unary(at, "tensor.splat", type, mlirOperationGetOperand(op, 0));
   if (tw_is_constant(op)) {

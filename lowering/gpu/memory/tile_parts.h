@@ -12,8 +12,6 @@ int tw_operand_axis(MlirOperation op, intptr_t i, int axis);
 /* The axis of an op's result where operand `i` has `axis`; -1 if none. */
 int tw_result_axis(MlirOperation op, intptr_t i, int axis);
 
-/* The tile's type with `part` elements along the axis. */
-MlirType tw_part_type(MlirType type, int axis, int64_t part);
 /* Constants, splats and iotas are made anew for a part. */
 bool tw_is_made_anew(MlirValue value);
 /* A constant, splat or iota for part `j`. */

@@ -286,7 +286,7 @@ static const uint64_t two_over_pi[] = {
     0x6bfb5fb11f8d5d08,
     0x56033046fc7b6bab,
 };
-enum { WORD = 64, TABLE_WORDS = sizeof two_over_pi / sizeof *two_over_pi };
+enum { WORD = 64 };
 
 /* The table's place in memory, made when it is first asked for. */
 static MlirValue table_of_turns(tw_emitter_t *e) {

@@ -12,17 +12,6 @@
 
 #include <stdio.h>
 
-/* ---- buffers ------------------------------------------------------------------------------------- */
-
-static bool rule_alloc_shared(tw_emitter_t *e, MlirOperation op) {
-  if (!tw_has_attr(op, "offset")) {
-    tw_op_error(op, "has no offset; run tile-allocate-shared first");
-    return false;
-  }
-  twg_set_scalar(e, op, 0, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
-  return true;
-}
-
 /* ---- asynchronous copies ------------------------------------------------------------------------- */
 
 static void fence_async_proxy(tw_emitter_t *e) {
@@ -74,7 +63,7 @@ static bool rule_local_store(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-TWG_RULE(TW_TILE_ALLOC_SHARED, rule_alloc_shared)
+TWG_RULE(TW_TILE_ALLOC_SHARED, twg_rule_alloc)
 TWG_RULE(TW_TILE_ASYNC_WAIT, rule_async_wait)
 TWG_RULE(TW_TILE_LOCAL_LOAD, rule_local_load)
 TWG_RULE(TW_TILE_LOCAL_STORE, rule_local_store)

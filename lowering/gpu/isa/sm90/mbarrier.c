@@ -14,15 +14,6 @@ enum { BARRIER_BYTES = TWG_BARRIER_BYTES, ALL_LANES = -1 };
 
 static const MlirType nothing = {NULL};
 
-static bool rule_alloc_barriers(tw_emitter_t *e, MlirOperation op) {
-  if (!tw_has_attr(op, "offset")) {
-    tw_op_error(op, "has no offset; run tile-allocate-shared first");
-    return false;
-  }
-  twg_set_scalar(e, op, 0, twg_shared_at(e, tw_attr_int(op, "offset", 0)));
-  return true;
-}
-
 static bool rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_operand(e, op, 2).at[0]};
   twg_asm(e,
@@ -112,7 +103,7 @@ void twg_set_up_barriers(tw_emitter_t *e, MlirOperation kernel) {
     twg_barrier(e);
 }
 
-TWG_RULE(TW_TILE_ALLOC_BARRIERS, rule_alloc_barriers)
+TWG_RULE(TW_TILE_ALLOC_BARRIERS, twg_rule_alloc)
 TWG_RULE(TW_TILE_BARRIER_WAIT, rule_barrier_wait)
 TWG_RULE(TW_TILE_BARRIER_ARRIVE, rule_barrier_arrive)
 TWG_RULE(TW_TILE_BARRIER_EXPECT, rule_barrier_expect)
