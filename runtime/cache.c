@@ -177,7 +177,7 @@ bool tw_cache_get(tw_key_t key, void **out_bytes, size_t *out_size) {
   if (file >= 0) {
     *out_bytes = read_entry(file, key, out_size);
     if (*out_bytes)
-      futimens(file, NULL); /* used now; a read-only folder refuses, which does no harm */
+      futimens(file, NULL); /* marks the entry as used; a read-only folder refuses, which does no harm */
     else
       unlinkat(folder, name, 0); /* damaged: make room for a good one */
     close(file);
@@ -271,8 +271,8 @@ static uint64_t evict(int folder, uint64_t limit) {
   return list.bytes;
 }
 
-/* Looks at the whole folder when this process first writes, and when what it knows of passes the
- * limit: a listing costs milliseconds when there are thousands of entries. */
+/* Scans the folder at the first write of this process, and when the size that it knows of passes the limit. A scan
+ * of thousands of entries takes milliseconds. */
 static void keep_within_limit(int folder, uint64_t limit, uint64_t added) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t known;
@@ -330,12 +330,12 @@ bool tw_cache_put(tw_key_t key, const void *bytes, size_t size) {
   uint64_t limit = size_limit();
   const char *problem;
   if (size > MAX_ENTRY || size + sizeof(header_t) > limit / 2)
-    return false; /* would push everything else out */
+    return false; /* one entry that would evict all others is not stored */
   int folder = open_folder(true, &problem);
   if (folder < 0)
     return false;
   int failure = write_entry(folder, key, bytes, size);
-  if (failure == ENOSPC) { /* ours may be what fills the disk */
+  if (failure == ENOSPC) { /* the cache itself may have filled the disk */
     evict(folder, limit / 2);
     failure = write_entry(folder, key, bytes, size);
   }

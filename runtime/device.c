@@ -77,7 +77,7 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
 
 static tw_status_t missing_device(int ordinal) {
   int count;
-  TW_RETURN_IF_ERROR(tw_device_count(&count)); /* without a driver that is what to say */
+  TW_RETURN_IF_ERROR(tw_device_count(&count)); /* no driver: that is the error to report */
   return TW_ERROR(TW_DRIVER_ERROR,
                   "there is no CUDA device %d: the driver shows %d device(s); check CUDA_VISIBLE_DEVICES", ordinal,
                   count);
@@ -111,7 +111,7 @@ static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
   return NULL;
 }
 
-/* Not seen before. */
+/* A device that is seen for the first time. */
 static tw_status_t open_device(int ordinal, const tw_device_t **out_device) {
   *out_device = NULL;
   if (ordinal < 0 || ordinal >= TW_MAX_DEVICES)
@@ -168,7 +168,7 @@ static CUresult context_device(const tw_driver_t *driver, CUcontext context, int
 
 tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
   *out_ordinal = 0;
-  const tw_device_t *first; /* the driver is open, then */
+  const tw_device_t *first; /* a device exists, so the driver is open */
   TW_RETURN_IF_ERROR(tw_device_get(0, &first));
   const tw_driver_t *driver = &tw_driver_table;
   CUcontext context = NULL;
@@ -182,8 +182,8 @@ tw_status_t tw_stream_device(void *stream, int *out_ordinal) {
   return result ? tw_driver_error(driver, TW_LAUNCH_ERROR, result, "finding the stream's device") : NULL;
 }
 
-/* A stream that captures a graph waits for nothing outside of it, and nothing outside waits for it: whoever runs the
- * graph puts the run in order. */
+/* A stream that captures a graph waits for no other stream, and no other waits for it: whoever runs the graph orders
+ * the run. */
 static bool is_capturing(const tw_driver_t *driver, CUstream stream) {
   return tw_stream_use(driver, stream).state == TW_STREAM_CAPTURES;
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* From the first byte of an array to behind its last one; none if it has no elements. */
+/* The bytes of an array, from its first to behind its last; empty if it has no elements. */
 typedef struct bytes {
   tw_array_place_t of;
   bool known;

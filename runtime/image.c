@@ -224,7 +224,7 @@ void tw_image_hold_for_capture(tw_image_t *image, const tw_stream_use_t *use) {
   pthread_mutex_lock(&lock);
   if (!image->captured || image->capture != use->capture) {
     atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed);
-    if (!tw_graph_own(use, image, let_go)) /* then for ever */
+    if (!tw_graph_own(use, image, let_go)) /* it is then held for ever */
       atomic_fetch_add_explicit(&image->holders, 1, memory_order_relaxed);
   }
   image->captured = true;
@@ -234,7 +234,7 @@ void tw_image_hold_for_capture(tw_image_t *image, const tw_stream_use_t *use) {
 
 /* ---- modules --------------------------------------------------------------------------------------- */
 
-/* The lock is held, the context is current. Unloads what nobody holds, if it is much. */
+/* The lock is held, the context is current. Unloads images that nobody holds, once there are several. */
 static void unload_unheld(const tw_driver_t *driver, int ordinal) {
   int count = 0;
   for (const tw_image_t *image = images; image; image = image->next)

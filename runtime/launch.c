@@ -29,7 +29,7 @@ static tw_status_t grid_error(const int64_t grid[3]) {
   return NULL;
 }
 
-/* Each compared without a branch: what is less than 1 wraps around. */
+/* Each is compared without a branch: a value below 1 wraps around and is too large. */
 TW_HOT tw_status_t tw_grid_check(const int64_t grid[3]) {
   bool good = ((uint64_t)grid[0] - 1 < 2147483647) & ((uint64_t)grid[1] - 1 < 65535) & ((uint64_t)grid[2] - 1 < 65535);
   return TW_LIKELY(good) ? NULL : grid_error(grid);
@@ -192,7 +192,7 @@ tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal
   return NULL;
 }
 
-/* Adds the word that says where blocks take the numbers of the next ones; 0 where no one may write there. */
+/* Adds the address of the counter of the dynamic schedule; 0 where nobody may write there. */
 static void add_counter(const tw_device_t *device, tw_stream_use_t *use, uint64_t *words, started_t *start) {
   words[start->count++] = tw_workspace_take(device, use, 0);
 }
@@ -223,7 +223,7 @@ static tw_status_t start_in_line(const tw_cuda_kernel_t *kernel, const tw_device
   return NULL;
 }
 
-/* Joined where all multiprocessors still have work then. */
+/* Blocks are joined where all multiprocessors still have work then. */
 static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                                 uint64_t *words, started_t *start) {
   enum { JOINED_PER_MULTIPROCESSOR = 2 };

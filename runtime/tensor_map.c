@@ -73,7 +73,7 @@ static CUresult put_map(const tw_driver_t *driver, const tw_tensor_map_t *form, 
 
 tw_status_t tw_cuda_pack_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel, int ordinal, const uint64_t *words,
                               size_t count, tw_packed_t *out) {
-  /* Another thread may be at it: then this launch encodes its maps and keeps none. */
+  /* Another thread may be using the kept maps. This launch then encodes its own, and keeps none. */
   bool keep = !atomic_flag_test_and_set_explicit(&kernel->maps_taken, memory_order_acquire);
   tw_status_t status = NULL;
   uint64_t *at = out->words + kernel->lead[ordinal];

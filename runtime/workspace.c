@@ -51,7 +51,7 @@ typedef struct workspaces {
 static workspaces_t devices[TW_MAX_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The one that asks. */
+/* The stream or graph that asks for memory. */
 typedef struct owner {
   const tw_stream_use_t *use;
   unsigned long long stream, capture;
@@ -63,8 +63,8 @@ static bool identify(tw_stream_use_t *use, owner_t *out) {
     out->stream = use->number;
     return true;
   }
-  /* Its number may not be asked for. The handle stays the stream's while it captures, but for those that every thread
-   * has. */
+  /* While a stream captures, its number may not be asked for. Its handle then stays its own, except for the handles
+   * that every thread has. */
   out->stream = (uintptr_t)use->handle;
   out->capture = use->capture;
   return use->state == TW_STREAM_CAPTURES && out->stream > CU_STREAM_PER_THREAD && tw_graph_owns(use->driver);
@@ -126,7 +126,7 @@ static void set_free(void *workspace) {
   atomic_store_explicit(&((workspace_t *)workspace)->owner, FREE, memory_order_release);
 }
 
-/* The graph's own from now on. */
+/* From now on it belongs to the graph. */
 static bool give_to_graph(const owner_t *owner, workspace_t *w) {
   atomic_store_explicit(&w->owner, OF_GRAPH, memory_order_relaxed); /* set_free may be called by what fails */
   return tw_graph_own(owner->use, w, set_free);
@@ -168,7 +168,7 @@ static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace
   return w;
 }
 
-/* Another thread's capture is going on, maybe: what is done in this mode is no part of it. */
+/* Another thread may be capturing. In this mode calls are not part of its capture. */
 static int exchange_mode(const tw_driver_t *driver, int mode) {
   if (driver->exchange_capture_mode)
     driver->exchange_capture_mode(&mode);

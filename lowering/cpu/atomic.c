@@ -34,7 +34,7 @@ static MlirAttribute number(cpu_t *cx, int64_t value) { return mlirIntegerAttrGe
 static int64_t order_of(MlirOperation op) {
   static const int64_t orders[] = {MONOTONIC, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST};
   if (tw_attr_int(op, "memory_scope", TW_SCOPE_DEVICE) == TW_SCOPE_THREAD)
-    return MONOTONIC; /* a thread is in order with itself */
+    return MONOTONIC; /* a thread sees its own accesses in order */
   return orders[tw_attr_int(op, "memory_order", TW_ORDER_RELAXED)];
 }
 
@@ -125,7 +125,7 @@ static MlirValue compare_exchange(cpu_t *cx, const cpu_atomic_t *a, MlirValue po
 
 static MlirBlock block_of(cpu_t *cx, MlirType type) { return mlirBlockCreate(1, &type, &cx->location); }
 
-/* An element as it is computed with, of its bits, and back. */
+/* An element in the type that it is computed in, from its bits, and back. */
 static MlirValue computed(cpu_t *cx, const cpu_atomic_t *a, MlirValue bits) {
   return cpu_is_narrow(a->element) ? cpu_from_memory(cx, bits, a->element) : cpu_bits(cx, bits, a->type);
 }
@@ -134,7 +134,7 @@ static MlirValue bits_of(cpu_t *cx, const cpu_atomic_t *a, MlirValue x) {
   return cpu_is_narrow(a->element) ? cpu_to_memory(cx, cpu_round(cx, x, a->element), a->element) : as_bits(cx, x, a);
 }
 
-/* What no instruction does. */
+/* Operations for which there is no instruction. */
 static bool needs_loop(const cpu_atomic_t *a) {
   bool extreme = a->kind == TW_ATOMIC_MIN || a->kind == TW_ATOMIC_MAX || a->kind == TW_ATOMIC_NANMIN ||
                  a->kind == TW_ATOMIC_NANMAX;
@@ -151,7 +151,7 @@ static MlirValue combined(cpu_t *cx, const cpu_atomic_t *a, MlirValue x, MlirVal
   return cpu_bin(cx, names[a->kind], x, y);
 }
 
-/* Again, while another one came between. */
+/* Tries again while another thread came between. */
 static MlirValue update_in_loop(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
   MlirBlock outer = cx->block, attempt = block_of(cx, a->bits), again = block_of(cx, a->bits);
   MlirValue first = as_bits(cx, ordered_load(cx, a, pointer, MONOTONIC), a), equal;
@@ -211,7 +211,7 @@ static MlirValue access_if(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, con
   return mlirOperationGetResult(cpu_if(cx, lane->mask, then, other, 1, &a->type), 0);
 }
 
-/* What the elements of a strip were. */
+/* The old values of a strip's elements. */
 static MlirValue access_strip(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, cpu_atomic_lane_t strip, int lanes) {
   MlirValue result = cpu_to_memory(cx, cpu_splat(cx, strip.left, lanes), a->element);
   strip = (cpu_atomic_lane_t){cpu_splat(cx, strip.offset, lanes), cpu_splat(cx, strip.mask, lanes),

@@ -315,7 +315,7 @@ MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x) {
 
 /* --- scopes and loops ------------------------------------------------------------------------------------ */
 
-/* Past the limit the depth still counts, so that push and pop stay in pairs. */
+/* Past the limit the depth still counts up, so that each pop finds its push. */
 void cpu_scope_push(cpu_t *cx, MlirBlock block) {
   if (++cx->depth < CPU_MAX_DEPTH)
     cx->scope[cx->depth] = block;

@@ -30,7 +30,7 @@ static void add_scalar(cpu_t *cx, carried_t *carried, MlirType source) {
   carried->types[carried->num_scalars++] = cpu_compute_type(cx, source);
 }
 
-/* What comes out of an op: tiles have new homes. */
+/* The results of an op: tiles have new homes. */
 static carried_t carry_results(cpu_t *cx, MlirOperation op) {
   carried_t carried = new_carried(cx, (int)mlirOperationGetNumResults(op));
   for (int i = 0; i < carried.num; i++) {
@@ -128,7 +128,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
   }
 }
 
-/* Leaves the yielded tiles in their homes, and the scalars in `out`. */
+/* Stores the yielded tiles in their homes, and the scalars in `out`. */
 static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried_t *carried, MlirValue *out) {
   MlirValue *ready = new_values(cx, carried->num);
   for (int pass = 0; pass < 2; pass++) /* what is written in place comes last */
@@ -138,7 +138,7 @@ static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried
       if (carried->is_tile[i] && in_place == (pass == 1))
         ready[i] = cpu_buffer(cx, value);
     }
-  /* A tile that lies in another's home moves aside first. */
+  /* A tile that lies in the home of another one is copied away first. */
   for (int i = 0; i < carried->num; i++)
     for (int other = 0; carried->is_tile[i] && other < carried->num; other++)
       if (other != i && carried->is_tile[other] && mlirValueEqual(ready[i], carried->home[other])) {
@@ -184,7 +184,7 @@ static void before(cpu_t *cx, MlirOperation op) {
     cpu_before_write(cx, op, cpu_int(cx, 32), 0, NULL);
 }
 
-/* How often a loop runs, as an i64 without sign: the distance of the bounds is exact in one. */
+/* The trip count of a loop as an unsigned i64, which has room for the exact distance of the bounds. */
 static MlirValue trips_of(cpu_t *cx, bool is_unsigned, const MlirValue bounds[3]) {
   MlirValue last = cpu_bin_i(cx, "arith.subi", cpu_bin(cx, "arith.subi", bounds[1], bounds[0]), 1);
   MlirValue trips = cpu_bin_i(cx, "arith.addi", cpu_bin(cx, "arith.divui", last, bounds[2]), 1);
@@ -228,8 +228,8 @@ static bool is_long(MlirOperation op) {
   return more;
 }
 
-/* Loops look whether they shall stop, except for those that count and have scalars only: they end in seconds, and LLVM
- * makes vectors of them. */
+/* Loops ask whether the program wants to stop. Those that count and carry only scalars do not: they end in seconds,
+ * and LLVM vectorizes them. */
 static bool looks(MlirOperation loop) {
   bool more = false;
   MlirBlock body = tw_region_block(loop, 0);

@@ -29,8 +29,8 @@ typedef struct {
   cpu_index_t at[TW_MAX_RANK];
 } cpu_point_t;
 
-/* What a tile.load or tile.store needs to know of its place, computed once where the op stands. Axis d of the tile
- * runs with stride[d] through memory; elements from limit[d] on lie outside of the array. */
+/* The place of a tile.load or tile.store, computed once where the op stands. Axis d of the tile runs with stride[d]
+ * through memory; elements from limit[d] on lie outside of the array. */
 typedef struct {
   MlirValue array;   /* of the source */
   MlirValue pointer; /* of the array */
@@ -84,7 +84,7 @@ typedef struct cpu {
   MlirBlock block; /* where ops are appended */
   MlirBlock scope[CPU_MAX_DEPTH];
   int depth;
-  int base_depth; /* of the op being lowered; nothing that reads memory goes further out */
+  int base_depth; /* of the op being lowered; reads of memory are not hoisted further out */
   MlirValue scratch, grid, block_id[3], num_blocks[3];
   MlirValue thread_id[3], block_dim[3]; /* of a SIMT kernel */
   int64_t scratch_used, scratch_peak;
@@ -101,10 +101,10 @@ typedef struct cpu {
   cpu_slot_t *tees[CPU_MAX_TEES]; /* what the current nest fills */
   int num_tees;
   int visit;         /* counts walks over expressions */
-  void *allocations; /* list of what dies with the pass */
+  void *allocations; /* freed with the pass */
   int num_strings;
   bool failed;
-  /* Set by to_vector.c, which stands above the files that call them. */
+  /* Set by to_vector.c, which is above the files that call them. */
   const struct cpu_rule *const *rules; /* by kind of op */
   MlirOperation (*emit_block)(struct cpu *cx, MlirBlock block);
 } cpu_t;
@@ -221,9 +221,9 @@ void cpu_set_scalar(cpu_t *cx, MlirValue value, MlirValue now);
 void cpu_set_buffer(cpu_t *cx, MlirValue value, MlirValue pointer);
 /* The new value of a scalar of the source. */
 MlirValue cpu_scalar(cpu_t *cx, MlirValue value);
-/* The value at a strip: a vector, or a scalar where all lanes agree. */
+/* The value of a strip: a vector, or a scalar where all lanes agree. */
 MlirValue cpu_eval(cpu_t *cx, MlirValue value, const cpu_point_t *point);
-/* Fresh scratch memory for a tile. */
+/* New scratch memory for a tile. */
 MlirValue cpu_new_buffer(cpu_t *cx, MlirType tile);
 /* The buffer of a tile, filled now if it isn't yet. */
 MlirValue cpu_buffer(cpu_t *cx, MlirValue tile);
@@ -231,7 +231,7 @@ void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer);
 MlirValue cpu_buffer_load(cpu_t *cx, MlirValue pointer, MlirType tile, const cpu_point_t *point);
 void cpu_buffer_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirType tile, const cpu_point_t *point);
 
-/* Loops over all of a shape. The caller may hold axes: they get no loop, and their index is left to it. */
+/* Loops over a whole shape. The caller may hold axes: they get no loop, and the caller sets their index. */
 typedef struct {
   int rank, num_loops;
   int64_t shape[TW_MAX_RANK];
@@ -250,7 +250,8 @@ void cpu_nest_end(cpu_t *cx, cpu_nest_t *nest);
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer);
 /* To call after it: the buffers that the nest has filled are valid. */
 void cpu_planned(cpu_t *cx);
-/* Tiles that got a buffer after the list had `since` entries are virtual again: they were filled on one path only. */
+/* Makes the tiles virtual again whose buffers were added after the list had `since` entries: they were filled on one
+ * path only. */
 void cpu_forget_filled(cpu_t *cx, size_t since);
 
 void cpu_analyze(cpu_t *cx, MlirBlock block);
@@ -288,7 +289,7 @@ const cpu_array_t *cpu_array_of(cpu_t *cx, MlirOperation op, MlirValue array);
 MlirType cpu_memory_type(cpu_t *cx, MlirType element);
 MlirValue cpu_from_memory(cpu_t *cx, MlirValue value, MlirType element);
 MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element);
-/* What an operand is at a point. */
+/* The value of an operand at a point. */
 typedef MlirValue (*cpu_element_t)(cpu_t *, MlirValue, const cpu_point_t *);
 /* The indices of an access, one for each axis of its array. Returns how many. */
 int cpu_indices_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point, MlirValue *indices);
@@ -376,7 +377,7 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);
-/* Whether a thread may come to an atomic access again and again, until another thread has changed what it reads. */
+/* Whether the kernel may spin: a thread repeats an atomic access until another thread has changed what it reads. */
 bool cpu_is_polled(MlirOperation op);
 
 #endif /* TILEWRIGHT_LOWERING_CPU_H */

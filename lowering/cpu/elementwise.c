@@ -256,7 +256,7 @@ static MlirValue int_power(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 #define CPU_RULE_OWN(kind, cost, f) CPU_RULE(kind, CPU_ELEMENTWISE, cost, f, NULL, NULL)
 
 CPU_RULE(TW_ARITH_CONSTANT, CPU_LEAF, 0, NULL, constant, NULL)
-CPU_RULE(TW_TILE_CONSTANT, CPU_LEAF, 0, NULL, constant, NULL) /* what folding made after legalization */
+CPU_RULE(TW_TILE_CONSTANT, CPU_LEAF, 0, NULL, constant, NULL) /* made by folding after legalization */
 CPU_RULE_SAME(TW_ARITH_ADDF, 1)
 CPU_RULE_SAME(TW_ARITH_SUBF, 1)
 CPU_RULE_SAME(TW_ARITH_MULF, 1)

@@ -37,7 +37,7 @@ static void add_function(cpu_t *cx, const char *name, int num, const MlirType *t
            (tw_op_parts_t){.num_attrs = defined ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }
 
-/* Without a type it gives nothing. */
+/* Without a type the call has no result. */
 static MlirOperation call(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
   MlirType types[8];
   for (int i = 0; i < num; i++)

@@ -43,7 +43,7 @@ typedef struct {
   MlirValue left, mask;
 } reach_t;
 
-/* The mask is made where it is needed. */
+/* The mask is built where it is needed first. */
 static MlirValue reach_mask(cpu_t *cx, const reach_t *reach) {
   if (reach->mask.ptr)
     return reach->mask;
@@ -64,8 +64,8 @@ static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const re
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 1, .attrs = &align});
 }
 
-/* A whole strip goes without mask: before AVX-512 masked moves are slow (of less than 32 bits a branch a lane), and
- * with it masked stores still are on some machines (docs/design/measurements.md). */
+/* A whole strip needs no mask. Before AVX-512 masked moves are slow (a branch a lane for elements below 32 bits);
+ * with it masked stores still are slow on some machines (docs/design/measurements.md). */
 static MlirValue is_whole(cpu_t *cx, const reach_t *reach) {
   return cpu_cmpi(cx, CPU_SGE, reach->left, cpu_int_const(cx, cpu_int(cx, 32), reach->lanes));
 }
@@ -229,7 +229,7 @@ static int index_depth(const cpu_access_t *access, cpu_index_t index) {
   return index.base.ptr && index.depth > access->depth ? index.depth : access->depth;
 }
 
-/* Which lanes of a strip lie in the array. What depends on outer axes only is computed in the loops of those. */
+/* The mask of the lanes that lie in the array. What depends on outer axes only is computed in their loops. */
 static reach_t strip_reach(cpu_t *cx, const cpu_access_t *access, const cpu_point_t *point) {
   MlirValue inside = none;
   bool lanes = point->lanes > 1;

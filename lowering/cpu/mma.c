@@ -15,16 +15,16 @@
 
 #include <stdio.h>
 
-/* Where rows begin, and how many elements they are apart, i64. */
+/* The first row, and the distance of rows in elements (i64). */
 typedef struct {
   MlirValue pointer, stride;
 } rows_t;
 
 typedef struct {
-  MlirType type; /* that multiplies and adds */
+  MlirType type; /* the type of products and sums */
   rows_t lhs, rhs;
   MlirValue acc;   /* pointer */
-  MlirValue steps; /* of k that are not all zeros, i64 */
+  MlirValue steps; /* steps of k in which not all elements are zero, i64 */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
 } matmul_t;
@@ -145,7 +145,7 @@ static MlirValue widened(cpu_t *cx, MlirValue tile, bool is_unsigned) {
   return buffer;
 }
 
-/* The rows of a tile in its array, if it lies whole in it; else in a buffer that is filled. */
+/* The rows of a tile: in its array if the tile lies whole in it, else in a buffer that is filled. */
 static rows_t rows_in_place(cpu_t *cx, MlirValue tile, MlirValue whole) {
   MlirType type = mlirValueGetType(tile);
   MlirType types[2] = {cpu_pointer_type(cx), cpu_int(cx, 64)};
@@ -184,8 +184,8 @@ static MlirValue is_whole(cpu_t *cx, const cpu_access_t *access, MlirType tile, 
   return cpu_bin(cx, "arith.andi", whole, cpu_cmpi(cx, CPU_NE, rest, cpu_i64_const(cx, 0)));
 }
 
-/* Whether a product may read a tile where it was loaded from: nobody else wants it in a buffer, and now is when it
- * would be copied. */
+/* Whether a product may read a tile from the array that it was loaded from: nothing else wants it in a buffer, and
+ * it is in none yet. */
 static bool is_in_place(cpu_t *cx, MlirValue tile, MlirType type) {
   MlirOperation load = tw_def(tile);
   const cpu_slot_t *slot = cpu_slot(cx, tile);
@@ -199,7 +199,7 @@ static bool is_zero_outside(MlirValue tile) {
   return padding == TW_PADDING_ZERO || padding == TW_PADDING_UNDETERMINED;
 }
 
-/* How many steps of k there are: behind the ends of both arrays zeros would be multiplied by zeros. */
+/* How many steps of k there are. Behind the ends of both arrays there are only zeros. */
 static MlirValue steps_of(cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue rhs) {
   if (!is_in_place(cx, lhs, p->type) || !is_in_place(cx, rhs, p->type) || !is_zero_outside(lhs) ||
       !is_zero_outside(rhs))

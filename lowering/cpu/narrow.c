@@ -42,7 +42,8 @@ static MlirValue as_int(cpu_t *cx, MlirValue x) { return cpu_bits(cx, x, cpu_int
 static MlirValue as_float(cpu_t *cx, MlirValue x) { return cpu_bits(cx, x, cpu_f32(cx)); }
 static MlirValue is_nan(cpu_t *cx, MlirValue x) { return cpu_cmpf(cx, CPU_UNO, x, x); }
 
-/* Bits of a float with the lowest `drop` bits of the mantissa rounded to nearest even; they are left as rubbish. */
+/* The bits of a float, rounded to nearest even at the lowest `drop` bits of the mantissa. These bits are not
+ * cleared. */
 static MlirValue round_bits(cpu_t *cx, MlirValue bits, int drop) {
   MlirValue odd = cpu_bin_i(cx, "arith.andi", cpu_bin_i(cx, "arith.shrui", bits, drop), 1);
   MlirValue half = cpu_bin_i(cx, "arith.addi", odd, ((int64_t)1 << (drop - 1)) - 1);

@@ -50,7 +50,7 @@ static MlirValue neutral(cpu_t *cx, const reducer_t *r) {
   return cpu_int_const(cx, r->element, max ? -highest - 1 : highest);
 }
 
-/* y is strictly better than x: of a number and NaN the latter, or if that is ignored the former. */
+/* Whether y is strictly better than x. NaN is better than a number, or worse if it is ignored. */
 static MlirValue is_better(cpu_t *cx, const reducer_t *r, MlirValue y, MlirValue x) {
   bool max = wants_max(r);
   if (!r->is_float) {
@@ -85,7 +85,8 @@ static MlirValue combine_values(cpu_t *cx, const reducer_t *r, MlirValue x, Mlir
   return cpu_bin(cx, names[max][r->is_unsigned], x, y);
 }
 
-/* In the loop y comes after x, so that only a better one replaces it; else the lower index decides. */
+/* In the loop y comes after x, so it replaces x only if it is better. Elsewhere the lower index decides between
+ * equals. */
 static partial_t combine(cpu_t *cx, const reducer_t *r, partial_t x, partial_t y, bool in_order) {
   if (!r->has_index)
     return (partial_t){.value = combine_values(cx, r, x.value, y.value)};
@@ -148,8 +149,8 @@ static void reduce_span(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point
   cpu_loop_end(cx, &loop, carried, carried);
 }
 
-/* A long sum of floats by blocks: each is summed by itself, so that rounding errors grow with the length of a block and
- * the number of blocks, not with that of elements. */
+/* A long sum of floats is made of blocks, each summed by itself. Rounding errors then grow with the length of a
+ * block and the number of blocks, not with the number of elements. */
 static void reduce_blocks(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis, int64_t extent,
                           int64_t block, int chains, MlirValue *carried) {
   cpu_loop_t loop;
@@ -167,7 +168,8 @@ static void reduce_blocks(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_poi
 static partial_t reduce_axis(cpu_t *cx, const reducer_t *r, MlirValue tile, cpu_point_t point, int axis,
                              int64_t extent) {
   int step = axis == point.axis ? point.lanes : 1;
-  /* Chains hide the latency of combining; what takes long to compute hides it by itself, and would be copied. */
+  /* Several chains hide the latency of combining. An operand that takes long to compute hides it by itself, and
+   * chains would copy its code. */
   int chains = cpu_slot(cx, tile)->cost > LONG_COST ? 1 : MAX_CHAINS;
   while (extent % ((int64_t)step * chains) != 0)
     chains /= 2;
@@ -234,7 +236,7 @@ static void place_reduce(cpu_t *cx, MlirOperation op) {
 
 /* --- Scans -------------------------------------------------------------------------------------------- */
 
-/* Every lane with what lies before it in the strip: after step s, of 2 s lanes each. */
+/* Scans the lanes of a strip: after step s each lane holds 2^s lanes, its own and those before it. */
 static MlirValue scan_lanes(cpu_t *cx, const reducer_t *r, MlirValue strip, bool reverse) {
   int lanes = cpu_lanes_of(strip);
   MlirValue nothing = cpu_splat(cx, neutral(cx, r), lanes);

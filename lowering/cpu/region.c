@@ -120,7 +120,7 @@ static bool same_point(const cpu_point_t *x, const cpu_point_t *y) {
   return true;
 }
 
-/* The innermost scope that the place of a strip depends on: what is computed there stands in no loop further in. */
+/* The innermost scope that a strip's place depends on. What is computed there is in no loop further in. */
 static int point_depth(cpu_t *cx, const cpu_point_t *point) {
   int depth = cx->base_depth;
   for (int d = 0; d < point->rank; d++)
@@ -137,7 +137,7 @@ static void remember(cpu_t *cx, MlirValue value, const cpu_point_t *point, int d
   cx->memo[cx->memo_size++] = (cpu_memo_t){value, result, *point, depth};
 }
 
-/* By the rule of the op that makes the value: its operands at the same place, or as the rule itself asks for them. */
+/* Computes a value by the rule of its op: from the operands at the same place, or at those that the rule asks for. */
 static MlirValue compute(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
   MlirOperation op = tw_def(value);
   const cpu_rule_t *rule = mlirOperationIsNull(op) ? NULL : cpu_rule(cx, op);
@@ -196,7 +196,7 @@ void cpu_nest_set(cpu_t *cx, cpu_nest_t *nest, MlirType tile, int lane_axis) {
     nest->point.lanes = nest->shape[lane_axis] < cx->lanes ? (int)nest->shape[lane_axis] : cx->lanes;
 }
 
-/* An axis that one step covers gets no loop. */
+/* An axis of one step gets no loop. */
 static void open_axis(cpu_t *cx, cpu_nest_t *nest, int axis, int64_t step) {
   if (nest->held[axis])
     return;
@@ -315,9 +315,9 @@ static bool same_place(MlirOperation load, MlirOperation store) {
   return true;
 }
 
-/* Whether reading strip by strip while `writer` writes could read what it wrote. Two array arguments are taken to
- * overlap only as the same view, so that equal places are the only ones in question; gathers and scatters have others.
- */
+/* Whether a nest that reads strip by strip while `writer` writes could read what was just written. Not if it reads
+ * in its own order from another array, since two array arguments overlap only as the same view, or at the place that
+ * it writes. A gather or scatter has other places. */
 static bool read_too_late(const nest_plan_t *plan, MlirOperation read, const map_t *map) {
   if (mlirOperationIsNull(plan->writer))
     return false;
@@ -386,7 +386,7 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
       visit(cx, plan, mlirOperationGetOperand(op, i), &inner);
 }
 
-/* Another path to a tile may want it filled first: then the nest does not fill it. */
+/* Another path to a tile may need it filled first. Then this nest does not fill it. */
 static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *tiles) {
   map_t map = identity_map();
   cx->visit++;
@@ -400,7 +400,7 @@ static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *ti
           plan->tees[t] = plan->tees[--plan->num_tees];
 }
 
-/* A buffer that is full now changes what the nest computes, so it is looked at again, until nothing is to be filled. */
+/* Filling a buffer changes what the nest computes, so the nest is planned again until nothing is left to fill. */
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer) {
   nest_plan_t plan = {.space = space, .writer = writer};
   for (visit_all(cx, &plan, num, tiles); plan.num_first > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
@@ -518,8 +518,8 @@ static void want_if_repeated(cpu_slot_t *slot, MlirOperation user) {
     slot->wanted = true;
 }
 
-/* A use in a loop or branch would be computed in each iteration. One by a virtual tile is a use by the nests that need
- * that one, all of which are known: users come before. */
+/* A use inside of a loop or branch would be computed in each iteration. A use by a virtual tile counts as a use by
+ * the nests that need that tile. These are known, since users are visited first. */
 static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation user) {
   MlirOperation outer = tw_ancestor_in(user, block);
   if (!mlirOperationEqual(outer, user)) {
@@ -540,7 +540,7 @@ static void add_use(cpu_t *cx, cpu_slot_t *slot, MlirBlock block, MlirOperation 
     want_if_repeated(slot, user);
 }
 
-/* Of an element, with all that goes into it. Narrow formats are taken apart and put together. */
+/* The cost of an element with all its operands. Narrow formats add unpacking and packing. */
 static void add_cost(cpu_t *cx, MlirOperation op) {
   cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(op, 0));
   MlirType element = tw_element(mlirValueGetType(slot->value));

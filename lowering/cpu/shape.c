@@ -126,8 +126,8 @@ static MlirValue eval_extract(cpu_t *cx, MlirOperation op, const cpu_point_t *po
       continue;
     }
     MlirBlock saved = cpu_enter_depth(cx, cx->base_depth);
-    MlirValue at =
-        cpu_bin_i(cx, "arith.andi", cpu_int_to_i64(cx, cpu_scalar(cx, index)), last); /* inside, whatever it is */
+    MlirValue at = cpu_bin_i(cx, "arith.andi", cpu_int_to_i64(cx, cpu_scalar(cx, index)),
+                             last); /* clamped, so that any index is inside */
     cpu_leave_depth(cx, saved);
     cpu_index_t first = {.base = at, .depth = cx->base_depth};
     inner.at[d] = cpu_index_add(cx, inner.at[d], cpu_index_mul(cx, first, extent));

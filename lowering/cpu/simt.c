@@ -128,7 +128,7 @@ static void place_sync_threads(cpu_t *cx, MlirOperation op) {
   cpu_call(cx, "tw_simt_sync_threads", 1, &site);
 }
 
-/* What an op tells is an i32, or an i1. */
+/* The result of an op is an i32, or an i1. */
 static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
   MlirValue result = mlirOperationGetResult(op, 0);
   bool as_bool = tw_is_bool(mlirValueGetType(result));
@@ -193,7 +193,7 @@ static void place_lane_id(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), lane_of(cx));
 }
 
-/* One thread runs at a time: it alone is here. */
+/* Only one thread runs at a time, so this one is alone. */
 static void place_active_mask(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", i32_const(cx, 1), lane_of(cx)));
 }

@@ -16,7 +16,7 @@
 
 /* --- diagnostics ------------------------------------------------------------------------------- */
 
-/* Those of MLIR while the scope lives, gathered to raise as one exception. */
+/* The diagnostics of MLIR while the scope lives. They become one exception. */
 typedef struct {
   MlirContext context;
   MlirDiagnosticHandlerID handler;
@@ -24,7 +24,7 @@ typedef struct {
   PyObject *list;        /* owned: [(severity, location text, message)] */
 } diagnostics_t;
 
-/* In the thread that compiles: contexts have no threads of their own. */
+/* Runs in the thread that compiles, as contexts have no threads of their own. */
 static MlirLogicalResult on_diagnostic(MlirDiagnostic diagnostic, void *user) {
   diagnostics_t *scope = user;
   tw_strbuf_t where = {0}, what = {0};
@@ -125,7 +125,7 @@ static PyObject *run_with_diagnostics(PyObject *object, const char *argument, bo
   module_object_t *self = (module_object_t *)object;
   diagnostics_t *scope = diagnostics_begin(self->context);
   bool ok;
-  Py_INCREF(object); /* other threads go on, and compile modules of their own */
+  Py_INCREF(object); /* without the GIL: other threads run, and may compile modules of their own */
   scope->thread = PyEval_SaveThread();
   ok = work(self->module, argument);
   PyEval_RestoreThread(scope->thread);
@@ -217,7 +217,8 @@ static PyObject *module_attribute(PyObject *object, PyObject *args) {
   return tw_ext_text_take(&out);
 }
 
-/* does_not_fit() -> str: what a kernel takes more of than there is, upon an error; "" where that is not why. */
+/* does_not_fit() -> str: after an error, the resource of which the kernel takes more than there is; "" if that is
+ * not the reason. */
 static PyObject *module_does_not_fit(PyObject *object, PyObject *unused) {
   (void)unused;
   MlirStringRef what = tw_what_does_not_fit(((module_object_t *)object)->module);

@@ -10,12 +10,12 @@
 #include "tilewright/compiler.h"
 
 enum {
-  MOST_KEPT = 4, /* as many as there are threads that compile, most often */
+  MOST_KEPT = 4, /* one for each thread that compiles, in most programs */
   MOST_USES = 16
 };
 
 static struct {
-  MlirContext context; /* null: nothing is kept here */
+  MlirContext context; /* null: a free place */
   int uses;
   bool taken;
 } kept[MOST_KEPT];

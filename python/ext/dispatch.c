@@ -26,7 +26,7 @@ static int choose_device(call_t *call) {
   if (!status) {
     call->kind = TW_DEVICE_CUDA;
     status = tw_stream_device(call->reader.stream.handle, &call->device_id);
-  } else if (!call->reader.stream.handle) { /* 0 is a stream of the CPU too */
+  } else if (!call->reader.stream.handle) { /* stream 0 does not ask for a GPU */
     tw_status_free(status);
     status = NULL;
   }
@@ -56,7 +56,7 @@ TW_HOT static int read_target(call_t *call) {
 
 /* === compiling ==================================================================================================== */
 
-enum { MOST_LEVELS = 16 }; /* of lists in lists; what is deeper counts as changed */
+enum { MOST_LEVELS = 16 }; /* levels of lists in lists; deeper values count as changed */
 
 static bool is_same(PyObject *now, PyObject *was, int levels);
 
@@ -83,8 +83,8 @@ static bool is_same_dict(PyObject *now, PyObject *was, int levels) {
   return same;
 }
 
-/* Whether a value is the one that a kernel was compiled with. Equal numbers of different types are not, nor are 0.0 and
- * -0.0; what else has equality of its own is itself only. */
+/* Whether a value equals the one that a kernel was compiled with. Numbers of different types differ, and so do 0.0
+ * and -0.0. An object of any other type equals only itself. */
 static bool is_same(PyObject *now, PyObject *was, int levels) {
   if (now == was)
     return true;
@@ -147,7 +147,7 @@ static entry_t *compile_variant(call_t *call, PyObject *arguments) {
   PyObject *target = tw_key_target(call->key[0]);
   PyObject *key = target ? tw_key_describe(call, arguments) : NULL;
   PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
-  if (variant && PyExceptionInstance_Check(variant)) { /* the user's mistake, which no frame of ours belongs to */
+  if (variant && PyExceptionInstance_Check(variant)) { /* a mistake of the user's: no frame of ours belongs to it */
     PyErr_SetObject((PyObject *)Py_TYPE(variant), variant);
   } else if (variant && !check_variant(call, variant)) {
     entry = tw_table_find(self, call);
@@ -212,10 +212,10 @@ static tw_variant_t *other_plan(call_t *call, tw_variant_t *variant, const char 
   return (tw_variant_t *)variant->instead;
 }
 
-/* Loads a variant, or the one of another plan: then that is the one. NULL with an exception. It takes milliseconds, and
- * longer for PTX: other Python threads go on meanwhile. */
+/* Loads a variant, or one of another plan if the driver refuses it or it spills; returns the one that was loaded.
+ * NULL with an exception. It takes milliseconds, for PTX more: the GIL is given up meanwhile. */
 static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
-  enum { MUCH_LOCAL = 2048 }; /* bytes of a thread, in place of registers */
+  enum { MUCH_LOCAL = 2048 }; /* local memory of a thread, in bytes */
   while (variant->instead)
     variant = (tw_variant_t *)variant->instead;
   if (tw_cuda_kernel_is_loaded(variant->cuda, call->device_id))
@@ -257,8 +257,8 @@ static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t
   return (tw_variant_t *)*made;
 }
 
-/* The variant that does best at this launch: slices of tiles may in turn be shared. One is loaded only if it has to be,
- * for the driver's assembler may take longer than all else. */
+/* The variant that is fastest for this launch. Slices of tiles may be shared in turn. Variants are loaded only when
+ * needed, since the driver's assembler may take longer than everything else. */
 static tw_variant_t *find_alternative(call_t *call, tw_variant_t *variant) {
   while (variant && variant->better) {
     tw_alternative_t better;
@@ -311,7 +311,7 @@ TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   return TW_UNLIKELY(status != NULL) ? tw_call_error(call->self, status) : 0;
 }
 
-/* What is compiled or loaded meanwhile may have all variants forgotten, here or in another thread. */
+/* Compiling or loading may make this or another thread forget all variants. */
 TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
   Py_INCREF((PyObject *)variant);
   int failed = start_on_gpu(call, variant);
@@ -408,7 +408,7 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
   return tw_ext_stream_read(call->reader.state, stream, &call->reader.stream);
 }
 
-/* begin_call, after which there is nothing to let go if it failed. */
+/* begin_call; if it fails, everything that it took is freed. */
 TW_HOT static int begin(call_t *call, tw_state_t *state, PyObject *stream, PyObject *grid, PyObject *block,
                         PyObject *kernel, PyObject **arguments) {
   call->reader.state = state;
@@ -433,8 +433,8 @@ TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObj
   return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
 }
 
-/* Whether a keyword is only a wish: the compiler decides by itself where a kernel may start before its predecessor in
- * the stream has ended, and what the wish comes to changes no result. */
+/* Whether a keyword changes no result. The compiler decides by itself where a kernel may start before its
+ * predecessor in the stream has ended. */
 static bool is_wish(PyObject *name) { return !PyUnicode_CompareWithASCIIString(name, "programmatic_dependent_launch"); }
 
 /* Where launch() has the parameter `name`; -1 where it has none. */
@@ -718,7 +718,7 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
   if (variant) {
-    PyObject *first = Py_NewRef((PyObject *)variant); /* which may be forgotten meanwhile, as in run_on_gpu */
+    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in run_on_gpu */
     if (call.kind != TW_DEVICE_CPU)
       variant = chosen_variant(&call, variant);
     result = variant ? Py_NewRef((PyObject *)variant) : NULL;

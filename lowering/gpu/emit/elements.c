@@ -41,7 +41,7 @@ MlirValue twg_both(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.and", x, y);
 }
 
-/* Elements that an index along an axis is away from the start. */
+/* The distance of an index along an axis, in elements. */
 static MlirValue along(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index) {
   if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
     index = twg_cast(e, "llvm.sext", e->i64, index);
@@ -52,8 +52,8 @@ MlirValue twg_plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return x.ptr == NULL ? y : y.ptr == NULL ? x : twg_binary(e, "llvm.add", x, y);
 }
 
-/* An index as a tile, and the scalar by which a loop moves it (hoist_indices.c); null where it does not, as in an
- * iteration that stands in front of the loop: what moves it is a constant there. */
+/* An index that a loop moves is a tile plus a scalar (hoist_indices.c). The scalar is null where there is none: also
+ * in the iteration that is peeled off in front of the loop, where it is a constant. */
 typedef struct {
   MlirValue tile, scalar;
 } index_t;
@@ -76,14 +76,15 @@ static bool is_hoisted(const tw_indexed_t *x, MlirOperation op) {
   return found;
 }
 
-/* Whether a value is read in front of the loop around the op: where there is more to gain than registers to lose. */
+/* Whether a value is computed in front of the loop. Only indices that were hoisted are: elsewhere it costs more
+ * registers than it gains. */
 static bool is_still(const tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, MlirValue value) {
   MlirOperation loop = tw_enclosing_loop(op);
   return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_hoisted(x, op) &&
          !tw_defined_in(value, tw_loop_body(loop));
 }
 
-/* An extent as an i32 without sign, for indices of 32 bits: in front of the loop, to be kept in a register. */
+/* An extent as an unsigned i32, for indices of 32 bits. It is computed in front of the loop and stays in a register. */
 static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
   MlirBlock here = e->block;
   e->block = e->outside;
@@ -93,7 +94,7 @@ static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
   return cut;
 }
 
-/* Whether an index lies within the array; unsigned: a negative one is past the end. */
+/* Whether an index lies within the array. The comparison is unsigned, so a negative index is outside. */
 static MlirValue is_inside(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
   MlirValue extent = twg_array_extent(e, x->array, (int)axis);
   if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
@@ -103,7 +104,7 @@ static MlirValue is_inside(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis
   return twg_icmp(e, TW_ULT, index, extent);
 }
 
-/* What the loop does not change, computed in front of it: the predicate of all that. */
+/* Computes in front of the loop what it does not change. Returns the predicate of that part. */
 static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r, tw_place_t *place) {
   MlirBlock here = e->block;
   MlirValue guard = {NULL};
@@ -123,7 +124,8 @@ static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const tw_indexed_
   return guard;
 }
 
-/* The least number in place of an index where `guard` does not hold: no natural number moves it into an array. */
+/* The least number in place of an index whose `guard` is false: adding a distance that loops have does not move it
+ * into the array. */
 static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
   MlirBlock here = e->block;
   e->block = e->outside;
@@ -132,9 +134,9 @@ static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
   return chosen;
 }
 
-/* What the loop around does not change is added up in front of it (`still`), and so is its predicate. The rest moves
- * with the loop: an index that a scalar moves is the still tile and that scalar. Its bounds are checked once a step;
- * where the still predicate is false the index is the least number, so that this one comparison is false, too. */
+/* Two sums make the place: one in front of the loop, with its predicate, and one that moves with it. An index that a
+ * scalar moves is in both. Its bounds are compared once an iteration. Where the predicate in front of the loop is
+ * false, the index becomes the least number, so that this one comparison fails, too. */
 tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r) {
   tw_place_t place = {{NULL}, {NULL}, {NULL}};
   MlirValue guard = find_still(e, op, x, r, &place);
@@ -171,7 +173,7 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
 MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place, int bits) {
   MlirValue pointer = twg_array_pointer(e, array);
   MlirBlock here = e->block;
-  if (bits < 8) /* halves of bytes are added up before they are bytes */
+  if (bits < 8) /* two 4-bit elements share a byte: elements are added up before they become bytes */
     return twg_offset_pointer(e, pointer, twg_to_bytes(e, twg_plus(e, place.still, place.moved), bits));
   e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
   if (place.still.ptr)

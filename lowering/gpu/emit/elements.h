@@ -11,23 +11,24 @@ typedef struct {
   MlirValue mask, value; /* operands; null where there is none. value: stored, or the padding */
   bool check_bounds;
   int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
-  MlirValue shift;                      /* what indices of axis `shifted` are farther; null: nothing */
+  MlirValue shift;                      /* added to each index of axis `shifted`; null: nothing is */
   int shifted;
 } tw_indexed_t;
 
-/* Where an element is, in elements (i64) from the start of the array: what the loop around does not change (null:
- * nothing), and what it does (null: nothing); and the predicate of its access (null: always). */
+/* Where an element is: its distance from the start of the array, in elements (i64). `still` is the part that the
+ * loop around does not change, `moved` the rest; null is no distance. `guard` is the predicate of the access; null
+ * is always. */
 typedef struct {
   MlirValue still, moved, guard;
 } tw_place_t;
 
-/* How an op accesses elements; `value` is the name of the operand that it stores, or gives outside of the array. */
+/* How an op accesses elements. `value` names the operand that it stores, or that it gives outside of the array. */
 tw_indexed_t twg_indexed_of(MlirOperation op, tw_operand_name_t value);
 /* How many neighbours one access may take. */
 void twg_find_vectors(MlirOperation op, const tw_layout_t *layout, tw_indexed_t *x);
-/* What a thread has of an operand in register r; of a scalar that one. */
+/* The value of an operand in register r of the thread; a scalar has one value for all registers. */
 MlirValue twg_at_register(tw_emitter_t *e, MlirValue old, int r);
-/* The place of the element in register r, and the address of one. */
+/* The place of the element in register r, and the address of a place. */
 tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r);
 MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place, int bits);
 /* Conjunction and sum, where null is nothing. */

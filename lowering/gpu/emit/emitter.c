@@ -244,7 +244,7 @@ MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
   return twg_bitcast(e, vector, mlirIntegerTypeGet(e->context, (unsigned)count * tw_bits(element)));
 }
 
-/* An i32 that is 0: no lane has a number below and above its own. The assembler knows nothing of these masks. */
+/* An i32 that is 0: no lane number is both below and above itself. The assembler does not know that of these masks. */
 static MlirValue opaque_zero(tw_emitter_t *e) {
   return twg_asm(e,
                  "{ .reg .b32 above; mov.u32 $0, %lanemask_lt; mov.u32 above, %lanemask_gt; "
@@ -441,13 +441,13 @@ void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop) {
 
 /* ---- positions --------------------------------------------------------------------------------- */
 
-/* Adds the contribution of `source` (lane or warp): runs of bits that move by the same distance are
- * masked and shifted together. */
+/* Adds what `source` (lane or warp) contributes. Neighbouring bits that move by the same distance share one mask and
+ * one shift. */
 static MlirValue add_linear(tw_emitter_t *e, MlirValue sum, MlirValue source, const uint32_t *images, int count) {
   for (int out = 0; out < 32; out++) { /* by output bit, so that any linear map works */
     for (int in = 0; in < count; in++) {
       if ((images[in] >> out & 1) == 0 || (in > 0 && out > 0 && (images[in - 1] >> (out - 1) & 1)))
-        continue; /* the second case: inside of a run that was emitted already */
+        continue; /* skips a bit inside of a run that was emitted with its first bit */
       uint32_t mask = 0;
       for (int k = 0; in + k < count && out + k < 32 && (images[in + k] >> (out + k) & 1); k++)
         mask |= UINT32_C(1) << (in + k);

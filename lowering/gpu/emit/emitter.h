@@ -34,9 +34,9 @@ typedef struct tw_chunk tw_chunk_t;
 /* A loop whose body is being emitted. */
 typedef struct twg_loop {
   MlirOperation op;
-  MlirBlock before;        /* not ended yet: what the loop does not change may be appended */
+  MlirBlock before;        /* has no terminator yet, so that code can be hoisted into it */
   struct twg_loop *around; /* null: there is none */
-  tw_values_t olds, kept;  /* what shall live until the loop ends; its words, a multiple of four */
+  tw_values_t olds, kept;  /* values kept alive until the loop ends, and their words, a multiple of four */
 } twg_loop_t;
 
 typedef struct tw_emitter {
@@ -45,7 +45,7 @@ typedef struct tw_emitter {
   MlirRegion region;          /* body of the new function */
   MlirBlock entry;            /* constants and values that depend on the thread only */
   MlirBlock block;            /* where ops are appended */
-  MlirBlock outside;          /* the one before the innermost scf.for around; null: there is none */
+  MlirBlock outside;          /* the block in front of the innermost scf.for; null: there is none */
   twg_loop_t *loop;           /* the innermost loop around; null: there is none */
   tw_map_t values, constants; /* by old value; by attribute */
   tw_chunk_t *chunks;         /* memory of value arrays */
@@ -53,22 +53,22 @@ typedef struct tw_emitter {
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
   MlirValue thread, lane, warp,
-      shared_base;              /* in entry; where all threads of producers work, their warps count from 0 */
-  MlirValue warpgroup;          /* in entry; null until a product asks for it */
-  MlirValue zero;               /* in entry; null until it is asked for: an i32 that is 0, unknown to the assembler */
-  tw_map_t settled;             /* words as products left them, by those of twg_settle */
-  MlirOperation module, kernel; /* the old function, whose launch record rules may set */
-  int num_strings;              /* globals made for print */
-  bool simt;                    /* scalars are one a thread, not one a block */
+      shared_base;     /* in entry; where all threads of producers work, these number their warps from 0 */
+  MlirValue warpgroup; /* in entry, made for the first product */
+  MlirValue zero;      /* in entry, made when it is asked for: an i32 that is 0, which the assembler cannot tell */
+  tw_map_t settled;    /* from a word that twg_settle made to the word that a product left */
+  MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
+  int num_strings;                   /* globals made for print */
+  bool simt;                         /* each thread has its own scalars; else those of a block are equal */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
-  int producer_warps;       /* after those of the consumers; 0: the kernel has no roles */
-  int consumer_groups;      /* of consumers, each with the warps of the layouts */
-  MlirValue consumer_group; /* uniform; null where there is one consumer group, and outside of the consumers' region */
-  int64_t group_scratch_bytes; /* of shared memory that each consumer group has for its ops' own use */
-  bool blocks_start;           /* until the first reduction across blocks: not all of these need have started */
-  bool is_consumer;            /* within the consumers' region of tile.roles */
-  /* Re-emits the ops of an old block at the current place: the walk over all rules, which stands above them. */
+  int producer_warps;       /* they come after those of the consumers; 0: the kernel has no roles */
+  int consumer_groups;      /* each has the warps that layouts know of */
+  MlirValue consumer_group; /* a uniform number; null where there is one group, and outside of the consumers' region */
+  int64_t group_scratch_bytes; /* scratch memory of one consumer group */
+  bool blocks_start; /* until the first reduction across blocks: those that reduce together may not all have started */
+  bool is_consumer;  /* within the consumers' region of tile.roles */
+  /* Re-emits the ops of an old block at the current place. It walks over all rules, so it is a file above this one. */
   bool (*emit_block)(struct tw_emitter *e, MlirBlock old);
   bool is_alone; /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
@@ -120,12 +120,11 @@ MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType 
 /* Vectors of elements, from and to scalars. */
 MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);
 MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType element);
-/* The word, as an i32 or smaller, that the elements x are all of, in order; null where they were not unpacked from one.
- */
+/* The word (i32 or smaller) that the elements x were unpacked from, all of them in order; null if they were not. */
 MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x);
 MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
-/* A word that the assembler takes for another one: what reads it is not moved in front of where it stands. Read as a
- * whole (twg_word_behind), it is the word itself, and no instruction. */
+/* A copy of a word that the assembler takes for another one, so that its readers stay behind this place. As a whole
+ * (twg_word_behind) it is the word itself: the copy costs no instruction. */
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
 
 /* Puts an op with one empty region at the start of the module: a global, a declaration. */
@@ -158,12 +157,13 @@ MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *type
 void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
 void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
                    MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
-/* The body of a loop begins behind the current place, or has ended and is left there. */
+/* Enters and leaves the body of a loop. */
 void twg_begin_loop(tw_emitter_t *e, twg_loop_t *loop, MlirOperation op);
 void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop);
-/* The outermost loop around that does not make the value; null: the innermost one does. */
+/* The outermost loop that the value comes from outside of; null: there is none. */
 twg_loop_t *twg_loop_without(tw_emitter_t *e, MlirValue old);
-/* Has the words of a value, emitted before the loop, live until it ends: stores that never run read them there. */
+/* Keeps the words of a value, computed in front of the loop, alive until it ends: a store that never runs reads them
+ * there. */
 void twg_keep_behind(tw_emitter_t *e, twg_loop_t *loop, MlirValue old, tw_values_t words);
 
 /* ---- roles (emit/rules/roles.c) ----------------------------------------------------------------------- */
@@ -179,13 +179,13 @@ MlirValue twg_tensor_map(tw_emitter_t *e, const tw_engine_copy_t *copy);
 MlirValue twg_box_start(tw_emitter_t *e, MlirValue index, int64_t extent);
 
 /* ---- positions --------------------------------------------------------------------------------- */
-/* An i32 that depends linearly on lane and warp: XOR of lane_bits[i] and warp_bits[i] over the set
- * bits. Emitted in entry. */
+/* An i32 that is linear in lane and warp: the XOR of lane_bits[i] and warp_bits[i] over their set bits. Emitted in
+ * entry. */
 MlirValue twg_linear_of_thread(tw_emitter_t *e, const uint32_t *lane_bits, int num_lane, const uint32_t *warp_bits,
                                int num_warp);
-/* The part of coordinate `dim` that depends on the thread; the register's part is
- * tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, r), dim), to be XORed, or, when
- * tw_layout_disjoint holds, added. */
+/* The part of coordinate `dim` that depends on the thread. The part of register r is tw_layout_coord(l,
+ * tw_layout_image(l, TW_REGISTER, r), dim). The coordinate is the XOR of both, or where tw_layout_disjoint holds,
+ * their sum. */
 MlirValue twg_thread_coord(tw_emitter_t *e, const tw_layout_t *l, int dim);
 /* Coordinate of register r along dim. */
 MlirValue twg_register_coord(tw_emitter_t *e, const tw_layout_t *l, int dim, int reg);

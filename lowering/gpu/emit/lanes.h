@@ -4,7 +4,7 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
-/* The registers of `from` renamed for `to`, which the same thread owns; false if it does not. */
+/* The registers of `from`, renamed for `to`; false if `to` has elements of other threads. */
 bool twg_rename_registers(tw_emitter_t *e, const tw_layout_t *from, const tw_layout_t *to, tw_values_t in,
                           tw_values_t *out);
 /* Registers in the layout of a slice become a result of the op that reduced; false after an error. */

@@ -12,7 +12,7 @@ MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }
 
 static MlirValue elect(tw_emitter_t *e) { return twg_op(e, "nvvm.elect.sync", e->i1, 0, NULL, 0, NULL); }
 
-/* Goes on in a new block, which only those enter for whom the condition holds. */
+/* Opens a new block, which is entered where the condition holds. */
 static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) {
   MlirBlock block = twg_new_block(e, 0, NULL);
   twg_branch_if(e, condition, block, 0, NULL, otherwise, 0, NULL);

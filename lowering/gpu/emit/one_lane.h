@@ -4,14 +4,14 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
-/* What the first lane has, the same in all lanes as far as the assembler can tell; and so the number of the warp. */
+/* The value of the first lane, in a form that the assembler takes for uniform; and the number of the warp likewise. */
 MlirValue twg_uniform(tw_emitter_t *e, MlirValue x);
 MlirValue twg_uniform_warp(tw_emitter_t *e);
-/* What is emitted between the two is done by one lane of the first warp; where one lane is alone already, by that.
- * `begin` returns where the others go on, for `end`. */
+/* Between `begin` and `end` one lane of the first warp runs, or, where one lane is alone already, that one. `begin`
+ * returns the block where the others go on, for `end`. */
 MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
-/* Whether it is this lane that would be alone. */
+/* Whether this lane is that one. */
 MlirValue twg_is_first_lane(tw_emitter_t *e);
 /* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (stage) name. */
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at);

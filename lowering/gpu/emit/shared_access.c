@@ -15,7 +15,7 @@ enum { MAX_WORDS = 4 };
 /* How a thread's registers lie in shared memory; images are bytes. */
 typedef struct {
   const tw_layout_t *tile;
-  MlirType element; /* as it lies there: narrow floats and 4-bit elements as bytes */
+  MlirType element; /* as shared memory holds it: narrow floats and 4-bit elements as bytes */
   int bits, vector_bits, regs[TW_LAYOUT_MAX_BITS];
   uint32_t image[TW_NUM_INPUTS][TW_LAYOUT_MAX_BITS];
   uint32_t thread_mask;

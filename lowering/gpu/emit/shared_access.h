@@ -15,10 +15,10 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
 /* Where a tile in shared memory at `base` has the element of register r. */
 MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,
                              MlirValue base);
-/* A part of an item that warps exchange, which is held as a byte where it is narrower. */
+/* A part of an item that warps exchange. One narrower than a byte is held as a byte. */
 MlirValue twg_load_part(tw_emitter_t *e, MlirType type, MlirValue pointer);
 void twg_store_part(tw_emitter_t *e, MlirValue x, MlirValue pointer);
-/* Pointer to a byte of what an op has there, of this consumer group. */
+/* Pointer to a byte of an op's scratch memory, that of this consumer group. */
 MlirValue twg_scratch_at(tw_emitter_t *e, MlirOperation op, int64_t bytes);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_EMIT_SHARED_ACCESS_H */

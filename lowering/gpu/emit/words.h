@@ -4,8 +4,8 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
-/* Elements as they lie in memory, `bits` each (tw_memory_bits): 2^n elements to one i8 or i16, or to
- * words of i32; and back. `element` is the tile's element type. Returns the number of parts. */
+/* Packs 2^n elements of `bits` each (tw_memory_bits) into one i8 or i16, or into words of i32; and back. `element`
+ * is the tile's element type. Returns how many parts there are. */
 int twg_to_words(tw_emitter_t *e, MlirType element, int bits, int count, const MlirValue *elements, MlirValue words[4]);
 /* The bits of a padding value (TW_PADDING_...) in even and odd words, repeated for narrow elements. */
 void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]);

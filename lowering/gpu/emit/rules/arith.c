@@ -56,7 +56,7 @@ static MlirType operand_element(MlirOperation op, intptr_t i) {
 
 /* ---- floats ------------------------------------------------------------------------------------ */
 
-/* Formats of 8 bits and fewer are bits to a thread: they are computed as f32, and rounded once. */
+/* Formats of 8 bits and fewer have no arithmetic: they are widened to f32, and the result is rounded once. */
 static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType element = result_element(op);
   if (!tw_is_narrow(element))
@@ -86,7 +86,7 @@ static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* In pairs where all registers have a neighbour, and two are not known to be the same: that one is computed once. */
+/* In pairs where every register has a neighbour. Two that are known to be equal are computed once, not as a pair. */
 bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   bool even = x.count == y.count && x.count % 2 == 0 && !(twg_are_same(x) && twg_are_same(y));
@@ -176,7 +176,7 @@ static MlirValue int_divide(tw_emitter_t *e, MlirOperation op, const MlirValue *
 
 static bool rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_divide); }
 
-/* A value that no one looks at. */
+/* A value that nobody reads. */
 static bool rule_poison(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   tw_values_t out = twg_new_values(e, tw_register_count(type));

@@ -31,7 +31,7 @@ typedef struct {
   tw_memory_order_t order;                        /* as the op has it */
   const char *ordered, *scope, *operation, *type; /* "relaxed", "gpu", ".add", "f32" */
   int bits, vector;                               /* of an element; log2 of the elements of one access */
-  bool old;                                       /* what was there before is asked for */
+  bool old;                                       /* the result is used */
   bool loops;                                     /* by compare and exchange */
 } atomic_access_t;
 
@@ -438,7 +438,7 @@ static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Of this thread alone nothing is out of order. */
+/* A fence of one thread alone orders nothing: its own accesses are in order. */
 static bool rule_fence(tw_emitter_t *e, MlirOperation op) {
   tw_memory_order_t order = order_of(op);
   if (order != TW_ORDER_RELAXED)

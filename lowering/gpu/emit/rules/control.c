@@ -64,9 +64,8 @@ static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int
     at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
 }
 
-/* The induction variable of the next iteration. Past the end of its type it stays there, which no bound is above; the
- * plain sum would wrap to below the bound. A persistent loop counts the blocks of a launch, of which there are at most
- * 2^30 (runtime/launch.c), by no more than that. */
+/* The induction variable of the next iteration. It saturates: the plain sum could wrap to below the bound. A
+ * persistent loop needs no such care, as it counts at most 2^30 blocks (runtime/launch.c) in steps of no more. */
 static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, MlirValue step) {
   int64_t known;
   tw_range_t bound = tw_range_of(mlirOperationGetOperand(op, 1)), by = tw_range_of(mlirOperationGetOperand(op, 2));

@@ -14,8 +14,8 @@ static int shared_bits(MlirType element) {
 
 /* ---- shuffles ------------------------------------------------------------------------------------ */
 
-/* The source register of a conversion may depend on the thread: it is one of 2^count registers,
- * told apart by bits that are linear in lane and warp. */
+/* The source register of a conversion may depend on the thread. It is one of 2^count registers, chosen by bits that
+ * are linear in lane and warp. */
 typedef struct choice {
   int count;
   uint32_t step[TW_LAYOUT_MAX_BITS]; /* XORed to the register where bit i is set */

@@ -105,8 +105,8 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
 
 /* ---- load -------------------------------------------------------------------------------------- */
 
-/* The accesses of a tile: as the facts allow everywhere, and, where longer ones are possible inside of
- * the array, as they are when the whole tile lies there. */
+/* The accesses of a tile in two forms: one that is right everywhere, and, where longer vectors are possible inside
+ * of the array, one for tiles that lie there as a whole. */
 typedef struct accesses {
   int vector, inner; /* log2 of the elements of one */
   int regs[TW_LAYOUT_MAX_BITS];
@@ -343,7 +343,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
 /* Each thread copies the pieces that its index tiles name; the swizzle of the buffer is in where it puts them. */
 static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   enum { MIN_COPY_BITS = 32 };
-  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING); /* of which there is none */
+  tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING); /* no padding */
   intptr_t at = tw_copy_buffer_operand(op);
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, at)), element = tw_buffer_type_element(type);
   MlirValue enabled = tw_operand(op, TW_OPERAND_ENABLED), to = twg_stage_pointer(e, op, at);
@@ -369,8 +369,8 @@ static bool rule_async_gather(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Has lanes exchange what they own, where each stores longer vectors then. The indices of a thread's neighbours follow
- * from its own, as all of them count up. */
+/* Lanes exchange elements where each can store longer vectors then. The indices count up, so those of a thread's
+ * neighbours follow from its own. */
 static bool find_exchange(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int elem_bits, tw_indexed_t *x,
                           tw_exchange_t *out) {
   enum { WORD = 32 };

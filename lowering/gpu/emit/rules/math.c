@@ -365,7 +365,7 @@ static turned_t turn_far(tw_emitter_t *e, MlirValue wide) {
   return (turned_t){r, twg_select(e, negative, minus, quadrant)};
 }
 
-/* Of several numbers, where the far ones are a branch that is seldom taken. */
+/* Of several numbers. The far ones are a branch that is seldom taken. */
 static void turn_all(tw_emitter_t *e, int num, const MlirValue *x, turned_t *out) {
   MlirType types[2 * MOST_AT_ONCE];
   MlirValue near[2 * MOST_AT_ONCE], far[2 * MOST_AT_ONCE], is_far[MOST_AT_ONCE], any = {NULL};
@@ -510,8 +510,8 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
-/* In place of numbers, what 1 is divided by them: one instruction of the slow unit serves all. Their product must be a
- * normal float. */
+/* 1 divided by each number. One division of the slow unit serves all; the product of the numbers must be a normal
+ * float. */
 static void invert_together(tw_emitter_t *e, int count, MlirValue *x) {
   MlirValue product[MOST_TOGETHER] = {x[0]};
   for (int i = 1; i < count; i++)

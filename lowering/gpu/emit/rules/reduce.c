@@ -77,8 +77,8 @@ static item_t combine(const reduction_t *r, item_t x, item_t y) {
   return (item_t){{twg_select(e, take, y.part[0], x.part[0]), twg_select(e, take, y.part[1], x.part[1])}};
 }
 
-/* A float as an integer of the same order; -0 equals 0, NaN comes first in the direction sought, or if it is ignored
- * last. */
+/* A float as an integer of the same order. -0 equals 0. NaN comes first in the direction that is sought, or last if
+ * it is ignored. */
 static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
   tw_emitter_t *e = r->e;
   bool wide = mlirTypeIsAF64(r->element);
@@ -127,10 +127,10 @@ static bool sums_products(MlirOperation op) {
          !mlirOperationIsNull(addend) && tw_op_is(addend, TW_ARITH_MULF);
 }
 
-/* Items of all registers become items of the slice's registers, in place: after it, items[r] is
- * valid for those r whose bits along the axis are 0. A tree; but products are summed up in chains, because they fuse
- * with a sum that is there before them: the lowest bits along the axis number the chains. One chain where an attribute
- * says that registers are few: a tree takes one a level. */
+/* Combines the items of all registers in place: afterwards items[r] is valid for each r whose bits along the axis
+ * are 0. The order is a tree. Products are summed in chains instead, since a product fuses with the sum before it;
+ * the lowest bits along the axis number the chains. An attribute asks for one chain where registers are few: a tree
+ * needs one register a level. */
 static void reduce_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, item_t *items, int count) {
   enum { LOG_CHAINS = 2, LOG_LENGTH = 4 }; /* at least so many chains, at most so long */
   int bits[TW_LAYOUT_MAX_BITS], num = 0, axis = (int)tw_attr_int(op, "axis", 0);
@@ -198,8 +198,8 @@ void twg_tell_blocks(tw_emitter_t *e, MlirOperation kernel) {
     twg_meet_blocks(e, "arrive.relaxed");
 }
 
-/* Leaves what this warp has at the same place in each of the 2^blocks blocks. Lanes that have tw_layout_copies of it
- * take a block each. */
+/* Stores what this warp has at the same place in each of the 2^blocks blocks. Lanes with copies of it take
+ * a block each. */
 static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int blocks, MlirValue x,
                             MlirValue pointer) {
   tw_emitter_t *e = r->e;

@@ -48,7 +48,7 @@ static MlirValue copy_sign(tw_emitter_t *e, MlirValue size, MlirValue sign) {
 static MlirValue finish(tw_emitter_t *e, MlirValue rest, MlirValue x, MlirValue y, const divisor_t *d) {
   MlirValue aligned = copy_sign(e, rest, x);
   MlirValue moved = copy_sign(e, twg_binary(e, "llvm.fsub", d->size, absolute(e, rest)), x);
-  MlirValue moves = twg_fcmp(e, TW_ONE, rest, aligned); /* of zeros, and of NaN, it does not */
+  MlirValue moves = twg_fcmp(e, TW_ONE, rest, aligned); /* a zero or NaN stays as it is */
   return twg_select(e, twg_fcmp(e, TW_UNO, y, y), y, twg_select(e, moves, moved, aligned));
 }
 

@@ -26,8 +26,7 @@ static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, 
   twg_asm(e, text, "", nothing, 0, NULL, true);
 }
 
-/* From here on threads and warps are numbered within their consumer group. The numbers of positions stand in the entry
- * block. */
+/* From here on threads and warps are numbered within their consumer group. The entry block computes the numbers. */
 static void enter_consumer_group(tw_emitter_t *e) {
   if (e->consumer_groups == 1)
     return;
@@ -50,8 +49,8 @@ static bool rule_team(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* A barrier for each consumer group or warpgroup, where its threads wait until those of the one before have come by.
- * Numbers 4 to 7 of 16: before them are those of each consumer group, behind them those of warpgroups that store. */
+/* One barrier for each consumer group or warpgroup: its threads wait there for those of the one before. These are
+ * numbers 4 to 7 of 16. Lower ones belong to consumer groups, higher ones to warpgroups that store. */
 static bool meet_where_ordered(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
   enum { FIRST_ORDER_BARRIER = 4, TEAMS = 2 /* that meet */ };
   bool groups = tw_has_attr(op, TW_GROUPS);
@@ -81,7 +80,7 @@ static bool rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
 /* Whether all threads of the producer start copies; else one lane does. */
 static bool gathers(MlirOperation roles) { return tw_has_op(roles, TW_TILE_ASYNC_GATHER); }
 
-/* Number of the warp among `count` producers; as many warps stand before them as a multiple of that. */
+/* Number of the warp among `count` producers. The number of warps before them is a multiple of `count`. */
 static MlirValue producers_warp(tw_emitter_t *e, int count) {
   MlirBlock here = e->block;
   e->block = e->entry;

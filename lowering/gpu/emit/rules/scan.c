@@ -72,7 +72,7 @@ static scan_item_t combine(const scan_t *s, scan_item_t x, scan_item_t y) {
   return (scan_item_t){{twg_binary(s->e, name, x.part[0], y.part[0])}};
 }
 
-/* What changes nothing: -0 and not 0, which would turn -0 into 0. */
+/* The neutral element. Of float sums it is -0: 0 would turn -0 into 0. */
 static scan_item_t neutral(const scan_t *s) {
   scan_item_t out = nothing;
   for (int p = 0; s->by_function && p < s->num; p++)
@@ -91,7 +91,7 @@ static scan_item_t select_item(const scan_t *s, MlirValue condition, scan_item_t
   return x;
 }
 
-/* Registers that hold an item before the bits from `from` on are taken: neither tw_layout_copies nor parts of an item.
+/* Registers that hold an item before the bits from `from` on are taken: neither copies nor parts of an item.
  */
 static bool has_item(const scan_t *s, int from, int r) {
   return ((uint32_t)r & (tw_layout_copies(&s->layout, TW_REGISTER) | tw_axis_bits_done(&s->bits, TW_REGISTER, from))) ==
@@ -129,7 +129,7 @@ static scan_item_t from_lane_beside(const scan_t *s, scan_item_t x, MlirValue bi
   return x;
 }
 
-/* Of two halves that lie side by side; sums and products need not know which comes first. */
+/* Combines two halves that lie side by side. Sums and products do not depend on which comes first. */
 static scan_item_t total_of(const scan_t *s, MlirValue after, scan_item_t own, scan_item_t other) {
   if (!s->by_function)
     return combine(s, own, other);

@@ -8,7 +8,7 @@ static bool layouts_of(MlirOperation op, tw_layout_t *from, tw_layout_t *to) {
          tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), to);
 }
 
-/* The operand, seen as a tile with the result's shape, has layout `moved`; rename for the result. */
+/* Renames the registers of the operand, whose layout as a tile of the result's shape is `moved`. */
 static bool rename(tw_emitter_t *e, MlirOperation op, const tw_layout_t *moved, const tw_layout_t *to) {
   tw_values_t out;
   if (!twg_rename_registers(e, moved, to, twg_operand(e, op, 0), &out)) {
@@ -50,8 +50,8 @@ static bool rule_iota(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Elements repeat along the axes of extent one: the operand is the result with those axes dropped,
- * so a result register with coordinate c reads the operand's with c masked. */
+/* Elements repeat along the axes of extent one. The operand is the result without these axes, so a result register
+ * reads the operand's register with their coordinates masked. */
 static bool rule_broadcast(tw_emitter_t *e, MlirOperation op) {
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
     return splat(e, op, twg_operand(e, op, 0).at[0]);
@@ -141,7 +141,7 @@ static MlirValue pick(tw_emitter_t *e, const part_t *part, const MlirValue *regi
   return twg_select(e, part->bit[bit], high, low);
 }
 
-/* Every thread has its elements of all parts, and takes those of one. */
+/* Every thread has its elements of all parts, and selects those of one. */
 static bool rule_extract(tw_emitter_t *e, MlirOperation op) {
   tw_layout_t from, to;
   int64_t shape[TW_LAYOUT_MAX_RANK];

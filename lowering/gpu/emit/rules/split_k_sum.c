@@ -88,8 +88,8 @@ static MlirValue part_pointer(const sum_t *s, MlirValue workspace, MlirValue num
   return twg_offset_pointer(e, workspace, twg_binary(e, "llvm.mul", wide, twg_const_int(e, e->i64, s->part_bytes)));
 }
 
-/* Whether this block is the last of its tile to come here; counts it. The barriers around it have the one access speak
- * for all threads of the block: releases what they wrote, and acquires what they will read. */
+/* Counts the block, and tells whether it is the last of its tile. One access speaks for all threads, because
+ * barriers stand around it: it releases what they wrote, and acquires what they will read. */
 static MlirValue arrive(const sum_t *s, MlirValue workspace, MlirValue slot, MlirValue parts) {
   tw_emitter_t *e = s->e;
   MlirBlock count = twg_new_block(e, 0, NULL), meet = twg_new_block(e, 1, &e->i1);
@@ -109,8 +109,8 @@ static MlirValue arrive(const sum_t *s, MlirValue workspace, MlirValue slot, Mli
   return twg_barrier_any(e, mlirBlockGetArgument(meet, 0));
 }
 
-/* Adds to the sums of `count` pieces what the parts number `part` and, where `second` holds, the next one left. What
- * one warp loads at a time is what hides the latency of the L2 cache: so all is asked for before anything is added. */
+/* Adds to the sums of `count` pieces those of part `part` and, where `second` holds, of the next one. All loads are
+ * issued before the first addition: that hides the latency of the L2 cache. */
 static void add_two_parts(const sum_t *s, int at, int count, const int64_t *offsets, const MlirValue bases[2],
                           MlirValue second, MlirValue *sums) {
   tw_emitter_t *e = s->e;

@@ -9,7 +9,7 @@
 
 enum { COUNTER_BYTES = 4, NUMBER_BYTES = 8 };
 
-/* Counts up, behind `most` to zero again; what the counter was. Nothing else is ordered by it. */
+/* Counts up, and from `most` to zero again; returns the old count. It orders nothing else. */
 static MlirValue count_up(tw_emitter_t *e, MlirValue counter, MlirValue most) {
   enum { UINC_WRAP = 15, MONOTONIC = 2 };
   MlirValue operands[] = {counter, most};
@@ -53,7 +53,7 @@ static bool rule_post_number(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* The same in all lanes as far as the assembler can tell: it is that of the first. */
+/* The first lane's number, in a form that the assembler takes for uniform. */
 static bool rule_read_number(tw_emitter_t *e, MlirOperation op) {
   MlirValue number = twg_load_from(e, e->i32, number_pointer(e, op, 0), NUMBER_BYTES);
   twg_set_scalar(e, op, 0, e->is_alone ? number : twg_uniform(e, number));
