@@ -56,7 +56,7 @@ fuzz: build ## random programs, mutants of IR, arrays that lie, cache files, com
 bench: build ## measure against the peers; results go to bench/results/
 	@$(PY) bench/run.py
 
-figures: ## write the figures of README.md and bench/roofline.svg from bench/results/
+figures: ## write the figures of README.md, their picture and bench/roofline.svg from bench/results/
 	@python3 bench/readme.py
 	@$(PY) bench/roofline.py
 

@@ -2,7 +2,7 @@
 only compares.
 
 What is taken: of each shape the best variant of ours beside its peers; tuning, launches, compilation, CPU programs.
-README.md has a line a program, FIGURES.md one a shape.
+README.md has a picture (picture.py), FIGURES.md a line a program and one a shape.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from picture import picture
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 FIGURES = ROOT / "bench" / "FIGURES.md"
+PICTURE = ROOT / "bench" / "figures.svg"
 BEGIN, END = "<!-- figures: made by bench/readme.py -->\n", "<!-- end of figures -->\n"
 
 UNITS = (("gbs", "GB/s"), ("tflops", "TFLOP/s"), ("ms", "ms"))
@@ -109,9 +112,12 @@ def gpu(what: str) -> list[str]:
     return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
 
 
-def summary() -> list[str]:
-    """A line a program: how we stand beside its first two peers, over all shapes."""
-    programs: dict[str, dict[str, list[float]]] = {}
+Beside = dict[str, dict[str, list[float]]]
+
+
+def programs() -> tuple[Beside, dict[tuple[str, str], float], list[str]]:
+    """How we stand beside the first two peers of each program, over all shapes; with one variant; and who measured."""
+    found: Beside = {}
     fixed: dict[tuple[str, str], float] = {}
     sources = []
     for what in ("gpu", "kernels", "memory"):
@@ -122,15 +128,21 @@ def summary() -> list[str]:
         sources.append(f"{about['device']}, {about['date']}, commit {about['commit']}")
         cases = best(rows)
         for program in {program_of(ours) for ours, _ in cases}:
-            programs.pop(program, None)  # what stands in a later file is measured there beside what limits it
+            found.pop(program, None)  # what stands in a later file is measured there beside what limits it
             fixed = {key: mean for key, mean in fixed.items() if key[0] != program}
         fixed |= one_for_all(rows)
         for ours, peers in cases:
-            its = programs.setdefault(program_of(ours), {})
+            its = found.setdefault(program_of(ours), {})
             for who, (ratio, _) in list(peers.items())[:2]:
                 its.setdefault(who, []).append(ratio)
+    return found, fixed, list(dict.fromkeys(sources))
+
+
+def summary() -> list[str]:
+    """A line a program."""
+    found, fixed, sources = programs()
     body = []
-    for program, its in programs.items():
+    for program, its in found.items():
         beside = []
         for who, ratios in its.items():
             mean, low, high = statistics.geometric_mean(ratios), min(ratios), max(ratios)
@@ -138,11 +150,24 @@ def summary() -> list[str]:
         alone = "; ".join(f"{fixed[program, who]:.2f}" for who in its if (program, who) in fixed)
         body.append([program, str(max(map(len, its.values()), default=0)), "; ".join(beside), alone])
     head = [
-        f"{'; '.join(dict.fromkeys(sources))}. The geometric mean over all sizes, and the least and the largest ratio.",
+        f"{'; '.join(sources)}. The geometric mean over all sizes, and the least and the largest ratio.",
         "At each size ours is the best of the tile sizes that the benchmark tries. The last column is the mean with",
         "one tile size for all, where several were measured at every size.",
     ]
     return [*head, "", *table(["program", "sizes", "speed beside", "one tile size"], body)] if body else []
+
+
+def shown() -> list[str]:
+    """The picture, and what it shows."""
+    sources = programs()[2]
+    return [
+        "![speed of each program beside its peers](bench/figures.svg)",
+        "",
+        f"{'; '.join(sources)}.",
+        "A mark is the geometric mean over all sizes, filled for the first peer; a bar reaches from the least to the",
+        "largest ratio. At each size ours is the best of the tile sizes that the benchmark tries.",
+        "",
+    ]
 
 
 def cpu() -> list[str]:
@@ -219,11 +244,11 @@ Every shape that the benchmarks measure; made by bench/readme.py from the newest
 
 def short() -> str:
     about = ["Each size, tuning, the CPU: [bench/FIGURES.md](bench/FIGURES.md).", ""]
-    return "\n".join([*summary(), *(line.replace("(results/", "(bench/results/") for line in waiting()), *about])
+    return "\n".join([*shown(), *(line.replace("(results/", "(bench/results/") for line in waiting()), *about])
 
 
 def figures() -> str:
-    parts = [*gpu("gpu"), *gpu("memory"), *gpu("kernels"), *tuned(), *cpu(), *waiting()]
+    parts = [*summary(), *gpu("gpu"), *gpu("memory"), *gpu("kernels"), *tuned(), *cpu(), *waiting()]
     return HEAD + "\n".join(parts).rstrip() + "\n"
 
 
@@ -232,7 +257,8 @@ def main() -> int:
     if BEGIN not in text:
         sys.exit("README.md has lost the marks between which the figures stand")
     made = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: BEGIN + short() + END, text, flags=re.DOTALL)
-    wanted = {README: made, FIGURES: figures()}
+    drawn = picture([(program, list(its.items())) for program, its in programs()[0].items()])
+    wanted = {README: made, FIGURES: figures(), PICTURE: drawn}
     stale = [path for path, its in wanted.items() if not path.is_file() or path.read_text() != its]
     if "--check" in sys.argv:
         for path in stale:

@@ -1,16 +1,19 @@
-"""bench/admission.py: a contender that is wrong does not get to be timed."""
+"""bench: a contender that is wrong does not get to be timed; what the figures and their picture say."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
 import admission
+import picture
 import readme
 
 X = np.linspace(1, 2, 64, dtype=np.float32)
@@ -56,3 +59,15 @@ def test_one_tile_size_for_all() -> None:
     ]
     assert readme.one_for_all(rows) == {("f", "peer"): pytest.approx(3**0.5)}
     assert readme.one_for_all(rows[:2]) == {}  # there was no choice
+
+
+def test_the_picture_has_each_program_and_its_peers() -> None:
+    found = picture.picture([("a & b", [("peer", [0.5, 2.0]), ("other", [9.0])]), ("c", [("peer", [1.0])])])
+    drawn = ElementTree.fromstring(found)
+    texts = [element.text for element in drawn.iter() if element.tag.endswith("text")]
+    assert {"a & b", "1.00 peer, 9.00 other", "c", "1.00 peer", "▸"} <= set(texts)
+    marks = [float(element.attrib["cx"]) for element in drawn.iter() if element.tag.endswith("circle")]
+    assert sorted(marks)[:2] == [pytest.approx(picture.at(1), abs=0.1)] * 2, "as much faster as slower is as fast"
+    assert (ROOT / "bench/figures.svg").read_text() == picture.picture(
+        [(program, list(its.items())) for program, its in readme.programs()[0].items()]
+    ), "make figures"
