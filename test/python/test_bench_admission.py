@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import admission
 import picture
 import readme
@@ -68,6 +67,6 @@ def test_the_picture_has_each_program_and_its_peers() -> None:
     assert {"a & b", "1.00 peer, 9.00 other", "c", "1.00 peer", "▸"} <= set(texts)
     marks = [float(element.attrib["cx"]) for element in drawn.iter() if element.tag.endswith("circle")]
     assert sorted(marks)[:2] == [pytest.approx(picture.at(1), abs=0.1)] * 2, "as much faster as slower is as fast"
-    assert (ROOT / "bench/figures.svg").read_text() == picture.picture(
+    assert readme.PICTURE.read_text() == picture.picture(
         [(program, list(its.items())) for program, its in readme.programs()[0].items()]
     ), "make figures"
