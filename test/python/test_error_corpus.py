@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -31,6 +32,13 @@ REMEDY = re.compile(
 
 
 LAUNCH = "tilewright/device/functions.py"  # device.launch, which is a function of Python
+
+
+def test_the_index_has_them() -> None:
+    """docs/errors.md, which tools/errors.py makes of the same files."""
+    tool = Path(__file__).parents[2] / "tools/errors.py"
+    done = subprocess.run([sys.executable, tool, "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_there_are_enough() -> None:

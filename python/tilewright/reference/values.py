@@ -21,6 +21,9 @@ from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..formats import python_conversion
 
+if TYPE_CHECKING:
+    from ..views import RawArrayMemory, TiledView
+
 Number = bool | int | float
 Shape = tuple[int, ...]
 _INT32_MAX = 2**31 - 1
@@ -99,6 +102,10 @@ class Tile:
     @property
     def T(self) -> Tile:
         return ct.transpose(self)
+
+    def __abs__(self) -> Tile:
+        found: Tile = ct.abs(self)
+        return found
 
     def numpy(self) -> np.ndarray:
         """The elements, read-only. For the debugger: compiled code has no such method."""
@@ -232,6 +239,14 @@ class Array:
         # Axes of constant extents, by a slice or an annotation, and of constant strides.
         self._constant: frozenset[int] = frozenset()
         self._constant_strides: frozenset[int] = frozenset()
+
+    if TYPE_CHECKING:  # what views.py adds
+
+        def slice(self, axis: int, start: Any, stop: Any) -> Array: ...
+        def tiled_view(
+            self, tile_shape: Any, *, padding_mode: ct.PaddingMode = ..., traversal_steps: Any = None
+        ) -> TiledView: ...
+        def get_raw_memory(self) -> RawArrayMemory: ...
 
     @property
     def dtype(self) -> DType:
