@@ -131,6 +131,11 @@ class kernel(_core.Dispatcher):
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.parameters)})>"
 
+    @property
+    def _pyfunc(self) -> Any:
+        """The function under cuTile's name for it, of which its operator libraries make kernels with other hints."""
+        return self.function
+
     def interpret(self, grid: int | Sequence[int], args: tuple[Any, ...]) -> None:
         """Run the Python body itself on NumPy tiles, one block after the other; breakpoints work."""
         from .interpret import run

@@ -114,3 +114,16 @@ def test_every_level_computes_the_same_on_the_cpu(level: int) -> None:
     x, y = np.arange(4096, dtype=np.float32), np.zeros(4096, np.float32)
     ct.launch(None, 4, add_one.replace_hints(opt_level=level), (x, y, 1024, True))
     np.testing.assert_array_equal(y, x + 1)
+
+
+def test_a_kernel_is_made_anew_of_its_function() -> None:
+    """As operator libraries for cuTile do: `ct.kernel(kernel._pyfunc, num_ctas=2)`."""
+
+    @ct.kernel(occupancy=2)
+    def kernel(X):
+        ct.store(X, (0,), ct.load(X, (0,), (8,)) + 1)
+
+    again = ct.kernel(kernel._pyfunc, occupancy=1)
+    x = np.zeros(8, np.float32)
+    ct.launch(None, 1, again, (x,))
+    assert again is not kernel and again.hints == {"occupancy": 1} and x.tolist() == [1.0] * 8
