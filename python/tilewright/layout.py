@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
-from .dtype import DType, as_dtype
+from .dtype import DType, as_dtype, float32
 from .errors import TileError, TileTypeError, TileValueError
 
 __all__ = ["Layout", "align", "layout_of"]
@@ -70,6 +70,8 @@ def layout_of(t: Any) -> Layout:
     """The layout of a type: a dtype, int, float, bool, a class by @struct, a vector type, or tuple[A, B]."""
     if isinstance(t, Aligned):
         return dataclasses.replace(layout_of(t.type), align=t.align)
+    if t is complex:
+        return Layout(8, 8, ((0, float32), (4, float32)), (0, 4))
     own = getattr(t, "__tw_layout__", None)
     if own is not None:
         return typing.cast(Layout, own())

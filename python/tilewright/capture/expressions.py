@@ -76,6 +76,10 @@ def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
 
 @handles(ast.Constant)
 def _constant(frame: Frame, node: ast.Constant) -> Any:
+    if isinstance(node.value, complex) and frame.capture.rules.walks_arrays:
+        from .simt import complexes  # which needs the classes
+
+        return complexes.literal(node.value)
     if isinstance(node.value, complex | bytes):
         kind = type(node.value).__name__
         raise TileTypeError(f"a {kind} constant cannot be used in tile code")

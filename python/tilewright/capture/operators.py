@@ -224,6 +224,10 @@ def compare_pair(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if not comparable and name in ("equal", "not_equal"):
             return name == "not_equal"  # a number is never None or a string
         return frame.emit.compare(name, x, y)
+    if frame.capture.rules.simt and isinstance(kind, ast.Eq | ast.NotEq):
+        found = simt_operators.compare(frame, isinstance(kind, ast.Eq), x, y)
+        if found is not None:
+            return found
     if same_form(x, y) and not isinstance(x, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
         return _compare_parts(frame, kind, x, y)
     if is_run_time(x) or is_run_time(y):

@@ -171,6 +171,15 @@ def device_name(value: Any) -> str:
     return type(value).__name__
 
 
+def device_promotion(a: str, b: str) -> str:
+    """The common type of two types by name."""
+    found = _device_promotions()[a, b]
+    if found is None:
+        told = f"no implicit promotion between {a} and {b}; convert one operand, as in {_device_remedy((a, b))}"
+        raise TileTypeError(told)
+    return found
+
+
 def _device_remedy(names: Sequence[str]) -> str:
     if all("int" in name for name in names):
         return "device.int64(x)"
@@ -194,13 +203,7 @@ class DeviceRules(Rules):
         names = [device_name(v) for v in values]
         common = names[0]
         for name in names[1:]:
-            found = _device_promotions()[common, name]
-            if found is None:
-                raise TileTypeError(
-                    f"no implicit promotion between {common} and {name}; convert one operand, as in "
-                    f"{_device_remedy((common, name))}"
-                )
-            common = found
+            common = device_promotion(common, name)
         if set(names) == {"bool"} and op in _STAY_BOOL:
             return Meeting(bool_, bool_, True)
         dtype, loose = DEVICE_TYPES[common], common in LOOSE

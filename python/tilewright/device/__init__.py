@@ -20,6 +20,8 @@ from .atomics import *  # noqa: F403
 from .atomics import __all__ as _atomics
 from .barriers import *  # noqa: F403
 from .barriers import __all__ as _barriers
+from .complexes import *  # noqa: F403
+from .complexes import __all__ as _complexes
 from .functions import *  # noqa: F403
 from .functions import __all__ as _functions
 from .intrinsics import *  # noqa: F403
@@ -42,6 +44,7 @@ __all__ = [
     *_arrays,
     *_atomics,
     *_barriers,
+    *_complexes,
     *_functions,
     *_intrinsics,
     *_positions,

@@ -16,6 +16,8 @@ from ..dtype import DType, as_dtype
 from ..errors import TileTypeError
 from ..layout import Aligned, layout_of
 from ..tile import Constant
+from . import complexes
+from .complexes import KINDS, Complex, PythonComplex, complex64
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -45,6 +47,10 @@ def _fields(t: Any) -> list[tuple[str, Any]]:
         return [(f"f{i}", part) for i, part in enumerate(typing.get_args(t))]
     if hasattr(t, "__tw_struct__"):
         return list(t.__tw_struct__.items())
+    if t is complex:
+        t = complex64
+    if isinstance(t, type) and issubclass(t, Complex):
+        return [("real", t.part), ("imag", t.part)]
     return [(axis, t.dtype) for axis in "xyzw"[: t.size]] if hasattr(t, "__tw_tree__") else []
 
 
@@ -53,7 +59,7 @@ def form_of(t: Any, offset: int = 0) -> Form:
     fields = _fields(t)
     if not fields:
         return Form(as_dtype(t), offset, t in (bool, int, float))
-    kind = tuple if typing.get_origin(t) is tuple else t
+    kind = tuple if typing.get_origin(t) is tuple else PythonComplex if t is complex else t
     places = zip(fields, layout_of(t).fields, strict=True)
     return Form(kind, offset, False, tuple(form_of(part, offset + at) for (_, part), at in places))
 
@@ -66,6 +72,8 @@ def numpy_dtype(t: Any) -> Any:
     fields, layout = _fields(t), layout_of(t)
     if not fields:
         return np.dtype(as_dtype(t).numpy)
+    if fields[0][0] == "real":
+        return np.dtype(t.name if t is not complex else np.complex64)
     described = {
         "names": [name for name, _ in fields],
         "formats": [numpy_dtype(part) for _, part in fields],
@@ -98,6 +106,8 @@ def _anonymous(dtype: Any, offset: int) -> Form:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return _tuples(base, shape, offset)
+    if dtype.kind == "c":
+        return form_of(KINDS[dtype.name], offset)
     if dtype.names is None:
         return Form(as_dtype(dtype), offset)
     parts = tuple(_anonymous(dtype.fields[name][0], offset + dtype.fields[name][1]) for name in dtype.names)
@@ -171,7 +181,13 @@ Records.__module__ = "cuda.device"  # a launch takes apart what is not of this p
 def argument(value: Any) -> Any:
     """An argument of a launch: an array of structs as bytes and what they hold, anything else as it is."""
     numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, numpy.ndarray) or value.dtype.names is None:
+    if numpy is None:
+        return value
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(map(argument, value))
+    if type(value) is complex or isinstance(value, numpy.complexfloating):
+        return complexes.argument(value)
+    if not isinstance(value, numpy.ndarray) or (value.dtype.names is None and value.dtype.kind != "c"):
         return value
     form = form_of_dtype(value.dtype)
     places = [value.ctypes.data, *value.strides, value.dtype.itemsize]

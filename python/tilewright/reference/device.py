@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import TileTypeError, TileValueError
+from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .device_block import Block
 from .device_records import RecordArray
@@ -92,7 +93,9 @@ def _names(function: types.FunctionType, args: Sequence[Any]) -> list[str]:
 def argument(value: Any, name: str) -> Any:
     """An argument of a launch as the body sees it."""
     if isinstance(value, np.ndarray):
-        return RecordArray(value) if value.dtype.names else DeviceArray(value)
+        return RecordArray(value) if value.dtype.names or value.dtype.kind == "c" else DeviceArray(value)
+    if isinstance(value, np.complexfloating):
+        return ComplexNumber(value, value.dtype.name)
     if isinstance(value, np.generic):
         return Number(value, dt.as_dtype(value.dtype))
     if isinstance(value, tuple | list):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from ..errors import TileTypeError
+from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .numbers import Number, as_format
 
@@ -28,6 +31,8 @@ class RecordArray(DeviceArray):
 
 def _value(form: Any, found: Any) -> Any:
     """An element, or a part of one, of NumPy."""
+    if isinstance(found, np.complexfloating):
+        return ComplexNumber(found, form.kind.name)
     if not form.parts:
         return found.item() if form.loose else Number(found, form.kind)
     held = [found[name] for name in found.dtype.names] if found.dtype.names else list(found)
@@ -39,6 +44,8 @@ def _fields(form: Any, value: Any) -> Any:
     """What NumPy stores for a value."""
     if not form.parts:
         return as_format(value, form.kind)
+    if hasattr(form.kind, "part"):
+        return ComplexNumber.of(value, None, form.kind.name).value
     if not isinstance(value, form.kind):
         raise TileTypeError(f"an element is a {form.kind.__name__}, found {value!r}; expected one")
     held = value if isinstance(value, tuple) else [getattr(value, f.name) for f in dataclasses.fields(value)]

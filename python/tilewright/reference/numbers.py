@@ -176,6 +176,11 @@ def _exact(name: str, a: int, b: int) -> int:
 
 def _operator(name: str, swapped: bool = False) -> Callable[[Number, Any], Any]:
     def run(self: Number, other: Any) -> Any:
+        if type(other) is complex:
+            from .complexes import ComplexNumber  # which needs this module
+
+            number = ComplexNumber(other, "complex")
+            return getattr(operator, name)(*((number, self) if swapped else (self, number)))
         if not isinstance(other, Number | bool | int | float):
             return NotImplemented
         return binary(name, other, self) if swapped else binary(name, self, other)

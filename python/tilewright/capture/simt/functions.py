@@ -70,6 +70,18 @@ def _isinf(frame: Frame, x: Any) -> Any:
     return frame.emit.compare("equal", frame.emit.unary("abs", value), math.inf) if value.dtype.is_float else False
 
 
+def _abs(frame: Frame, value: Any) -> Any:
+    from . import complexes  # which needs the classes
+
+    return complexes.absolute(frame, value) if complexes.is_complex(value) else frame.emit.unary("abs", value)
+
+
+def _complex(frame: Frame, *parts: Any) -> Any:
+    from . import complexes  # which needs the classes
+
+    return complexes.make(frame, complexes.PythonComplex, list(parts), {})
+
+
 def _len(frame: Frame, value: Any) -> Any:
     from . import arrays  # which needs what reads elements
 
@@ -86,6 +98,8 @@ def register() -> None:
     known.update({math.floor: _round_to_int("floor"), math.ceil: _round_to_int("ceil"), math.trunc: known[int]})
     known.update({math.pow: _pow, math.fabs: _fabs, math.isnan: _isnan, math.isinf: _isinf})
     known[len] = _len
+    known[abs] = _abs
+    known[complex] = _complex
 
 
 def refuse_keywords(what: str, keywords: dict[str, Any]) -> None:

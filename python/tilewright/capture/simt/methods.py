@@ -13,6 +13,10 @@ from . import arrays, numbers
 
 def call(frame: Frame, receiver: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
     table: dict[str, Any] = arrays.METHODS if not isinstance(receiver, Tile) else numbers.METHODS
+    if hasattr(type(receiver), "__tw_tree__"):
+        from . import complexes  # which needs the classes
+
+        table = {"conjugate": complexes.conjugate}
     method = table[name]
     try:
         inspect.signature(method).bind(frame, receiver, *args, **keywords)

@@ -19,6 +19,8 @@ def attribute(frame: Frame, value: Tile, name: str) -> Any:
         return value.dtype
     if name in _ATTRIBUTES:
         return _ATTRIBUTES[name]
+    if name in ("real", "imag"):
+        return value if name == "real" else 0
     if name in _METHODS:
         return Method(value, name)
     known = ", ".join(("dtype", *_ATTRIBUTES, *_METHODS))

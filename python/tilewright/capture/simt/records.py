@@ -9,13 +9,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from ...device.complexes import Complex
 from ...device.records import Form, is_number
 from ...dtype import DType, bool_, uint8, uint16, uint32, uint64
 from ...errors import TileTypeError
 from .. import memory
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import arrays, structs, vectors, views
+from . import arrays, complexes, structs, views
 
 _UNSIGNED = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
 
@@ -87,9 +88,8 @@ def _value(frame: Frame, value: Any, form: Form, offset: Any) -> Any:
     parts = [_value(frame, value, part, offset) for part in form.parts]
     if form.kind is tuple:
         return tuple(parts)
-    if hasattr(form.kind, "__tw_struct__"):
-        return structs.struct(form.kind, dict(zip(form.kind.__tw_struct__, parts, strict=True)))
-    return vectors.vector(form.kind, parts)
+    names = [field.name for field in dataclasses.fields(form.kind)]
+    return structs.struct(form.kind, dict(zip(names, parts, strict=True)))
 
 
 def _store(frame: Frame, value: Any, form: Form, offset: Any, new: Any, what: str) -> None:
@@ -97,6 +97,8 @@ def _store(frame: Frame, value: Any, form: Form, offset: Any, new: Any, what: st
         tile = frame.capture.rules.converted(frame.emit, new, form.kind, what)
         _put(frame, value, tile, views.Integers(frame).add(offset, form.offset))
         return
+    if isinstance(form.kind, type) and issubclass(form.kind, Complex):
+        new = complexes.converted(frame, new, form.kind, what)
     if not isinstance(new, form.kind) or (form.kind is tuple and len(new) != len(form.parts)):
         raise TileTypeError(f"{what} is a {form.kind.__name__}, found {describe(new)}; expected one")
     for part, held in zip(form.parts, _parts(new), strict=True):
