@@ -317,3 +317,79 @@ def test_functions_of_numbers(run: Any, dtype: Any) -> None:
     expected = [1.5, math.exp(a) + math.log(a), math.sin(a) * math.cos(a) + math.tanh(a), 32, a**3 + a**2, a, 1]
     np.testing.assert_allclose(out, [*expected, 0, math.pi * a + 1], rtol=2e-6)
     assert int32 is device.int32
+
+
+# ---------------------------------------------------------------------------------------------
+# The namespace
+
+NAMES = """
+ConstExpr func kernel struct align launch machine_representation Vector Dim3 thread_idx block_idx block_dim
+grid_dim tid grid_size warp_size lane_id local_array shared_array dynamic_shared_array AtomicInterface
+atomic_ref threadfence syncthreads syncthreads_count syncthreads_and syncthreads_or WarpMask activemask
+lanemask_lt syncwarp all_sync any_sync eq_sync ballot_sync shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+match_any_sync match_all_sync popc brev clz ffs cbrt fma target TargetDescription SMSelector is_exactly
+provides is_host is_device any_target no_target sm80 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
+float32 float64 complex64 complex128 float8e4m3 float8e5m2 bfloat16 float32x4
+"""
+
+
+@pytest.mark.spec("D-001")
+@pytest.mark.parametrize("name", NAMES.split())
+def test_every_name_of_the_document(name: str) -> None:
+    assert hasattr(device, name) and name in device.__all__
+
+
+@pytest.mark.spec("D-015")
+def test_machine_representation() -> None:
+    assert device.machine_representation() == "itanium"
+
+
+class Both:
+    """An array whose two protocols disagree."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.first, self.second = first, second
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self.first.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> Any:
+        return self.first.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.second.__array_interface__
+
+
+@pytest.mark.spec("D-250")
+def test_dlpack_comes_first() -> None:
+    x, other = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    device.launch(returns_early, Both(x, other), grid=1, block=4)
+    assert list(x) == [1, 1, 0, 0] and not other.any()
+
+
+@device.func
+def combine(a, b):
+    return Pair(a.low + b.low, max(a.high, b.high))
+
+
+@device.struct
+class Pair:
+    low: device.float32
+    high: device.float32
+
+
+@device.kernel
+def fold(x, out):
+    total = Pair(0, 0)
+    for value in x:
+        total = combine(total, Pair(value, value))
+    out[0], out[1] = total.low, total.high
+
+
+@pytest.mark.spec("D-002")
+def test_types_and_operators_of_users_are_used_again(run: Any) -> None:
+    out = np.zeros(2, np.float32)
+    run(fold, np.array([1, 5, 2], np.float32), out)
+    assert list(out) == [8, 5]
+    assert combine(Pair(1, 2), Pair(3, 4)) == Pair(4, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ..kernel import kernel as _tile_kernel
 from ..tile import Constant
 from . import records
 
-__all__ = ["ConstExpr", "func", "kernel", "launch"]
+__all__ = ["ConstExpr", "func", "kernel", "launch", "machine_representation"]
 
 # A parameter hint: the argument must be a constant expression; ConstExpr[int]: one of this type.
 ConstExpr = Constant
@@ -95,3 +96,8 @@ def launch(
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
         raise TileValueError(f"device.launch: expected a number of bytes as shared, found {shared!r}")
     _core.launch_threads(stream, grid, block, f, tuple(map(records.argument, args)), shared)
+
+
+def machine_representation() -> str:
+    """The rules by which types and symbols become those of C++ here: "itanium", or "msvc" on Windows."""
+    return "msvc" if sys.platform == "win32" else "itanium"
