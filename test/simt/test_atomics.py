@@ -212,6 +212,38 @@ def test_orders_and_scopes(run: Any) -> None:
     assert x[0] == 2 * (len(ORDERS) + len(SCOPES))
 
 
+@device.struct
+class Pair:
+    low: device.float32
+    high: device.uint32
+
+
+@device.struct
+class Wide:
+    a: device.float64
+    b: device.float64
+    c: device.int32
+
+
+@device.kernel
+def of_structs(x, out):
+    out[0] = device.atomic_ref(x, 0).exch(Pair(2.5, 7))
+    out[1] = device.atomic_ref(x, 1).cas(Pair(1.0, 1), Pair(9.0, 9))
+    out[2] = device.atomic_ref(x, 2).cas(Pair(1.0, 1), Pair(9.0, 9), "acq_rel", "device")
+    out[3] = device.atomic_ref(x, 1).load("acquire")
+    device.atomic_ref(x, 3).store(Pair(-1.0, 3))
+
+
+@pytest.mark.spec("D-403", "D-406", "D-410", "D-412", "D-415")
+def test_structs_of_8_bytes(run: Any) -> None:
+    x, out = np.zeros(4, Pair.dtype), np.zeros(4, Pair.dtype)
+    x["low"], x["high"] = 1, [0, 1, 2, 3]
+    start = x.copy()
+    run(of_structs, x, out, grid=1, block=1)
+    assert x.tolist() == [(2.5, 7), (9.0, 9), (1.0, 2), (-1.0, 3)]
+    assert out.tolist() == [*start.tolist()[:3], (9.0, 9)]
+
+
 # --- errors -----------------------------------------------------------------------------------------
 
 
@@ -255,6 +287,21 @@ def test_wrong_orders_scopes_and_objects(body: Any, match: str) -> None:
     refused(body, np.zeros(2, np.int32), match)
 
 
+@pytest.mark.spec("D-405", "D-408", "D-411", "D-416")
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        (lambda x: device.atomic_ref(x, 0).load(), "load of an atomic Wide: it has 24 bytes; the most is 16"),
+        (lambda x: device.atomic_ref(x, 0).store(x[1]), "store of an atomic Wide: it has 24 bytes; the most is 16"),
+        (lambda x: device.atomic_ref(x, 0).exch(x[1]), "exch of an atomic Wide: it has 24 bytes; the most is 8"),
+        (lambda x: device.atomic_ref(x, 0).cas(x[1], x[1]), "cas of an atomic Wide: it has 24 bytes; the most is 8"),
+        (lambda x: device.atomic_ref(x, 0).add(1), "an atomic Wide has no attribute 'add'; it has dtype, load, store"),
+    ],
+)
+def test_structs_that_are_too_large(body: Any, match: str) -> None:
+    refused(body, np.zeros(2, Wide.dtype), match)
+
+
 OF_NUMBERS = ("add", "sub", "max", "nanmax", "min", "nanmin")
 
 
@@ -289,6 +336,18 @@ def test_dtype_of_the_object(run: Any) -> None:
     out = np.zeros(1, np.int32)
     run(k, np.zeros(1, np.int32), out)
     assert out[0] == 1
+
+
+@pytest.mark.spec("D-396", "D-397", "D-398", "D-399")
+def test_objects_of_the_host() -> None:
+    x = device.Atomic(device.int32)
+    assert x.dtype == device.int32 and x.load() == 0 and isinstance(x, device.AtomicInterface)
+    assert x.add(5) == 0 and x.max(3) == 5 and x.cas(5, 7, "acq_rel", "device") == 5 and x.exch(-1) == 7
+    assert device.Atomic(float, 0.5).sub(0.25) == 0.5
+    with pytest.raises(TileTypeError, match="device.Atomic: an object of 24 bytes; the most is 16"):
+        device.Atomic(Wide)
+    with pytest.raises(TileTypeError, match="and_ of an atomic float64: expected one of int32"):
+        device.Atomic(device.float64).and_(1)
 
 
 @pytest.mark.spec("D-393", "D-395")

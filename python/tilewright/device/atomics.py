@@ -8,11 +8,15 @@ for whom: block, device or system; thread orders nothing. What a method gives is
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+from ..dtype import as_dtype
+from ..errors import TileTypeError
+from ..layout import layout_of
 from .only import device_only
 
-__all__ = ["AtomicInterface", "atomic_ref", "threadfence"]
+__all__ = ["Atomic", "AtomicInterface", "atomic_ref", "threadfence"]
 
 
 class AtomicInterface:
@@ -83,6 +87,35 @@ class AtomicInterface:
     def notify_all(self) -> None:
         """Wake all threads that wait for it."""
         raise NotImplementedError
+
+
+MOST_BYTES = 16  # of an object
+
+
+class Atomic(AtomicInterface):
+    """An object of `dtype` on the host, which starts as `value`, with the operations of atomics between its threads."""
+
+    def __init__(self, dtype: Any, value: Any = 0) -> None:
+        from ..reference import device_atomics  # which needs this module
+
+        if (size := layout_of(dtype).size) > MOST_BYTES:
+            raise TileTypeError(f"device.Atomic: an object of {size} bytes; the most is {MOST_BYTES}")
+        self.dtype = as_dtype(dtype)
+        self._lock = threading.Lock()
+        self._object = device_atomics.on_host(self.dtype, value)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Operations are those of the object, one at a time."""
+        if name.startswith("_") or name not in vars(AtomicInterface):
+            return super().__getattribute__(name)
+        operation, lock = getattr(self._object, name), self._lock
+
+        def run(*args: Any, **keywords: Any) -> Any:
+            with lock:
+                found = operation(*args, **keywords)
+            return getattr(found, "value", found)
+
+        return run
 
 
 @device_only("atomics")

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..capture.simt.atomics import ORDERS, SCOPES, check_dtype, named
+from ..capture.simt.struct_atomics import check_size
 from ..device.atomics import AtomicInterface
 from ..errors import TileTypeError
 from .device_arrays import DeviceArray
 from .device_block import State
+from .device_records import RecordArray
 from .numbers import Number, as_format
 
 
@@ -108,7 +110,65 @@ def _check(name: str, memory: Any, scope: Any) -> None:
     named(scope, SCOPES, f"{name}: scope")
 
 
-def atomic_ref(thread: Any, array: Any, index: Any) -> Atomic:
+class _Host:
+    """Stands for the thread of an object that no kernel has: nobody need have a turn."""
+
+    @property
+    def block(self) -> _Host:
+        return self
+
+    def wait(self, *_: Any) -> None:
+        pass
+
+
+def on_host(dtype: Any, value: Any) -> Atomic:
+    found = Atomic(_Host(), DeviceArray(np.zeros(1, dtype.numpy)), 0)
+    found.store(value)
+    return found
+
+
+class StructAtomic(AtomicInterface):
+    """An element of an array of structs, of which the bits count."""
+
+    def __init__(self, thread: Any, array: RecordArray, index: Any) -> None:
+        self._thread, self._array, self._index = thread, array, index
+        self.dtype = array.dtype
+
+    def _change(self, name: str, new: Any, memory: Any, scope: Any, expected: Any = None) -> Any:
+        check_size(self.dtype, name)
+        _check(name, memory, scope)
+        if name != "store":
+            self._thread.block.wait(self._thread, State.READY, None)
+        old = self._array[self._index]
+        if new is not None and (expected is None or _bits(old) == _bits(expected)):
+            self._array[self._index] = new
+        return old
+
+    def load(self, memory: str = "seq_cst", scope: str = "system") -> Any:
+        return self._change("load", None, memory, scope)
+
+    def store(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> None:
+        self._change("store", val, memory, scope)
+
+    def exch(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
+        return self._change("exch", val, memory, scope)
+
+    def cas(self, old: Any, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
+        return self._change("cas", val, memory, scope, old)
+
+
+def _bits(value: Any) -> Any:
+    if isinstance(value, Number):
+        return value.value.tobytes()
+    if isinstance(value, tuple):
+        return tuple(map(_bits, value))
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    return tuple(_bits(getattr(value, name)) for name in fields) if fields else np.float64(value).tobytes()
+
+
+def atomic_ref(thread: Any, array: Any, index: Any) -> AtomicInterface:
+    if isinstance(array, RecordArray):
+        return StructAtomic(thread, array, index)
     if not isinstance(array, DeviceArray):
         raise TileTypeError(f"device.atomic_ref takes an array and an index, found {array!r}")
     return Atomic(thread, array, index)

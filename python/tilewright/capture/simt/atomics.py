@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ...device.atomics import AtomicInterface
+from ...device.records import RecordArray
 from ...dtype import DType
 from ...errors import TileTypeError, TileValueError
 from ..frame import Frame
@@ -37,27 +38,31 @@ class AtomicRef(AtomicInterface):
     def __tw_attribute__(self, frame: Frame, name: str) -> Any:
         if name == "dtype":
             return self.dtype
-        if name not in _METHODS:
-            known = ", ".join(("dtype", *_METHODS))
+        if name not in METHODS:
+            known = ", ".join(("dtype", *METHODS))
             raise TileTypeError(f"an atomic has no attribute '{name}'; it has {known}")
-        return _Bound(self, name)
+        return Bound(self, name, METHODS[name])
 
 
-class _Bound:
+class Bound:
     """A method of an atomic, about to be called."""
 
-    def __init__(self, ref: AtomicRef, name: str) -> None:
-        self._ref, self.__name__ = ref, name
+    def __init__(self, ref: AtomicInterface, name: str, method: Callable[..., Any]) -> None:
+        self._ref, self.__name__, self._method = ref, name, method
         self.__signature__ = inspect.signature(getattr(ref, name))
 
     def __call__(self) -> None:
         raise TypeError("a value of the capture")
 
     def __tw_call__(self, frame: Frame, *args: Any) -> Any:
-        return _METHODS[self.__name__](frame, self._ref, *args)
+        return self._method(frame, self._ref, *args)
 
 
-def atomic_ref(frame: Frame, array: Any, index: Any) -> AtomicRef:
+def atomic_ref(frame: Frame, array: Any, index: Any) -> AtomicInterface:
+    from .struct_atomics import struct_ref  # which needs this module
+
+    if isinstance(array, RecordArray):
+        return struct_ref(frame, array, index)
     if not isinstance(array, Array):
         raise TileTypeError(f"device.atomic_ref takes an array and an index, found {describe(array)}")
     if array.name in ("local array", "const array"):
@@ -173,7 +178,7 @@ def _notify(frame: Frame, ref: AtomicRef) -> None:
     """Who waits looks by itself."""
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Any]] = {
     "load": _load,
     "store": _store,
     "exch": functools.partial(_update, "exch", "xchg"),

@@ -144,13 +144,13 @@ def _shfl_xor(frame: Frame, mask: Any, value: Any, lane_mask: Any) -> Any:
 
 def _atomic(name: str, frame: Frame, ary: Any, idx: Any, val: Any) -> Tile:
     ref = atomics.atomic_ref(frame, ary, idx)
-    method: Any = atomics._METHODS[name]
+    method: Any = atomics.METHODS[name]
     found: Tile = method(frame, ref, val, "relaxed", "device")
     return found
 
 
 def _cas(frame: Frame, ary: Any, idx: Any, old: Any, val: Any) -> Tile:
-    method: Any = atomics._METHODS["cas"]
+    method: Any = atomics.METHODS["cas"]
     found: Tile = method(frame, atomics.atomic_ref(frame, ary, idx), old, val, "relaxed", "device")
     return found
 

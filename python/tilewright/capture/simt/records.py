@@ -44,12 +44,12 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
 
 def read(frame: Frame, value: Any, index: Any) -> Any:
     """`array[index]`: a struct."""
-    return _value(frame, value, value.form, _offset(frame, value, index))
+    return _value(frame, value, value.form, offset_of(frame, value, index))
 
 
 def write(frame: Frame, value: Any, index: Any, new: Any) -> Any:
     """`array[index] = new`; the array is the same one then."""
-    _store(frame, value, value.form, _offset(frame, value, index), new, "an element of an array of structs")
+    _store(frame, value, value.form, offset_of(frame, value, index), new, "an element of an array of structs")
     return value
 
 
@@ -59,10 +59,10 @@ def write_field(frame: Frame, value: Any, index: Any, name: str, new: Any) -> No
     if name not in names:
         raise TileTypeError(f"a {kind.__name__} has no field '{name}', and gets none; it has {', '.join(names)}")
     part = value.form.parts[names.index(name)]
-    _store(frame, value, part, _offset(frame, value, index), new, f"the field '{name}' of {kind.__name__}")
+    _store(frame, value, part, offset_of(frame, value, index), new, f"the field '{name}' of {kind.__name__}")
 
 
-def _offset(frame: Frame, value: Any, index: Any) -> Any:
+def offset_of(frame: Frame, value: Any, index: Any) -> Any:
     """Of an element, in bytes."""
     whole: Array = value.bytes
     parts = index if isinstance(index, tuple) else (index,)
