@@ -46,6 +46,7 @@ GEMM = {
     "gathers": {"left": "gather", "right": "gather"},
     "swizzled grid": {"grid": "swizzle"},
     "persistent": {"grid": "persistent"},
+    "persistent, swizzled": {"grid": "persistent swizzle"},
     "flat offsets": {"left": "flat", "right": "flat"},
 }
 ATTENTION = {

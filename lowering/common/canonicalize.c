@@ -73,12 +73,16 @@ static void each_for(MlirOperation func, void (*change)(MlirOperation loop)) {
   tw_ops_free(&loops);
 }
 
+static bool roll_once(MlirOperation loop) {
+  return tw_load_in_place(loop) || tw_roll_behind(loop) || tw_roll_in_front(loop) || tw_reroll(loop);
+}
+
 static void roll(MlirOperation loop) {
-  if (tw_may_write_arrays(loop))
-    return;
-  for (int i = 0; i < MOST_ROUNDS; i++)
-    if (!tw_load_in_place(loop) && !tw_roll_behind(loop) && !tw_roll_in_front(loop) && !tw_reroll(loop))
-      return;
+  bool may_write = tw_may_write_arrays(loop), rolled = !may_write;
+  for (int i = 0; rolled && i < MOST_ROUNDS; i++)
+    rolled = roll_once(loop);
+  if (tw_has_op_like(loop, is_product))
+    tw_tell_carried_tiles(loop);
 }
 
 bool tw_run_canonicalize(MlirOperation func) {

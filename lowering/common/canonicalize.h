@@ -15,6 +15,8 @@ bool tw_load_in_place(MlirOperation loop);
 bool tw_roll_in_front(MlirOperation loop);
 bool tw_roll_behind(MlirOperation loop);
 bool tw_reroll(MlirOperation loop);
+/* A remark for each load that the loop keeps for its next step. */
+void tw_tell_carried_tiles(MlirOperation loop);
 /* add_to_product.c: x + mma(a, b, 0) is mma(a, b, x), where x is a running sum. */
 void tw_add_to_products(MlirOperation func);
 

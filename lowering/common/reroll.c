@@ -141,6 +141,16 @@ bool tw_load_in_place(MlirOperation loop) {
   return true;
 }
 
+void tw_tell_carried_tiles(MlirOperation loop) {
+  for (intptr_t i = 0; is_suitable(loop) && i < num_carried(loop); i++) {
+    MlirOperation op = tw_def(tw_carried_next(loop, i));
+    if (!mlirOperationIsNull(op) && tw_op_loads_tile(op) &&
+        tw_defined_in(tw_carried_next(loop, i), tw_loop_body(loop)) && !tw_is_unused(tw_carried(loop, i)))
+      tw_op_remark(op, "is for the next step of its loop, and lies in registers until then: load the tile in the step "
+                       "that uses it, which brings it as early");
+  }
+}
+
 /* --- Steps in front ------------------------------------------------------------------------------------- */
 
 /* The last step in front of the loop, if there is one: what it starts with is what that leaves. */

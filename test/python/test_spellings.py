@@ -22,7 +22,7 @@ GEMM = {
     "form": ["zeros"],
     "left": ["gather"],
     "right": ["gather"],
-    "grid": ["turned", "swizzle", "persistent", "persistent while"],
+    "grid": ["turned", "swizzle", "persistent", "persistent while", "persistent swizzle"],
     "store": ["scatter"],
     "sum": ["float16"],
 }

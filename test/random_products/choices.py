@@ -118,7 +118,9 @@ BACKWARD: dict[str, list[Any]] = {
 }  # fmt: skip
 
 # How many of the programs have what came to the tables later: drawn apart, so that other programs keep their numbers.
-LATER: dict[str, dict[str, tuple[str, float]]] = {"gemm": {"dtype": ("float32", 0.1), "loop": ("ahead", 0.08)}}
+LATER: dict[str, dict[str, tuple[str, float]]] = {
+    "gemm": {"dtype": ("float32", 0.1), "loop": ("ahead", 0.08), "grid": ("persistent swizzle", 0.08)}
+}
 
 TABLES = {"gemm": GEMM, "attention": ATTENTION, "backward": BACKWARD}
 BACKWARD_SHARE = 0.25  # of all programs

@@ -40,6 +40,7 @@ class Gemm:
             "swizzle": (self.gm * self.gn,),
             "persistent": (self.blocks,),
             "persistent while": (self.blocks,),
+            "persistent swizzle": (self.blocks,),
             "batch": (self.gm, self.gn, self.batches),
         }[self.c["grid"]]
 
@@ -69,14 +70,13 @@ class Gemm:
             lines.add(*(["z = ct.bid(2)"] if grid == "batch" else []))
             self.tile_of(lines)
         elif grid == "swizzle":
-            lines.add(
-                "t = ct.bid(0)",
-                f"width = {GROUP} * {self.gn}",
-                f"first = t // width * {GROUP}",
-                f"rows_here = min({self.gm} - first, {GROUP})",
-                "i = first + t % width % rows_here",
-                "j = t % width // rows_here",
-            )
+            lines.add("t = ct.bid(0)")
+            self.swizzled(lines)
+            self.tile_of(lines)
+        elif grid == "persistent swizzle":
+            lines.add(f"for t in range(ct.bid(0), {self.gm * self.gn}, ct.num_blocks(0)):")
+            lines.depth += 1
+            self.swizzled(lines)
             self.tile_of(lines)
         elif grid == "persistent":
             lines.add(f"for t in range(ct.bid(0), {self.gm * self.gn}, ct.num_blocks(0)):")
@@ -89,6 +89,16 @@ class Gemm:
             lines.add(f"i, j = t % {self.gm}, t // {self.gm}")
             self.tile_of(lines)
             lines.add("t += ct.num_blocks(0)")
+
+    def swizzled(self, lines: Lines) -> None:
+        """The row and column of tile number t, in groups of rows."""
+        lines.add(
+            f"width = {GROUP} * {self.gn}",
+            f"first = t // width * {GROUP}",
+            f"rows_here = min({self.gm} - first, {GROUP})",
+            "i = first + t % width % rows_here",
+            "j = t % width // rows_here",
+        )
 
     def indices(self, lines: Lines, axis: str) -> None:
         """The numbers of this block's rows (m) or columns (n), where a gather or a scatter wants them."""

@@ -2,6 +2,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/grouped_order.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
@@ -112,6 +113,10 @@ static bool move_together(MlirOperation loop, MlirValue x, MlirValue y) {
          divide_alike(loop, quotient, rest);
 }
 
+static bool are_other_pairs(MlirOperation loop, MlirValue x, MlirValue y) {
+  return move_together(loop, x, y) || tw_is_grouped_order(loop, x, y);
+}
+
 bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
   intptr_t first;
   MlirType array = mlirValueGetType(tw_access_array(access, &first));
@@ -119,7 +124,7 @@ bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
     if (moves(loop, mlirOperationGetOperand(access, first + i)))
       return true;
     for (intptr_t j = 0; j < tw_rank(array); j++)
-      if (move_together(loop, mlirOperationGetOperand(access, first + i), mlirOperationGetOperand(access, first + j)))
+      if (are_other_pairs(loop, mlirOperationGetOperand(access, first + i), mlirOperationGetOperand(access, first + j)))
         return true;
   }
   return false;

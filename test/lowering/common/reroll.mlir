@@ -1,4 +1,5 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-canonicalize),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-canonicalize),canonicalize,cse)' 2>%t | FileCheck %s
+// RUN: FileCheck --check-prefix=SAID %s < %t
 
 !m = memref<?x?xf16, strided<[?, 1]>>
 !h = tensor<16x16xf16>
@@ -35,6 +36,8 @@ func.func @ahead(%A: !m, %B: !m) -> !s {
 !s = tensor<16x16xf32>
 
 // The array is written between the first load and the loop: what is loaded later may differ.
+// SAID: remark: 'tile.load' op is for the next step of its loop
+// SAID-NOT: for the next step
 // CHECK-LABEL: @written
 // CHECK: tile.load
 // CHECK: tile.store
