@@ -138,6 +138,10 @@ class Array(_core.DeviceArray):
         """The home stream: None is the default one."""
         return self.memory.stream
 
+    @property
+    def flags(self) -> dict[str, bool]:
+        return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
+
     def is_c_contiguous(self) -> bool:
         return self._is_compact("C")
 

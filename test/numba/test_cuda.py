@@ -202,6 +202,43 @@ def test_arrays_that_a_kernel_makes():
     np.testing.assert_array_equal(out, 4 * np.arange(8)[::-1])
 
 
+@cuda.jit
+def converted(x, n, out):
+    out[0] = np.float32(x[0]) == np.float32(0.1)
+    out[1] = np.int64(x[1]) + np.int8(300)
+    out[2] = round(x[1], n)
+    out[3] = round(x[1], 1)
+    out[4] = np.bool_(x[1])
+
+
+def test_types_of_numpy_convert(run):
+    *_, out = run(converted, 1, 1, np.array([0.1, 2.625]), 2, np.zeros(5))
+    np.testing.assert_allclose(out, [1, 2 + 44, 2.62, 2.6, 1])
+
+
+@cuda.jit
+def filled(x, n, out):
+    t = cuda.grid(1)
+    if t < 2:
+        mine = x[t]
+    for i in range(n):
+        last = x[i]
+    if t < 2:
+        out[t] = mine
+    out[2] = last
+    out[3] = i
+    known = last.dtype == float32
+    out[4] = known
+
+
+def test_variables_that_some_way_does_not_assign(run):
+    x = np.array([1.5, 2.5, 3.5], np.float32)
+    *_, out = run(filled, 1, 4, x, 3, np.zeros(5))
+    np.testing.assert_array_equal(out, [1.5, 2.5, 3.5, 2, 1])
+    *_, out = run(filled, 1, 4, x, 0, np.zeros(5))
+    np.testing.assert_array_equal(out, [1.5, 2.5, 0, 0, 1])
+
+
 # === launches =========================================================================================================
 
 

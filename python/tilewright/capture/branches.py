@@ -17,6 +17,7 @@ from ..errors import TileError, TileTypeError
 from ..structure import parts_of, with_parts
 from .frame import RETURN, VALUE, Frame, is_flag
 from .selection import Place, is_selectable, united
+from .source import is_read_later
 from .values import (
     Array,
     LocalFunction,
@@ -216,7 +217,7 @@ class _Join:
             a = MISSING
         elif self.else_left and not self.then_left:
             b = MISSING
-        elif a is MISSING or b is MISSING:
+        elif (a is MISSING or b is MISSING) and not self._is_filled(name, b if a is MISSING else a):
             place = self.frame.places(self.node)
             return Unusable(
                 f"the variable '{name}' may not be assigned: only one side of the 'if' in line "
@@ -225,6 +226,12 @@ class _Join:
         if a is MISSING and b is MISSING:
             return Unusable(f"the variable '{name}' has no value here")
         return self._join(name, a, b)
+
+    def _is_filled(self, name: str, value: Any) -> bool:
+        """Whether the side without a value gives a 0."""
+        if not self.frame.capture.rules.fills or not (_is_scalar(value) or parts_of(value) is not None):
+            return False
+        return is_read_later(self.frame.source.tree, self.node, name)
 
     def _join(self, name: str, a: Any, b: Any) -> Any:
         if a is b or type(a) is Unusable:

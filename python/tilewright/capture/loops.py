@@ -28,7 +28,7 @@ from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
 from .operators import condition
 from .simt import arrays as simt_arrays
-from .source import assigned_names
+from .source import assigned_names, is_read_later
 from .statements import handles, run_statements
 from .static import iterated
 from .templates import Fixed, Slot, adopt, all_alike, fixed, leaves, matches, pairs, rebuild, template_of, with_slots
@@ -68,10 +68,19 @@ class _Loop:
         self.endless = False  # whether only a `break` or a `return` ends it
         self.breaks = False
         self.left: Tile | None = None  # behind the loop: whether a `break` or a `return` has left it
+        if frame.capture.rules.fills:
+            self.before = {**self.before, **dict.fromkeys(self._filled(), False)}
         for name in self.assigned:
             if name in self.before:
                 self._plan_variable(name, self.before[name])
         self._recall()
+
+    def _filled(self) -> list[str]:
+        """Variables of the loop that are read behind it, though it may run zero times; False is a 0 of any type."""
+        unknown = [
+            name for name in self.assigned if isinstance(self.before.get(name, MISSING), Unusable | type(MISSING))
+        ]
+        return [name for name in unknown if is_read_later(self.frame.source.tree, self.node, name)]
 
     # -- planning
 

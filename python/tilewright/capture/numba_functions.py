@@ -6,15 +6,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import c_math
-from ..dtype import bool_, float32, float64, int64
+from ..dtype import DType, bool_, float16, float32, float64, int64
 from ..errors import TileTypeError
 from .emit import UNARY_OPS
 from .frame import Frame
-from .numba_rules import NPM, NUMBA, ThreadRules, is_scalar
+from .numba_rules import NPM, NUMBA, SIGNED, UNSIGNED, ThreadRules, is_scalar
 from .values import Tile, describe, is_number
 
 Function = Callable[..., Any]
+_NUMPY = (*SIGNED, *UNSIGNED, float16, float32, float64, bool_)
 
 
 def _need(value: Any, what: str) -> Any:
@@ -43,6 +46,14 @@ class _Functions:
 
     def to_bool(self, frame: Frame, value: Any = False) -> Any:
         return bool(value) if is_number(_need(value, "bool")) else frame.emit.truth(value, "bool")
+
+    def to_type(self, dtype: DType) -> Function:
+        """`numpy.float32(x)` and its like."""
+
+        def convert(frame: Frame, value: Any = 0) -> Tile:
+            return self.rules.as_type(frame.emit, _need(value, str(dtype)), dtype)
+
+        return convert
 
     def abs(self, frame: Frame, value: Any) -> Any:
         if is_number(_need(value, "abs")):
@@ -74,10 +85,9 @@ class _Functions:
             return value
         if digits is None:
             return frame.emit.cast(self.rules.call(frame, c_math.rint, value), int64)
-        scale = 10.0 ** int(digits)
-        wide = frame.emit.binary("mul", value, frame.emit.constant(scale, value.dtype))
-        rounded = self.rules.call(frame, c_math.rint, wide)
-        return frame.emit.binary("truediv", rounded, frame.emit.constant(scale, value.dtype))
+        scale = self.rules.as_type(frame.emit, self.pow(frame, 10.0, digits), value.dtype)
+        rounded = self.rules.call(frame, c_math.rint, frame.emit.binary("mul", value, scale))
+        return frame.emit.binary("truediv", rounded, scale)
 
     def pow(self, frame: Frame, x: Any, y: Any) -> Any:
         return x**y if is_number(x) and is_number(y) else self.rules.binary(frame, "pow", x, y)
@@ -140,6 +150,7 @@ class _Functions:
             math.log: self.log,
             math.ldexp: self.ldexp,
         }
+        known.update({getattr(np, dtype.name): self.to_type(dtype) for dtype in _NUMPY})
         for name in UNARY_OPS:
             python = getattr(math, name, None)
             if python is not None and python not in known:

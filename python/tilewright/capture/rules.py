@@ -49,6 +49,7 @@ class Rules:
     name = "tile"
     simt = False  # a value is one element a thread; arrays are indexed
     walks_arrays = False  # `for x in array` goes over its first axis
+    fills = False  # whether a variable that some way does not assign has a value there: 0
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have

@@ -198,3 +198,19 @@ def _holder(node: ast.expr) -> list[str]:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return [node.id] if isinstance(node, ast.Name) else []
+
+
+def is_read_later(tree: ast.AST, node: ast.AST, name: str) -> bool:
+    """Whether the text behind `node` reads a variable before it assigns it."""
+    known: dict[str, list[tuple[int, int, bool]]] | None = getattr(tree, "_tw_names", None)
+    if known is None:
+        known = {}
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Name):
+                known.setdefault(n.id, []).append((n.lineno, n.col_offset, isinstance(n.ctx, ast.Load)))
+        tree._tw_names = known  # type: ignore[attr-defined]
+    end = getattr(node, "end_lineno", 0)
+    line = min((row for row in known.get(name, ()) if row[0] > end), default=None)
+    if line is None:
+        return False
+    return any(is_load for at, _, is_load in known[name] if at == line[0])  # `x = x + 1` reads, too

@@ -50,9 +50,11 @@ def compile(pyfunc: Any, sig: Any, output: str = "ptx", **options: Any) -> tuple
 
 
 def ptx_of(kernel: Kernel, signature: Any = None) -> Any:
-    """The PTX of what was launched on GPUs so far, by target and facts; of one signature, for sm_80."""
+    """The PTX of what was launched on GPUs so far, by target and facts; of signatures, for sm_80."""
     if signature is not None:
         return compile_ptx(kernel, signature)[0]
+    if kernel.signature is not None:
+        return {kernel.signature.arguments: compile_ptx(kernel, kernel.signature)[0]}
     variants = [(target, key) for target, key, _ in kernel.variants() if target.startswith("sm_")]
     return {(target, key): _ptx(kernel, target, key) for target, key in variants}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RULES: dict[str, ThreadRules] = {"numba": NUMBA, "npm": NPM}
 # Options of Numba that ask for what happens here anyway, or change no result.
 _OPTIONS = frozenset(("debug", "opt", "lineinfo", "inline", "fastmath", "max_registers", "cache", "func_or_sig"))
-_OPTIONS |= {"forceinline", "launch_bounds", "ABI", "boundscheck", "nopython"}
+_OPTIONS |= {"forceinline", "launch_bounds", "abi", "abi_info", "boundscheck", "nopython", "lto", "fma", "extensions"}
 
 
 class Kernel(_kernel):
@@ -221,10 +221,22 @@ def _typed(kernel: Kernel, signature: types.Signature, args: tuple[Any, ...]) ->
     return tuple(_one_typed(kernel.name, *row) for row in rows)
 
 
+def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
+    """An array of integers may come for one of as many bits with the other sign."""
+    import numpy as np
+
+    if not isinstance(held, np.ndarray | arrays.Array) or getattr(held.dtype, "kind", "") not in "iu":
+        return False
+    other = wanted.element.dtype
+    return held.dtype != other and other.kind in "iu" and held.dtype.itemsize == other.itemsize
+
+
 def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if isinstance(wanted, types.Type):
         return value if wanted.of is None else wanted.of.numpy.type(value)
     held = value.host if isinstance(value, _Copied) else value
+    if _differs_in_sign(held, wanted):
+        return held.view(wanted.element.dtype)
     dtype, shape = getattr(held, "dtype", None), getattr(held, "shape", None)
     if shape is None or len(shape) != wanted.ndim or str(dtype).removeprefix("torch.") != str(wanted.element.dtype):
         raise TileTypeError(

@@ -53,6 +53,7 @@ class Array:
 
     element: Type
     ndim: int
+    layout: str = "A"  # which arrays have or have not; nothing depends on it
 
     def __repr__(self) -> str:
         return f"{self.element}[{', '.join(':' * self.ndim)}]"
