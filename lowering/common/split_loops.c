@@ -190,7 +190,7 @@ typedef struct {
   affine_t *masks;         /* owned */
   bool has_start, has_end; /* some mask begins to hold, or ends */
   int num_masks;
-} split_t;
+} loop_split_t;
 
 static bool masks_gather(MlirValue mask) {
   MlirOperation user = tw_only_user(mask);
@@ -207,8 +207,8 @@ static bool is_mask(MlirOperation op) {
 }
 
 /* A loop in which some mask holds nowhere stays whole. */
-static bool find_split(MlirOperation loop, split_t *out) {
-  *out = (split_t){.loop = loop};
+static bool find_split(MlirOperation loop, loop_split_t *out) {
+  *out = (loop_split_t){.loop = loop};
   int64_t step;
   bool product = tw_has_op(loop, TW_TILE_MMA);
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
@@ -254,7 +254,7 @@ static MlirValue border_of(const tw_builder_t *at, const affine_t *mask) {
 }
 
 /* The border of all masks that start (the last) or end (the first), within [low, high]. */
-static MlirValue common_border(const tw_builder_t *at, const split_t *split, bool start, MlirValue low,
+static MlirValue common_border(const tw_builder_t *at, const loop_split_t *split, bool start, MlirValue low,
                                MlirValue high) {
   MlirType i64 = tw_i64(at->context), type = mlirValueGetType(low);
   MlirValue border = {NULL};
@@ -296,7 +296,7 @@ static void drop_masks(MlirOperation loop) {
   }
 }
 
-static void split_loop(const split_t *split) {
+static void split_loop(const loop_split_t *split) {
   MlirOperation loop = split->loop;
   tw_builder_t at = tw_build_before(loop);
   MlirValue low = mlirOperationGetOperand(loop, 0), high = mlirOperationGetOperand(loop, 1);
@@ -317,7 +317,7 @@ static void split_loop(const split_t *split) {
 static bool split_loops(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
   for (int i = 0; i < loops.count; i++) {
-    split_t split;
+    loop_split_t split;
     if (find_split(loops.at[i], &split))
       split_loop(&split);
     free(split.masks);

@@ -28,6 +28,8 @@
 
 enum { MOST_THREADS = 1024 };
 
+enum { MOST_VALUES = 64 }; /* that a loop or branch with a barrier carries */
+
 typedef struct {
   MlirValue value, array;
 } kept_t;
@@ -112,11 +114,20 @@ static bool is_together(const split_t *s, MlirOperation op) {
   return true;
 }
 
+static bool carries_much(MlirOperation op) {
+  return mlirOperationGetNumResults(op) + TW_FOR_INITS > MOST_VALUES || mlirOperationGetNumOperands(op) > MOST_VALUES;
+}
+
 static bool can_cut(const split_t *s, MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (!is_cut(op))
       continue;
+    if (carries_much(op)) {
+      tw_op_remark(op, "has threads that take turns: it has a barrier, and carries more than %d values",
+                   MOST_VALUES - TW_FOR_INITS);
+      return false;
+    }
     if (!is_together(s, op))
       return false;
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
@@ -393,7 +404,7 @@ static void emit_piece(split_t *s, const kept_t *kept, int num) {
         write_place(s, value_of(s, result), *array, s->linear);
     }
   }
-  MlirValue values[64];
+  MlirValue values[MOST_VALUES];
   for (int i = 0; i < num; i++) /* all of them, before one changes */
     values[i] = value_of(s, kept[i].value);
   for (int i = 0; i < num; i++)
@@ -469,8 +480,8 @@ static void emit_block(split_t *s, MlirBlock block) {
 static MlirBlock emit_region(split_t *s, MlirOperation op, MlirBlock old, MlirBlock new) {
   MlirBlock outer = s->block;
   MlirOperation end = mlirBlockGetTerminator(old);
-  kept_t kept[64];
-  MlirValue yields[64];
+  kept_t kept[MOST_VALUES];
+  MlirValue yields[MOST_VALUES];
   int num = 0, same = 0;
   s->block = new;
   emit_block(s, old);
@@ -491,8 +502,8 @@ static MlirBlock emit_region(split_t *s, MlirOperation op, MlirBlock old, MlirBl
 
 static void build_control(split_t *s, MlirOperation op, int num_operands, const MlirValue *operands, int num_regions,
                           const MlirRegion *regions) {
-  MlirType types[64];
-  intptr_t same[64];
+  MlirType types[MOST_VALUES];
+  intptr_t same[MOST_VALUES];
   int count = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (!tw_map_get(&s->saved, mlirOperationGetResult(op, i).ptr, NULL)) {
@@ -523,9 +534,9 @@ static void emit_if(split_t *s, MlirOperation op) {
 }
 
 static void emit_for(split_t *s, MlirOperation op) {
-  MlirType types[64];
-  MlirLocation locations[64];
-  MlirValue operands[64], old[64];
+  MlirType types[MOST_VALUES];
+  MlirLocation locations[MOST_VALUES];
+  MlirValue operands[MOST_VALUES], old[MOST_VALUES];
   int num = 0;
   old[num] = tw_loop_iv(op);
   types[num++] = mlirValueGetType(tw_loop_iv(op));
@@ -548,14 +559,14 @@ static void emit_for(split_t *s, MlirOperation op) {
 
 /* All that it carries is the same in all threads, and its first region is pure. */
 static void emit_while(split_t *s, MlirOperation op) {
-  MlirValue operands[64];
+  MlirValue operands[MOST_VALUES];
   MlirBlock outer = s->block, blocks[2];
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     operands[i] = value_of(s, mlirOperationGetOperand(op, i));
   for (int r = 0; r < 2; r++) {
     MlirBlock old = tw_region_block(op, r);
-    MlirType types[64];
-    MlirLocation locations[64];
+    MlirType types[MOST_VALUES];
+    MlirLocation locations[MOST_VALUES];
     intptr_t num = mlirBlockGetNumArguments(old);
     for (intptr_t i = 0; i < num; i++) {
       types[i] = mlirValueGetType(mlirBlockGetArgument(old, i));
@@ -578,7 +589,7 @@ static void emit_while(split_t *s, MlirOperation op) {
 }
 
 static void emit_control(split_t *s, MlirOperation op) {
-  kept_t kept[64];
+  kept_t kept[MOST_VALUES];
   int num = 0;
   for (intptr_t i = 0; tw_op_is(op, TW_SCF_FOR) && i < mlirOperationGetNumResults(op); i++) {
     const MlirValue *array = tw_map_get(&s->saved, mlirOperationGetResult(op, i).ptr, NULL);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,3 +101,31 @@ def test_atomics_between_barriers(run: Any) -> None:
     out = np.zeros(8, np.int32)
     run(counted, x, out, grid=3, block=40)
     np.testing.assert_array_equal(out, np.bincount(x & 7, minlength=8))
+
+
+def kernel_that_carries(count: int, folder: Path) -> Any:
+    """A loop with a barrier that carries `count` values."""
+    body = ["t = device.int32(device.thread_idx.x)", *(f"v{i} = x[{i}]" for i in range(count))]
+    body += ["for _ in range(x.shape[0] // 35):"]
+    body += [f"    v{i} = v{i} + v{(i + 1) % count} % 7 + t" for i in range(count)]
+    body += ["    device.syncthreads()", *(f"out[t, {i}] = v{i}" for i in range(count))]
+    source = folder / "carries.py"
+    source.write_text(
+        "from cuda import device\n\n@device.kernel\ndef kernel(x, out):\n    " + "\n    ".join(body) + "\n"
+    )
+    spec = importlib.util.spec_from_file_location("carries", source)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def test_a_loop_with_a_barrier_carries_any_number_of_values(run: Any, tmp_path: Path) -> None:
+    count, threads = 70, 32
+    x, out = np.arange(count, dtype=np.int32), np.zeros((threads, count), np.int32)
+    run(kernel_that_carries(count, tmp_path), x, out, grid=1, block=threads)
+    values = np.repeat(x[None], threads, axis=0)
+    for _ in range(count // 35):
+        for i in range(count):
+            values[:, i] += values[:, (i + 1) % count] % 7 + np.arange(threads)
+    np.testing.assert_array_equal(out, values)

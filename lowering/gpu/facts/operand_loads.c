@@ -51,9 +51,9 @@ bool tw_promotes(MlirOperation load) {
 typedef struct {
   MlirBlock block; /* of the product */
   tw_ops_t loads;
-} behind_t;
+} loads_behind_t;
 
-static bool add_load(behind_t *behind, MlirOperation load) {
+static bool add_load(loads_behind_t *behind, MlirOperation load) {
   for (int i = 0; i < behind->loads.count; i++)
     if (mlirOperationEqual(behind->loads.at[i], load))
       return true;
@@ -63,7 +63,7 @@ static bool add_load(behind_t *behind, MlirOperation load) {
   return true;
 }
 
-static bool add_behind(behind_t *behind, MlirValue value) {
+static bool add_behind(loads_behind_t *behind, MlirValue value) {
   if (!tw_is_tile(mlirValueGetType(value)) || !tw_defined_in(value, behind->block))
     return true;
   MlirOperation op = tw_def(value);
@@ -103,7 +103,7 @@ static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
 
 tw_ops_t tw_loads_behind(MlirOperation mma, int operand) {
   MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
-  behind_t behind = {.block = mlirOperationGetBlock(mma)};
+  loads_behind_t behind = {.block = mlirOperationGetBlock(mma)};
   int all = 0;
   if (tw_loop_around(mma) != NULL && mlirOperationIsNull(tw_load_behind(value)) && add_behind(&behind, value))
     all = behind.loads.count;

@@ -58,11 +58,11 @@ enum { MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
 typedef struct {
   MlirOperation *loads; /* of each walk; null where one does not read it; owned */
   MlirValue buffer;
-} kept_t;
+} kept_row_t;
 
 typedef struct {
   tw_ops_t walks; /* owned, as are the tiles */
-  kept_t *tiles;
+  kept_row_t *tiles;
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
   int stages;
@@ -118,8 +118,8 @@ static void note(cache_plan_t *plan, int walk, MlirOperation load) {
     }
   if (walk == 0 && can_copy(load) && reads_number(load, loop) && tw_same_place(load, loop, load, loop)) {
     plan->tiles = tw_room(plan->tiles, (size_t)plan->num_tiles, sizeof *plan->tiles);
-    kept_t *tile = &plan->tiles[plan->num_tiles++];
-    *tile = (kept_t){.loads = tw_allocate((size_t)plan->walks.count, sizeof *tile->loads)};
+    kept_row_t *tile = &plan->tiles[plan->num_tiles++];
+    *tile = (kept_row_t){.loads = tw_allocate((size_t)plan->walks.count, sizeof *tile->loads)};
     tile->loads[0] = load;
   }
 }
@@ -132,7 +132,7 @@ static void note_loads(cache_plan_t *plan) {
         note(plan, w, op);
 }
 
-static bool is_read_again(const cache_plan_t *plan, const kept_t *tile) {
+static bool is_read_again(const cache_plan_t *plan, const kept_row_t *tile) {
   for (int w = 1; w < plan->walks.count; w++)
     if (!mlirOperationIsNull(tile->loads[w]))
       return true;
@@ -154,7 +154,7 @@ static void drop_single(cache_plan_t *plan) {
 
 typedef struct {
   const cache_plan_t *plan;
-  const kept_t *tile;
+  const kept_row_t *tile;
   bool assume; /* records that arrays have no memory in common */
   bool spared;
 } cache_writes_t;
@@ -314,7 +314,7 @@ static MlirValue count_kept(const tw_builder_t *at, const cache_plan_t *plan) {
                    tw_const_int(at, i32, plan->stages));
 }
 
-static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_t *tile, MlirValue stage) {
+static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_row_t *tile, MlirValue stage) {
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
   tw_map_t map = {0};
