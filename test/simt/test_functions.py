@@ -393,3 +393,45 @@ def test_types_and_operators_of_users_are_used_again(run: Any) -> None:
     run(fold, np.array([1, 5, 2], np.float32), out)
     assert list(out) == [8, 5]
     assert combine(Pair(1, 2), Pair(3, 4)) == Pair(4, 4)
+
+
+# ---------------------------------------------------------------------------------------------
+# Hints of parameters
+
+
+@device.func
+def hinted(a: device.float32, b: int, p: Pair, c: device.int8 = 3):
+    return a * b + p.low + c
+
+
+@device.kernel
+def passes(x: device.float32, n: int, out):
+    out[0] = hinted(x, n, Pair(1, 2))
+    out[1] = hinted(2.5, 2, Pair(1, 2), 4)
+
+
+@pytest.mark.spec("D-012")
+def test_hints_of_parameters(run: Any) -> None:
+    out = np.zeros(2, np.float32)
+    run(passes, np.float32(0.5), 4, out)
+    assert list(out) == [6, 10]
+
+
+@pytest.mark.spec("D-007", "D-012")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: hinted(x[0], 1, Pair(1, 2)), "'a' of hinted is of type float32, found a run-time float64 scalar"),
+        (lambda x: hinted(1, 1.5, Pair(1, 2)), "'b' of hinted is of type int, found the constant 1.5"),
+        (lambda x: hinted(1, 1, 2), "'p' of hinted is of type Pair, found the constant 2"),
+        (lambda x: hinted(1, 1, Pair(1, 2), 300), "'c' of hinted is of type int8, found the constant 300"),
+        (lambda x: hinted(x, 1, Pair(1, 2)), "'a' of hinted is of type float32, found the 1-D float64 array"),
+    ],
+)
+def test_arguments_of_another_type(call: Any, message: str) -> None:
+    @device.kernel
+    def k(x):
+        x[0] = call(x)
+
+    with pytest.raises(TileTypeError, match=message):
+        device.launch(k, np.zeros(1), grid=1, block=1)

@@ -265,3 +265,23 @@ def test_what_a_vector_is_not_made_of() -> None:
         device.int32x2(1.5, 1)
     with pytest.raises(TileValueError, match=r"300 is outside int8 \(-128 to 127\)"):
         device.int8x1(300)
+
+
+@pytest.mark.spec("D-101", "D-102")
+def test_what_an_element_does_not_become(run: Any) -> None:
+    @device.kernel
+    def another_kind(x):
+        v = device.int32x2(1, 2)
+        v[0] = 1.5
+        x[0] = v.x
+
+    @device.kernel
+    def outside(x):
+        v = device.int32x2(1, 2)
+        v[2] = 1
+        x[0] = v.x
+
+    with pytest.raises(TileTypeError):
+        run(another_kind, np.zeros(1, np.float32))
+    with pytest.raises((TileValueError, IndexError)):
+        run(outside, np.zeros(1, np.float32))

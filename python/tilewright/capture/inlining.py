@@ -40,7 +40,7 @@ def inline(
         env = binder_of(function).bind(function.__name__, args, keywords)
         env = {key: frame.adopt(value) for key, value in env.items()}
         if frame.capture.rules.simt:
-            constants.check(function, env)
+            constants.check(frame, function, env)
         source = source_of(function)
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             if part == "__code__" or getattr(function, part) is not None:

@@ -198,7 +198,7 @@ class _Binding:
         for name, argument in zip(names, arguments, strict=True):
             self.frame.env[name] = self._value(name, argument, marks.get(name, UNMARKED))
         if self.frame.capture.rules.simt:
-            constants.check(self.frame.source.function, self.frame.env)
+            constants.check(self.frame, self.frame.source.function, self.frame.env)
 
     def _value(self, name: str, argument: Argument, marks: Marks) -> Any:
         if isinstance(argument, StructureArgument):

@@ -269,9 +269,10 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(kind, ast.In):
             return found
         return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
-    raise TileTypeError(
-        f"{describe(x)} and {describe(y)} do not compare; ct.max(x == value) tells whether it is in a tile"
-    )
+    advice = "ct.max(x == value) tells whether it is in a tile"
+    if frame.capture.rules.simt:
+        advice = "expected two numbers, or == of values of one type"
+    raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare; {advice}")
 
 
 _COMPARE_PLAIN: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {

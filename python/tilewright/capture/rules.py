@@ -264,6 +264,8 @@ class DeviceRules(Rules):
 def require_number(value: Any, what: str) -> Any:
     if isinstance(value, Tile) or is_number(value):
         return value
+    if hasattr(value, "part"):
+        raise TileTypeError(f"{what} needs a real number, found {describe(value)}; take its part, as in z.real")
     advice = "; index it" if isinstance(value, Array) else "; call it" if isinstance(value, Method) else ""
     raise TileTypeError(f"{what} needs a number, found {describe(value)}{advice}")
 

@@ -1,0 +1,65 @@
+"""Kernels of threads as PTX, which NVIDIA's assembler takes for every target."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import test_arrays
+import test_complexes
+import test_intrinsics
+import test_numbers
+import test_records
+import test_vectors
+
+from tilewright import compile as compiler
+from tilewright import plans
+from tilewright.capture import ArrayArgument, ConstantArgument, StructureArgument, capture
+from tilewright.device import records
+from tilewright.dtype import as_dtype
+
+KERNELS = {
+    "copy": (test_numbers.copy, [np.float64, np.float64]),
+    "arithmetic": (test_numbers.arithmetic, [np.float16] * 3),
+    "bits": (test_intrinsics.bits, [np.uint64, (np.int32, 2), np.uint64]),
+    "roots": (test_intrinsics.roots, [np.float32] * 2),
+    "fused": (test_intrinsics.fused, [np.float64] * 4),
+    "views": (test_arrays.reinterpret, [np.float32, np.float32]),
+    "rows": (test_arrays.rows, [(np.int32, 2), np.int32]),
+    "vectors": (test_vectors.carried, [np.float32, np.float32]),
+    "complex": (test_complexes.arithmetic, [np.complex64, np.complex64, np.complex64, np.float32]),
+    "records": (test_records.advance, [test_records.Particle.dtype, np.float32]),
+    "packed": (test_records.fields, [(test_records.PACKED, 2), (test_records.PACKED, 2)]),
+}
+
+
+def argument(kind: Any) -> Any:
+    dtype, ndim = kind if isinstance(kind, tuple) else (kind, 1)
+    passed = records.argument(np.zeros((1,) * ndim, dtype))
+    if not isinstance(passed, records.RecordArray):
+        return array(as_dtype(passed.dtype), ndim)
+    parts = (array(as_dtype(np.uint8), ndim + 1), ConstantArgument(passed.form), ConstantArgument(passed.is_aligned))
+    return StructureArgument("record", type(passed), parts)
+
+
+def array(dtype: Any, ndim: int) -> ArrayArgument:
+    return ArrayArgument(dtype, ndim, 16, (1,) * ndim, ((0, 1),) * (ndim - 1) + ((1, 1),))
+
+
+@pytest.mark.spec("D-014")
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100", "sm_120"])
+def test_ptx_assembles(target: str, tmp_path: Path) -> None:
+    for name, (kernel, kinds) in KERNELS.items():
+        captured = capture(kernel.function, [argument(k) for k in kinds], target, rules=kernel.rules)
+        plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
+        ptx = captured.module.emit(compiler.EMIT_ASSEMBLY)
+        assert b".visible .entry" in ptx
+        (tmp_path / f"{name}.ptx").write_bytes(ptx)
+        command = ["ptxas", f"-arch={target}", str(tmp_path / f"{name}.ptx"), "-o", str(tmp_path / f"{name}.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, (name, done.stderr)
