@@ -1,0 +1,88 @@
+"""What the tests of threads launch assembles for each generation of chips."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import litmus
+import numpy as np
+import pytest
+import simt_cases
+import test_atomics
+import test_barriers
+import test_warps
+
+from cuda import device
+from tilewright import compile as compiler
+
+CHIPS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+
+
+class Assembled(Exception):
+    """Instead of a launch."""
+
+
+def atomics() -> None:
+    for dtype in (np.uint32, np.int64, np.float32, np.float64):
+        x = np.zeros(8, dtype)
+        attempt(test_atomics.arithmetic, x, x, np.zeros((3, 6), dtype))
+    for dtype in (np.uint8, np.float16, np.uint64):
+        x = np.zeros(8, dtype)
+        attempt(test_atomics.exchanges, x, x, x)
+    attempt(test_atomics.waiting, np.zeros(2, np.int32), np.zeros(2, np.int32))
+
+
+def threads() -> None:
+    attempt(test_barriers.votes, np.zeros(8, np.int32), np.zeros((8, 3), np.int32))
+    attempt(test_barriers.with_dynamic, np.zeros((32, 3), np.float32))
+    attempt(test_barriers.with_constants, np.zeros(12, np.float32))
+    attempt(test_barriers.with_local, np.zeros(64, np.float32), np.zeros((64, 3), np.float32))
+    attempt(test_barriers.diverge, np.zeros(2, np.int32))
+    for dtype in (np.int8, np.float64):
+        attempt(test_warps.shuffles, np.zeros(32, dtype), np.zeros((4, 32), dtype))
+    attempt(test_warps.votes, np.zeros(32, np.int32), np.zeros((6, 32), np.int32))
+    attempt(test_warps.matches, np.zeros(32, np.int64), np.zeros((5, 32), np.int32))
+
+
+def orders() -> None:
+    for variant in litmus.variants("MP"):
+        with pytest.raises(Assembled):
+            litmus.run(np.array, np.array, variant, 1, 1, 1)
+
+
+def benchmarks() -> None:
+    k = simt_cases.k
+    keys, counts = np.zeros(8, np.uint32), np.zeros((256, 1), np.uint32)
+    attempt(k.radix_count, keys, 0, counts)
+    attempt(k.radix_scan, counts, keys)
+    attempt(k.radix_scatter, keys, keys, 0, counts, keys)
+    attempt(k.reduce_sum, np.zeros(8, np.float32), np.zeros(1, np.float32))
+    attempt(k.nbody, np.zeros((8, 4), np.float32), np.zeros((8, 3), np.float32))
+    attempt(k.transpose, np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32))
+
+
+def attempt(kernel: Any, *args: Any) -> None:
+    with pytest.raises(Assembled):
+        device.launch(device.kernel(kernel.underlying), *args, grid=1, block=32)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("programs", [atomics, threads, orders, benchmarks])
+def test_assembles(programs: Any, chip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def assemble(kernel: Any, target: str, key: Any, made: Any = None) -> Any:
+        captured = compiler.capture_kernel(kernel, chip, key)
+        captured.module.lower("llvm")
+        source = tmp_path / f"{kernel.name}.ptx"
+        source.write_bytes(captured.module.emit(compiler.EMIT_ASSEMBLY))
+        command = ["ptxas", f"-arch={chip}", str(source), "-o", str(tmp_path / "kernel.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, (kernel.name, done.stderr)
+        raise Assembled
+
+    monkeypatch.setattr(compiler, "compile_kernel", assemble)
+    monkeypatch.setattr(litmus, "trials", device.kernel(litmus.trials.underlying))
+    programs()
