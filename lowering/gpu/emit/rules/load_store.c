@@ -284,11 +284,10 @@ static MlirValue half_byte(tw_emitter_t *e, MlirValue byte, MlirValue element) {
   return twg_select(e, odd, high, twg_binary(e, "llvm.and", byte, twg_const_int(e, e->i8, 15)));
 }
 
-/* Whether LLVM makes the accesses of an array: a thread's own, which it may keep in registers, and constants. */
-static bool is_plain(MlirValue pointer) {
-  unsigned space = mlirLLVMPointerTypeGetAddressSpace(mlirValueGetType(pointer));
-  return space == 0 || space == TW_SPACE_CONSTANT;
-}
+/* Whether LLVM makes the access, as it knows best: a thread's own, without a guard. It may hoist it, unroll the loop
+ * around it, join it with its neighbours, and keep arrays of a thread in registers; what orders it are barriers and
+ * atomics. */
+static bool is_plain(const tw_emitter_t *e, MlirValue guard) { return e->simt && guard.ptr == NULL; }
 
 static MlirValue load_plain(tw_emitter_t *e, MlirType element, MlirValue pointer, int bits) {
   return twg_bits_to_element(e, twg_load_from(e, int_type(e, bits), pointer, bits / 8), element);
@@ -309,7 +308,7 @@ static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType eleme
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
   MlirValue words[4], elements[16], guard = place.guard, pointer = twg_element_pointer(e, x->array, place, bits);
-  if (e->simt && is_plain(pointer)) {
+  if (is_plain(e, guard)) {
     out.at[r] = load_plain(e, element, pointer, bits);
     return;
   }
@@ -426,7 +425,7 @@ static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
     twg_exchange(e, &exchange, size, words);
     tw_place_t place = twg_locate(e, op, &x, r);
     MlirValue pointer = twg_element_pointer(e, x.array, place, bits), guard = twg_both(e, place.guard, owner);
-    if (e->simt && is_plain(pointer)) {
+    if (is_plain(e, guard)) {
       store_plain(e, element, twg_at_register(e, x.value, r), pointer, bits);
       continue;
     }

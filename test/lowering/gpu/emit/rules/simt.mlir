@@ -13,14 +13,14 @@ module attributes {tile.target = "sm_90a"} {
     %n = tile.block_dim 1
     %flag = tile.shared_array : memref<4xi32, 3>
     %s = tile.shared_array : memref<256xf32, 3>
-    // CHECK: ld.global.b32
-    // CHECK: st.shared.b32
+    // CHECK: llvm.load {{.*}} !llvm.ptr<1> -> i32
+    // CHECK: llvm.store {{.*}} !llvm.ptr<3>
     // CHECK: nvvm.barrier0
     %v = tile.gather %x[%t] : memref<?xf32, strided<[1]>>, i32 -> f32
     tile.scatter %v, %s[%t] : f32, memref<256xf32, 3>, i32
     tile.scatter %n, %flag[%t] : i32, memref<4xi32, 3>, i32
     tile.sync_threads
-    // CHECK: ld.shared.b32
+    // CHECK: llvm.load {{.*}} !llvm.ptr<3> -> i32
     %w = tile.gather %s[%n] : memref<256xf32, 3>, i32 -> f32
     tile.scatter %w, %x[%t] : f32, memref<?xf32, strided<[1]>>, i32
     return

@@ -10,7 +10,7 @@ module attributes {tile.target = "sm_90a"} {
     %v = tile.view %x at %c [%n] by [%n] : memref<?xf32, strided<[1]>> -> memref<?xi32, strided<[?]>>
     // CHECK: %[[AT:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
     // CHECK: llvm.getelementptr %[[AT]]
-    // CHECK: ld.global.b32
+    // CHECK: llvm.load {{.*}} !llvm.ptr<1> -> i32
     %e = tile.gather %v[%t] : memref<?xi32, strided<[?]>>, i32 -> i32
     tile.scatter %e, %v[%t] : i32, memref<?xi32, strided<[?]>>, i32
     return
