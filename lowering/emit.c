@@ -27,7 +27,8 @@
 #define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
-  "loop-mssa(licm),early-cse),globaldce"
+  "loop-mssa(licm),early-cse,loop(loop-rotate,indvars),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg),"   \
+  "globaldce"
 
 enum { MOST_OPTIMIZED = 3 };
 

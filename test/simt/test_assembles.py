@@ -10,18 +10,18 @@ from typing import Any
 import litmus
 import numpy as np
 import pytest
-import simt_cases
 import test_atomics
 import test_barriers
 import test_warps
 
+import simt_cases
 from cuda import device
 from tilewright import compile as compiler
 
 CHIPS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 
-class Assembled(Exception):
+class AssembledError(Exception):
     """Instead of a launch."""
 
 
@@ -49,7 +49,7 @@ def threads() -> None:
 
 def orders() -> None:
     for variant in litmus.variants("MP"):
-        with pytest.raises(Assembled):
+        with pytest.raises(AssembledError):
             litmus.run(np.array, np.array, variant, 1, 1, 1)
 
 
@@ -65,7 +65,7 @@ def benchmarks() -> None:
 
 
 def attempt(kernel: Any, *args: Any) -> None:
-    with pytest.raises(Assembled):
+    with pytest.raises(AssembledError):
         device.launch(device.kernel(kernel.underlying), *args, grid=1, block=32)
 
 
@@ -81,7 +81,7 @@ def test_assembles(programs: Any, chip: str, tmp_path: Path, monkeypatch: pytest
         command = ["ptxas", f"-arch={chip}", str(source), "-o", str(tmp_path / "kernel.cubin")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, (kernel.name, done.stderr)
-        raise Assembled
+        raise AssembledError
 
     monkeypatch.setattr(compiler, "compile_kernel", assemble)
     monkeypatch.setattr(litmus, "trials", device.kernel(litmus.trials.underlying))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 
 from cuda import device
+from tilewright import cli
+from tilewright import compile as compiler
 
 
 @device.kernel
@@ -129,3 +133,18 @@ def test_a_loop_with_a_barrier_carries_any_number_of_values(run: Any, tmp_path: 
         for i in range(count):
             values[:, i] += values[:, (i + 1) % count] % 7 + np.arange(threads)
     np.testing.assert_array_equal(out, values)
+
+
+@device.kernel
+def axpy(a, x, y):
+    i = device.tid(1)
+    if i < y.shape[0]:
+        y[i] = a * x[i] + y[i]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for instructions of x86-64")
+def test_loops_over_threads_are_vectorized() -> None:
+    key = tuple(cli.parse_argument(a)[1] for a in ("a=f32", "x=f32[?]", "y=f32[?]"))
+    module = compiler.capture_kernel(axpy, "cpu", key).module
+    module.lower("llvm")
+    assert re.search(r"v?(mulps|fmadd\d+ps)", module.emit(compiler.EMIT_ASSEMBLY).decode())
