@@ -286,6 +286,12 @@ class Array(_core.DeviceArray):
             raise TileValueError(f"a view as {dtype} needs a contiguous last axis of a multiple of {item} bytes")
         return self._view(self.address, (*self.shape[:-1], last // item), (*self.strides[:-1], item), form)
 
+    def as_bytes(self) -> Array:
+        """The same memory as bytes: those of an element along one axis more."""
+        import numpy as np
+
+        return self._view(self.address, (*self.shape, self.itemsize), (*self.strides, 1), _format(np.uint8))
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilewright
 from cuda import device
 from tilewright.errors import TileTypeError
 
@@ -105,3 +106,13 @@ def element(x):
 def test_an_element_is_a_struct(run: Any) -> None:
     with pytest.raises(TileTypeError, match="is a Particle, found "):
         run(element, np.zeros(2, Particle.dtype))
+
+
+@pytest.mark.spec("D-242", "D-248")
+def test_arrays_of_our_own() -> None:
+    particles = np.zeros(5, Particle.dtype)
+    particles["mass"] = 3
+    x, out = tilewright.to_device(particles, device="cpu"), np.zeros(5, np.float32)
+    device.launch(advance, x, out, grid=1, block=8)
+    np.testing.assert_array_equal(out, 28)
+    assert set(x.to_numpy()["mass"]) == {6}

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..arrays import Array
 from ..dtype import DType, as_dtype
 from ..errors import TileTypeError
 from ..layout import Aligned, layout_of
@@ -187,16 +188,22 @@ def argument(value: Any) -> Any:
         return tuple(map(argument, value))
     if type(value) is complex or isinstance(value, numpy.complexfloating):
         return complexes.argument(value)
-    if not isinstance(value, numpy.ndarray) or (value.dtype.names is None and value.dtype.kind != "c"):
+    if not isinstance(value, numpy.ndarray | Array) or not _has_parts(value.dtype):
         return value
     form = form_of_dtype(value.dtype)
-    places = [value.ctypes.data, *value.strides, value.dtype.itemsize]
-    is_aligned = all(
-        (at + leaf.offset) % leaf.kind.itemsize == 0 if i == 0 else at % leaf.kind.itemsize == 0
-        for leaf in form.leaves()
-        for i, at in enumerate(places)
-    )
-    return Records(value[..., None].view(numpy.uint8), form, is_aligned)
+    address = value.address if isinstance(value, Array) else value.ctypes.data
+    is_aligned = all(_is_aligned(leaf, [address, *value.strides, value.dtype.itemsize]) for leaf in form.leaves())
+    whole = value.as_bytes() if isinstance(value, Array) else value[..., None].view(numpy.uint8)
+    return Records(whole, form, is_aligned)
+
+
+def _has_parts(dtype: Any) -> bool:
+    return not isinstance(dtype, DType) and (dtype.names is not None or dtype.kind == "c")
+
+
+def _is_aligned(leaf: Form, places: list[int]) -> bool:
+    """Whether a number of every element lies at a multiple of its size."""
+    return all((place + (0 if i else leaf.offset)) % leaf.kind.itemsize == 0 for i, place in enumerate(places))
 
 
 def is_number(form: Form) -> bool:
