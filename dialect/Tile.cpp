@@ -11,6 +11,7 @@
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallVector.h"
@@ -125,6 +126,11 @@ OpFoldResult tw::ReshapeOp::fold(FoldAdaptor adaptor) {
   if (auto before = getInput().getDefiningOp<ReshapeOp>())
     if (before.getInput().getType() == getType())
       return before.getInput();
+  if (auto splat = getInput().getDefiningOp<tensor::SplatOp>())
+    if (splat.getInput().getType() == getType()) // the one element of a tile
+      return splat.getInput();
+  if (getInput().getDefiningOp<IotaOp>() && !isa<RankedTensorType>(getType()))
+    return IntegerAttr::get(getType(), 0);
   return foldSplat(adaptor.getInput(), getType());
 }
 

@@ -976,7 +976,9 @@ float emu_tanh(float x) { return off_by(0x1p-11, tanh(x), x); }
 /* div.full */
 float emu_div(float x, float y) {
   double right = (double)x / y;
-  return (double)(float)right == right ? (float)right : off_by(0x1p-22, right, x * 0.7F + y);
+  int exponent;
+  bool exact = isinf(right) || isnan(right) || right == 0 || fabsf(frexpf(y, &exponent)) == 0.5F;
+  return exact ? (float)right : off_by(0x1p-22, right, x * 0.7F + y);
 }
 /* fma.rn.sat: NaN is 0. */
 float emu_sat(float x, float y, float z) { return fminf(fmaxf(fmaf(x, y, z), 0), 1); }

@@ -174,3 +174,27 @@ def test_integers_of_16_bits(backends: Backends, source: str, target: str) -> No
     x = np.arange(65536).astype(getattr(np, source))
     kernel = cast_kernel(getattr(ct, target))
     backends.run_all(kernel, (65536 // TILE,), lambda: [x.copy(), np.zeros(65536, getattr(ct, target).numpy)])
+
+
+def halfway(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Dividends and divisors whose quotients lie halfway between two numbers of 8 bits, but for the rounding of one."""
+    numbers = np.unique(np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32))
+    numbers = numbers[np.isfinite(numbers) & (numbers >= 2**-6) & (numbers <= 2**7)]
+    middle = (numbers[1:] + numbers[:-1]) / 2
+    divisor = np.random.default_rng(3).integers(1, 2**12, (64, 1)).astype(np.float32)
+    x, y = np.broadcast_arrays(middle * divisor, divisor)
+    count = x.size // TILE * TILE
+    return x.ravel()[:count].copy(), y.ravel()[:count].copy()
+
+
+@ct.kernel
+def narrow_quotient(X, Y, Z):
+    i = ct.bid(0)
+    ct.store(Z, i, ct.truediv(ct.load(X, i, TILE), ct.load(Y, i, TILE)).astype(Z.dtype))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_quotients_halfway_between_numbers_of_8_bits(backends: Backends, dtype: Any) -> None:
+    x, y = halfway(dtype)
+    _, _, z = backends.run_all(narrow_quotient, x.size // TILE, lambda: [x, y, np.zeros(x.size, dtype)])
+    assert np.array_equal(z.view("u1"), (x / y).astype(dtype).view("u1"))

@@ -97,6 +97,21 @@ def test_bytes_and_back(backends: Backends, dtype: dt.DType, count: int) -> None
     assert same_bits(b, x) and same_bits(y, x)
 
 
+def test_bytes_of_one_element(backends: Backends) -> None:
+    """A tile of one element, made of a number, is a number again; of a position, too."""
+
+    @ct.kernel
+    def kernel(X, Z, I):
+        x = ct.gather(X, ())
+        ct.scatter(Z, (), ct.unpack_from_bytes(ct.pack_to_bytes(x), X.dtype).reshape(()))
+        ct.scatter(I, (), ct.arange(1, dtype=ct.int32).reshape(()) + 7)
+
+    for dtype in (np.int8, np.float32):
+        x = np.array(-3, dtype)
+        _, z, i = backends.run_all(kernel, 1, lambda x=x: [x.copy(), np.zeros_like(x), np.zeros((), np.int32)])
+        assert z == x and i == 7
+
+
 def test_all_codes_of_float4(backends: Backends) -> None:
     """Two in a byte, the first one its low half."""
 

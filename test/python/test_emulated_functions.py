@@ -16,6 +16,7 @@ from tilewright import tile as ct
 
 sys.path[:0] = [str(Path(__file__).parent.parent / part) for part in ("emulator", "numerics")]
 import emulate  # noqa: E402 - needs the line above
+import test_cast as casts  # noqa: E402
 import test_library as library  # noqa: E402
 
 pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
@@ -59,6 +60,16 @@ def test_a_logarithm_near_one() -> None:
         patch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
         ct.launch(None, 1, kernel, (x, z))
     assert np.allclose(z.astype(np.float32), np.log1p(x), rtol=2**-8, atol=0)
+
+
+def test_quotients_that_become_8_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those halfway between two numbers go to even: no approximate division is near enough."""
+    monkeypatch.setattr(emulate, "TARGET", "sm_90")
+    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    x, y = casts.halfway(ml_dtypes.float8_e4m3fn)
+    z = np.zeros(x.size, ml_dtypes.float8_e4m3fn)
+    ct.launch(None, x.size // casts.TILE, casts.narrow_quotient, (x, y, z))
+    assert np.array_equal(z.view("u1"), (x / y).astype(z.dtype).view("u1"))
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90"])

@@ -91,19 +91,23 @@ static bool keeps_accuracy(MlirOperation op) {
          is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
 }
 
-static bool ends_narrow(MlirOperation op, int depth) {
+/* `least`: the fewest bits of a cast that hides the error. */
+static bool ends_narrow(MlirOperation op, unsigned least, int depth) {
   MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
   for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation user = mlirOpOperandGetOwner(use);
-    if (tw_op_is(user, TW_ARITH_TRUNCF))
+    if (tw_op_is(user, TW_ARITH_TRUNCF) && tw_bits(mlirValueGetType(mlirOperationGetResult(user, 0))) >= least)
       continue; /* of f32, so to 16 bits at most */
-    if (depth == 0 || !keeps_accuracy(user) || !ends_narrow(user, depth - 1))
+    if (depth == 0 || !keeps_accuracy(user) || !ends_narrow(user, least, depth - 1))
       return false;
   }
   return true;
 }
 
-bool tw_only_read_narrower(MlirOperation op) { return ends_narrow(op, MAX_LOOK_AHEAD); }
+/* Quotients of numbers of few bits often lie halfway between two numbers of 8 bits: there, any error shows. */
+bool tw_only_read_narrower(MlirOperation op) {
+  return ends_narrow(op, tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1, MAX_LOOK_AHEAD);
+}
 
 bool tw_is_widened(MlirValue value) {
   MlirOperation op = tw_def(value);

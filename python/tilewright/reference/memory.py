@@ -231,4 +231,7 @@ def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, 
     where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.scatter")
     new = promote_to(value, array.dtype, "ct.scatter")
     check_fits(new.shape, shape, "ct.scatter: value")
-    array._data[tuple(w[inside] for w in where)] = np.broadcast_to(new._data, shape)[inside]
+    if array.ndim == 0:
+        np.copyto(array._data, new._data, where=inside)
+    else:
+        array._data[tuple(w[inside] for w in where)] = np.broadcast_to(new._data, shape)[inside]
