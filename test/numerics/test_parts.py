@@ -101,10 +101,10 @@ def test_bytes_of_one_element(backends: Backends) -> None:
     """A tile of one element, made of a number, is a number again; of a position, too."""
 
     @ct.kernel
-    def kernel(X, Z, I):
+    def kernel(X, Z, P):
         x = ct.gather(X, ())
         ct.scatter(Z, (), ct.unpack_from_bytes(ct.pack_to_bytes(x), X.dtype).reshape(()))
-        ct.scatter(I, (), ct.arange(1, dtype=ct.int32).reshape(()) + 7)
+        ct.scatter(P, (), ct.arange(1, dtype=ct.int32).reshape(()) + 7)
 
     for dtype in (np.int8, np.float32):
         x = np.array(-3, dtype)
