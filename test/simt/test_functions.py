@@ -324,7 +324,7 @@ def test_functions_of_numbers(run: Any, dtype: Any) -> None:
 
 NAMES = """
 ConstExpr func kernel struct align launch machine_representation Vector Dim3 thread_idx block_idx block_dim
-grid_dim tid grid_size warp_size lane_id local_array shared_array dynamic_shared_array AtomicInterface
+grid_dim tid grid_size warp_size lane_id local_array shared_array dynamic_shared_array Atomic AtomicInterface
 atomic_ref threadfence syncthreads syncthreads_count syncthreads_and syncthreads_or WarpMask activemask
 lanemask_lt syncwarp all_sync any_sync eq_sync ballot_sync shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
 match_any_sync match_all_sync popc brev clz ffs cbrt fma target TargetDescription SMSelector is_exactly
@@ -333,7 +333,7 @@ float32 float64 complex64 complex128 float8e4m3 float8e5m2 bfloat16 float32x4
 """
 
 
-@pytest.mark.spec("D-001")
+@pytest.mark.spec("D-001", "D-010")
 @pytest.mark.parametrize("name", NAMES.split())
 def test_every_name_of_the_document(name: str) -> None:
     assert hasattr(device, name) and name in device.__all__

@@ -91,7 +91,7 @@ def test_names_of_the_exposition_are_not_public() -> None:
     assert not hasattr(device, "Dim3Like")
 
 
-@pytest.mark.spec("D-287", "D-331")
+@pytest.mark.spec("D-286", "D-287", "D-331")
 @pytest.mark.parametrize(
     "use", [lambda: device.lane_id + 1, lambda: device.warp_size * 2, lambda: list(device.block_dim)]
 )

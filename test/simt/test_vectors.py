@@ -159,7 +159,7 @@ def changes(x, out):
     out[5] = v[x[1]]
 
 
-@pytest.mark.spec("D-091", "D-100", "D-200")
+@pytest.mark.spec("D-024", "D-091", "D-100", "D-200")
 def test_a_changed_vector_is_another_one(run: Any) -> None:
     out = np.zeros(6, np.int32)
     run(changes, np.array([7, 1], np.int32), out)
