@@ -13,7 +13,7 @@ from ...errors import TileTypeError
 from ...layout import layout_of
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import atomics, records, structs, vectors, views
+from . import atomics, numbers, records, structs, vectors, views
 
 WORDS = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
 MOST = {"load": 16, "store": 16, "exch": 8, "cas": 8}  # bytes of an object, as seed 001 says
@@ -76,7 +76,7 @@ def _to_bits(frame: Frame, form: Form, value: Any, word: DType, what: str) -> Ti
 
 
 def _as_bits(frame: Frame, tile: Tile, dtype: DType) -> Tile:
-    return tile if tile.dtype is dtype else frame.emit.typed("tile.bitcast", [tile.ir], None, dtype, ())
+    return tile if tile.dtype is dtype else numbers.view(frame, tile, dtype)
 
 
 def _shifted(frame: Frame, tile: Tile, by: int, side: str) -> Tile:
