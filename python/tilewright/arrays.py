@@ -46,7 +46,7 @@ def _format(dtype: Any) -> tuple[Any, ...]:
     if found.kind == "V" and found.itemsize:
         return (found, "record", found.itemsize, f"|V{found.itemsize}", found.descr if found.fields else None)
     raise TileTypeError(
-        f"no array has the dtype {found}: it has numbers, booleans, complex numbers or structures of them"
+        f"no array has the dtype {found}; expected numbers, booleans, complex numbers or structures of them"
     )
 
 

@@ -20,7 +20,7 @@ class Intrinsic:
         self.name = name
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        raise TileError(f"cuda.{self.name} has a meaning only in a kernel")
+        raise TileError(f"cuda.{self.name} is for kernels; it has a meaning only in a kernel")
 
     def __repr__(self) -> str:
         return f"<cuda.{self.name}>"
@@ -35,7 +35,7 @@ class Position(Intrinsic):
 
     def __getattr__(self, axis: str) -> Any:
         if axis in ("x", "y", "z"):
-            raise TileError(f"cuda.{self.name}.{axis} has a value only in a kernel")
+            raise TileError(f"cuda.{self.name}.{axis} is for kernels; it has a value only in a kernel")
         raise AttributeError(axis)
 
     def __tw_attribute__(self, frame: Frame, axis: str) -> Any:

@@ -126,9 +126,7 @@ def _check_signature(kernel: Kernel, signature: types.Signature | None) -> None:
 def _parts_of(configuration: Any) -> tuple[Any, Any, Any, int]:
     parts = configuration if isinstance(configuration, tuple) else (configuration,)
     if not 2 <= len(parts) <= 4:
-        raise LaunchError(
-            f"a kernel is launched by kernel[blocks, threads, stream, shared bytes](...), found [{configuration!r}]"
-        )
+        raise LaunchError(f"expected kernel[blocks, threads, stream, shared bytes](...), found [{configuration!r}]")
     grid, block, stream, shared = (*parts, 0, 0)[:4]
     return grid, block, stream, shared
 
@@ -241,6 +239,6 @@ def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if shape is None or len(shape) != wanted.ndim or str(dtype).removeprefix("torch.") != str(wanted.element.dtype):
         raise TileTypeError(
             f"kernel {kernel}, argument '{name}': its signature has {wanted}, found "
-            f"{type(held).__name__} of {dtype} and shape {shape}"
+            f"{type(held).__name__} of {dtype} and shape {shape}; convert it, or leave the signature away"
         )
     return value
