@@ -39,7 +39,7 @@ format: $(B)/stamp/lint ## rewrite C, C++ and Python sources in the house format
 	@$(B)/venv/bin/ruff format --quiet python test tools bench && $(B)/venv/bin/ruff check --quiet --fix python test tools bench
 
 generate: build ## write the files that are made from the dialect's definitions
-	@$(PY) tools/twgen.py generate $(B)/dev/TileOps.json && $(PY) tools/errors.py
+	@$(PY) tools/twgen.py generate $(B)/dev/TileOps.json && $(PY) tools/errors.py && $(PY) tools/contract.py
 
 sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
 	@ninja -C $(B)/san -j$(JOBS)

@@ -61,7 +61,7 @@ class kernel(_core.Dispatcher):
     - Of a block: `num_warps`, `num_stages`, `occupancy` (blocks on a multiprocessor).
     - Of the grid: `dynamic_schedule`, `split_k`, `slice_tiles`, `coarsen_tiles`, `num_ctas` and `cluster_axis`,
       `dependent_launch`.
-    - Of the code: `lazy_rescale`, `layout_rank`, `opt_level`.
+    - Of the code: `approximate`, `lazy_rescale`, `layout_rank`, `opt_level`.
 
     Hints change no result, but for one: `fp8_fast_accum=1` sums products of 8-bit floats as the Tensor Cores do, on
     Hopper to about 14 bits. `num_worker_warps`, a hint of cuTile, is accepted and not used.

@@ -174,6 +174,10 @@ def test_the_api_reference_is_what_exists() -> None:
     run([sys.executable, str(ROOT / "tools/api.py"), "check"], ROOT)
 
 
+def test_the_contract_of_numbers_is_what_the_tests_hold() -> None:
+    run([sys.executable, str(ROOT / "tools/contract.py"), "check"], ROOT)
+
+
 def test_the_picture_of_hopper_is_the_script_s() -> None:
     made = subprocess.run([sys.executable, ROOT / "tools/draw_hopper.py"], capture_output=True, text=True, check=True)
     assert made.stdout == (ROOT / "docs/hopper.svg").read_text()

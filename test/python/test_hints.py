@@ -13,6 +13,7 @@ import sass
 
 from tilewright import compile
 from tilewright import tile as ct
+from tilewright.times import Times
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "examples"))
 import matmul
@@ -127,3 +128,21 @@ def test_a_kernel_is_made_anew_of_its_function() -> None:
     x = np.zeros(8, np.float32)
     ct.launch(None, 1, again, (x,))
     assert again is not kernel and again.hints == {"occupancy": 1} and x.tolist() == [1.0] * 8
+
+
+@ct.kernel
+def ends_narrow(X, Y):
+    x = ct.load(X, 0, 128).astype(ct.float32)
+    ct.store(Y, 0, (ct.log(x) / (1.0 + ct.exp(x))).astype(ct.float16))
+
+
+def test_approximations_are_switched_off() -> None:
+    """A logarithm whose result ends in 16 bits is the hardware's, unless the program wants none of that."""
+    args = (np.ones(128, np.float16), np.ones(128, np.float16))
+
+    def code(kernel: Any) -> bytes:
+        _, key = kernel.specialization(args)
+        return compile.build(kernel.capture("sm_90a", key), "sm_90a", kernel.name, Times("", "")).code
+
+    assert b"lg2.approx" in code(ends_narrow)
+    assert b"lg2.approx" not in code(ends_narrow.replace_hints(approximate=0))

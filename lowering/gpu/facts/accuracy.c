@@ -3,6 +3,7 @@
  * Products and quotients hand a relative error on as it is. A sum does where its terms have one sign: 1 + e^x does,
  * x + y in general does not, because it may cancel. */
 #include "lowering/gpu/facts/accuracy.h"
+#include "lowering/launch_record.h"
 
 #include "tilewright/dialect.h"
 
@@ -106,6 +107,8 @@ static bool ends_narrow(MlirOperation op, unsigned least, int depth) {
 
 /* Quotients of numbers of few bits often lie halfway between two numbers of 8 bits: there, any error shows. */
 bool tw_only_read_narrower(MlirOperation op) {
+  if (tw_hint_approximate(op, 1) == 0)
+    return false;
   return ends_narrow(op, tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1, MAX_LOOK_AHEAD);
 }
 
