@@ -179,6 +179,10 @@ class Emitter:
             return dataclasses.replace(value, loose=False) if value.loose else value
         return self.typed("tile.cast", [value.ir], None, dtype, value.shape)
 
+    def bitcast(self, value: Tile, dtype: DType) -> Tile:
+        """The bits of a value as another dtype of the same size."""
+        return self.typed("tile.bitcast", [value.ir], None, dtype, value.shape)
+
     def implicit(self, value: Any, dtype: DType, what: str) -> Tile:
         """`value` as `dtype` if it promotes to it, as in a store."""
         return self.rules.converted(self, value, dtype, what)

@@ -164,4 +164,4 @@ def _to_tfloat32(frame: Frame, x: Tile, mode: RoundingMode) -> Tile:
 
 
 def _bits_as(frame: Frame, x: Tile, dtype: DType) -> Tile:
-    return frame.emit.typed("tile.bitcast", [x.ir], None, dtype, x.shape)
+    return frame.emit.bitcast(x, dtype)

@@ -161,7 +161,7 @@ def _insert(frame: Frame, x: Any, index: Any, value: Any) -> Tile:
 def _bitcast(frame: Frame, x: Any, dtype: Any) -> Tile:
     tile, wanted = frame.emit.tile(x, "ct.bitcast"), dtype_of(dtype, "ct.bitcast")
     check_bitcast(tile.dtype, wanted)
-    return frame.emit.typed("tile.bitcast", [tile.ir], None, wanted, tile.shape)
+    return frame.emit.bitcast(tile, wanted)
 
 
 @op("pack_to_bytes")

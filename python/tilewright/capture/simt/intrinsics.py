@@ -21,7 +21,7 @@ class _Bits:
 
     def __init__(self, frame: Frame, value: Tile) -> None:
         self.emit, self.width = frame.emit, max(32, value.dtype.bits)
-        narrow = frame.emit.typed("tile.bitcast", [value.ir], None, _UNSIGNED[value.dtype.bits], ())
+        narrow = frame.emit.bitcast(value, _UNSIGNED[value.dtype.bits])
         self.value: Any = frame.emit.cast(narrow, _UNSIGNED[self.width])
 
     def op(self, name: str, x: Any, y: Any) -> Any:
@@ -85,7 +85,7 @@ def _brev(frame: Frame, value: Tile) -> Any:
         x = op("bitwise_or", op("bitwise_lshift", op("bitwise_and", x, low), step), right)
         step *= 2
     x = frame.emit.cast(op("bitwise_rshift", x, bits.width - value.dtype.bits), _UNSIGNED[value.dtype.bits])
-    return frame.emit.typed("tile.bitcast", [x.ir], None, value.dtype, ())
+    return frame.emit.bitcast(x, value.dtype)
 
 
 _FUNCTIONS = {"popc": _popc, "clz": _clz, "ffs": _ffs, "brev": _brev}

@@ -56,7 +56,7 @@ def view(frame: Frame, value: Tile, dtype: Any) -> Tile:
         )
     if wanted is value.dtype:
         return dataclasses.replace(value, loose=False)
-    return frame.emit.typed("tile.bitcast", [value.ir], None, wanted, ())
+    return frame.emit.bitcast(value, wanted)
 
 
 METHODS = {"astype": astype, "item": item, "reshape": reshape, "view": view}

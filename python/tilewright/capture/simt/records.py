@@ -131,7 +131,7 @@ def _load(frame: Frame, value: Any, dtype: DType, offset: Any) -> Tile:
     for shift, place in _bytes(frame, offset, dtype.itemsize):
         byte = emit.cast(memory.read_element(frame, _at(frame, value, uint8, place), ()), bits)
         whole = emit.binary("bitwise_or", whole, emit.binary("bitwise_lshift", byte, shift))
-    return emit.typed("tile.bitcast", [whole.ir], None, dtype, ())
+    return emit.bitcast(whole, dtype)
 
 
 def _put(frame: Frame, value: Any, tile: Tile, offset: Any) -> None:
@@ -139,7 +139,7 @@ def _put(frame: Frame, value: Any, tile: Tile, offset: Any) -> None:
         memory.write_element(frame, _at(frame, value, tile.dtype, offset), (), tile)
         return
     emit = frame.emit
-    bits = emit.typed("tile.bitcast", [tile.ir], None, _UNSIGNED[tile.dtype.bits], ())
+    bits = emit.bitcast(tile, _UNSIGNED[tile.dtype.bits])
     for shift, place in _bytes(frame, offset, tile.dtype.itemsize):
         byte = emit.cast(emit.binary("bitwise_rshift", bits, shift), uint8)
         memory.write_element(frame, _at(frame, value, uint8, place), (), byte)
