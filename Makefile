@@ -17,7 +17,7 @@ CMAKE_FLAGS = -G Ninja -S . -DPython_EXECUTABLE=$(abspath $(PY)) \
 WHEEL_SOURCES = $(shell git ls-files -co --exclude-standard -- CMakeLists.txt cmake pyproject.toml README.md LICENSE \
   base dialect include lowering runtime python 2>/dev/null)
 
-.PHONY: build wheel demo test lint format generate sanitize gpu-test fuzz bench figures docs doctor help clean
+.PHONY: build wheel demo test lint format generate sanitize gpu-test fuzz bench spec figures docs doctor help clean
 .DEFAULT_GOAL := build
 
 build: $(B)/dev/build.ninja ## build/venv with tilewright importable, build/bin/tw-opt
@@ -55,6 +55,9 @@ fuzz: build ## random programs, mutants of IR, arrays that lie, cache files, com
 
 bench: build ## measure against the peers; results go to bench/results/
 	@$(PY) bench/run.py
+
+spec: ## requirements by source, and which of them tests name
+	@$(PY) tools/spec.py
 
 figures: ## write the figures of README.md, their picture and bench/roofline.svg from bench/results/
 	@python3 bench/readme.py
