@@ -361,3 +361,14 @@ def test_bits_of_two_dtypes(backends: Backends, name: str) -> None:
     backends.rejects(mixed, 1, make, TileTypeError, "bits of one dtype, found int32 and int64; convert one operand")
     numpy = getattr(np, name)
     assert outcome(backends, constant) == numpy(np.arange(8), 3).tolist()
+
+
+def test_abs_of_bools(backends: Backends) -> None:
+    """Python's abs is ct.abs: of bools, too."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        x = ct.load(X, (0,), (8,)) > 3
+        ct.store(Z, (0,), (abs(x) == ct.abs(x)).astype(ct.float32) + abs(-2))
+
+    assert outcome(backends, kernel) == [3.0] * 8

@@ -66,7 +66,7 @@ def _extremum(name: str, plain: Builtin) -> Builtin:
 
 
 def _abs(frame: Frame, value: Any) -> Any:
-    return frame.emit.unary("abs", value)
+    return ops.OPS["abs"](frame, value)
 
 
 def _to_number(plain: type, dtype: DType) -> Builtin:
