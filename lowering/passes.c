@@ -21,7 +21,6 @@ enum { TW_GPU_ANY_GPU = 0 };
 #define ONLINE_SOFTMAX "online softmax"
 #define LONG_ROWS "long rows"
 #define TINY_ROWS "tiny rows"
-#define DEBUG "debug"
 
 const tw_pass_row_t tw_passes[] = {
 #define TW_PASS(stage, targets, anchor, name, run, feature, group, sentence)                                           \

@@ -1,4 +1,4 @@
-/* check.c - tile-check: a debug build that reports what goes wrong, and at which element
+/* check.c - in tile-legalize: a debug build that reports what goes wrong, and at which element
  *
  * Before, on a kernel with the hint `check`, whose last two parameters are the report and the owners:
  *
@@ -22,18 +22,16 @@
  * report (check.h), which the launcher reads when the kernel is done: nothing traps, so the context lives on. All of
  * this is made of ordinary ops, which both back ends lower as any others.
  *
- * Runs right behind tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
+ * Runs last in tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
  * left alone. An element's owner is the first block that stored to it: the launcher gives each element of an array that
  * is stored to a word, by its address, so that arrays that overlap share words; those whose first word is less than 0
  * are not watched. A second word, behind all of these, is the element's reader. Loads of an array that is written, or
  * overlaps one that is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing;
  * and where a block may wait for another one, by an atomic access that acquires, loads are left alone. */
 #include "lowering/common/check.h"
-#include "lowering/common/legalize.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
@@ -549,7 +547,7 @@ static bool takes_words(MlirOperation func, int from_end, unsigned bits) {
          mlirIntegerTypeIsSignless(tw_element(type)) && tw_bits(type) == bits;
 }
 
-bool tw_run_check(MlirOperation func) {
+bool tw_check(MlirOperation func) {
   if (!tw_has_hint_check(func) || mlirBlockIsNull(tw_region_block(func, 0)))
     return true;
   if (!takes_words(func, REPORT, 64) || !takes_words(func, OWNERS, 32)) {

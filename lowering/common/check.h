@@ -1,4 +1,4 @@
-/* check.h - shared by the files of the pass tile-check
+/* check.h - shared by the files of checked kernels, which tile-legalize makes if the hint `check` asks for them
  *
  * A *finding* is what a checked launch tells of one access that went wrong: which site of the program, which block,
  * which element of which array, and its value. A block writes it as TW_RECORD_WORDS words of i64 behind the header of
@@ -8,6 +8,12 @@
 #define TILEWRIGHT_LOWERING_COMMON_CHECK_H
 
 #include "lowering/ir.h"
+
+/* Marks a number that the program says to be a multiple of another one. */
+#define TW_ASSUMED "tile.assumed"
+
+/* Rewrites a kernel with the hint `check`; false after an error. */
+bool tw_check(MlirOperation func);
 
 /* Of a record: site, block, the other block, value, index for each axis. */
 enum { TW_RECORD_WORDS = 16, TW_WORD_SITE = 0, TW_WORD_BLOCK, TW_WORD_OTHER, TW_WORD_VALUE, TW_WORD_INDEX };

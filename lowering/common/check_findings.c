@@ -1,4 +1,4 @@
-/* check_findings.c - tile-check: numbers of elements, and the records that findings become
+/* check_findings.c - checks: numbers of elements, and the records that findings become
  *
  *   %hit = arith.cmpi eq, %place, %first          which element of the tile it was
  *   %row = tile.reduce add, (%hit ? %rows : 0)    its index

@@ -1,4 +1,4 @@
-/* check_padding.c - tile-check: which elements depend on what a load has found outside of its array
+/* check_padding.c - checks: which elements depend on what a load has found outside of its array
  *
  *   %x = tile.load %a[%i]                              padding undetermined
  *   %y = arith.addf %x, %z
@@ -9,7 +9,7 @@
  *   %sx = (%i * 64 + iota >= dim %a)                   the shadow of %x: i1 of each element
  *   %sy = %sx                                          or-ed with that of %z, if there is one
  *
- * and tile-check reports where %sy holds inside of %b. A shadow is made where it is first asked for, right behind its
+ * and a check reports where %sy holds inside of %b. A shadow is made where it is first asked for, right behind its
  * value; loops and branches carry it along. What `scf.while` carries has none: its padding is not found. A selection
  * takes the shadow of the side that it takes, so that `ct.where(inside, x, 0)` is free of padding. */
 #include "lowering/common/check.h"

@@ -17,6 +17,7 @@
  * The function is rewritten in place. Types stay unsigned until the end, because an op that was not looked at yet reads
  * its meaning from them; arith ops on unsigned types exist only within this pass. */
 #include "lowering/common/legalize.h"
+#include "lowering/common/check.h"
 #include "lowering/common/gather_to_load.h"
 #include "lowering/layout/memory.h"
 
@@ -320,7 +321,9 @@ static bool has_no_layouts(MlirOperation op) {
 
 static bool gather_to_load(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC) || tw_gather_to_load(op); }
 
+static bool check(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC) || tw_check(op); }
+
 bool tw_run_legalize(MlirOperation module) {
   return for_each_op(module, has_no_layouts) && for_each_op(module, legalize_op) &&
-         for_each_op(module, make_op_signless) && for_each_op(module, gather_to_load);
+         for_each_op(module, make_op_signless) && for_each_op(module, gather_to_load) && for_each_op(module, check);
 }

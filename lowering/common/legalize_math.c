@@ -1,6 +1,8 @@
 /* legalize_math.c - arithmetic that no single upstream op computes */
 #include "lowering/common/legalize.h"
 
+#include "lowering/common/check.h"
+
 #include <math.h>
 
 static MlirValue binary(const legalize_t *l, const char *name, MlirValue x, MlirValue y) {

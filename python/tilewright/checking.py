@@ -4,7 +4,7 @@
 
 A kernel has a twin with two more parameters, a *report* and the *owners*: for each element of the arrays that it
 stores to a word, which names the block that does, and behind all of these another one for the block that reads it. The
-pass tile-check (lowering/common/check.c) makes the accesses tell what goes wrong, and does no harm where they would.
+pass tile-legalize (lowering/common/check.c) makes the accesses tell what goes wrong, and does no harm where they would.
 lowering/common/check.h says what the words of the report are.
 """
 

@@ -324,7 +324,7 @@ def record_of(module: Any) -> bytes:
 
 
 def sites_of(module: Any) -> str:
-    """What tile-check says of the places that it can report."""
+    """What the compiler says of the places that it can report."""
     return module.attribute("tile.check_sites") or ""
 
 

@@ -1,4 +1,4 @@
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-check),canonicalize,cse)' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(tile-legalize,canonicalize,cse)' | FileCheck %s
 
 // CHECK: tile.check_sites = ["read outside\090\09\09loc(
 
