@@ -9,7 +9,6 @@ libnvToolsExt. A range of a launch spans the call on the host; the profiler show
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import sys
 import warnings
@@ -36,6 +35,8 @@ def _of_torch() -> Library:
 
 
 def _of_toolkit() -> Library:
+    import ctypes  # seldom needed, and not quick to import
+
     library = ctypes.CDLL("libnvToolsExt.so.1")
     return Library(lambda name: library.nvtxRangePushA(name.encode()), library.nvtxRangePop)
 
