@@ -202,7 +202,7 @@ def quotient(dtype: dt.DType, shape: Any) -> Type:
 
 def bits(p: Any) -> Found:
     found = two(p, lambda t: not t.dtype.is_float)
-    if found is None:
+    if found is None or p.tiles[found.x].dtype is not p.tiles[found.y].dtype:  # bits are not converted
         return None
     op = p.pick("&|^")
     bound = 1 if found.dtype.is_bool else None
