@@ -91,10 +91,10 @@ static MlirValue quotient(cpu_t *cx, MlirValue x, MlirValue y, bool is_signed) {
 
 typedef struct {
   MlirValue x, y, quotient, remainder;
-} division_t;
+} cpu_division_t;
 
-static division_t divide(cpu_t *cx, MlirOperation op, MlirValue *x, bool is_signed) {
-  division_t d = {.x = x[0], .y = x[1]};
+static cpu_division_t divide(cpu_t *cx, MlirOperation op, MlirValue *x, bool is_signed) {
+  cpu_division_t d = {.x = x[0], .y = x[1]};
   int64_t known;
   if (known_positive(op) && tw_known_int(mlirOperationGetOperand(op, 1), &known)) {
     d.quotient = cpu_bin(cx, is_signed ? "arith.divsi" : "arith.divui", d.x, d.y); /* by a constant: a multiplication */
@@ -127,26 +127,26 @@ static MlirValue rem_unsigned(cpu_t *cx, MlirOperation op, int num, MlirValue *x
 }
 
 /* The truncated quotient is off by one where there is a remainder and the exact quotient has the sign of `step`. */
-static MlirValue step_if(cpu_t *cx, const division_t *d, MlirValue applies, int64_t step) {
+static MlirValue step_if(cpu_t *cx, const cpu_division_t *d, MlirValue applies, int64_t step) {
   MlirType type = mlirValueGetType(d->quotient);
   MlirValue inexact = cpu_cmpi(cx, CPU_NE, d->remainder, cpu_int_const(cx, type, 0));
   return cpu_select(cx, cpu_bin(cx, "arith.andi", inexact, applies), cpu_bin_i(cx, "arith.addi", d->quotient, step),
                     d->quotient);
 }
 
-static MlirValue signs_differ(cpu_t *cx, const division_t *d) {
+static MlirValue signs_differ(cpu_t *cx, const cpu_division_t *d) {
   return cpu_cmpi(cx, CPU_SLT, cpu_bin(cx, "arith.xori", d->x, d->y), cpu_int_const(cx, mlirValueGetType(d->x), 0));
 }
 
 static MlirValue floor_div(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  division_t d = divide(cx, op, x, true);
+  cpu_division_t d = divide(cx, op, x, true);
   return step_if(cx, &d, signs_differ(cx, &d), -1);
 }
 
 static MlirValue ceil_div(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  division_t d = divide(cx, op, x, true);
+  cpu_division_t d = divide(cx, op, x, true);
   MlirValue same_sign =
       cpu_cmpi(cx, CPU_SGE, cpu_bin(cx, "arith.xori", d.x, d.y), cpu_int_const(cx, mlirValueGetType(d.x), 0));
   return step_if(cx, &d, same_sign, 1);
@@ -154,7 +154,7 @@ static MlirValue ceil_div(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 
 static MlirValue ceil_div_unsigned(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  division_t d = divide(cx, op, x, false);
+  cpu_division_t d = divide(cx, op, x, false);
   return step_if(cx, &d, cpu_splat(cx, cpu_int_const(cx, cpu_int(cx, 1), 1), cpu_lanes_of(d.x)), 1);
 }
 

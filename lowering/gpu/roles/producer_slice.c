@@ -131,7 +131,7 @@ static bool may_follow(MlirOperation copy, MlirOperation op) {
 typedef struct {
   const tw_producer_slice_t *needs;
   MlirOperation write;
-} order_t;
+} run_order_t;
 
 /* What the producer copies, or loads to know where from. */
 static bool is_done_ahead(const tw_producer_slice_t *needs, MlirOperation op) {
@@ -140,7 +140,7 @@ static bool is_done_ahead(const tw_producer_slice_t *needs, MlirOperation op) {
 }
 
 static MlirWalkResult check_after(MlirOperation op, void *user) {
-  order_t *order = user;
+  run_order_t *order = user;
   intptr_t first;
   if (!is_done_ahead(order->needs, op) || !may_follow(op, order->write))
     return MlirWalkResultAdvance;
@@ -154,7 +154,7 @@ static MlirWalkResult check_after(MlirOperation op, void *user) {
 
 /* Nothing tells a producer that a store was done. */
 static MlirWalkResult check_order(MlirOperation op, void *user) {
-  order_t order = {user, op};
+  run_order_t order = {user, op};
   if (tw_stores_to_array(op))
     mlirOperationWalk(order.needs->func, check_after, &order, MlirWalkPreOrder);
   return order.needs->refused->reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
