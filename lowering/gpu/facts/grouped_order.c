@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
   MlirValue x;
   factor_t by;
-} division_t;
+} by_factor_t;
 
 static factor_t known(int64_t number) { return (factor_t){{NULL}, number}; }
 
@@ -41,18 +41,17 @@ static bool is_same(factor_t x, factor_t y) {
 
 static bool is_natural(factor_t x) { return mlirValueIsNull(x.value) ? x.number >= 0 : tw_is_natural(x.value); }
 
-static bool read_quotient(MlirValue value, division_t *out) {
+static bool read_quotient(MlirValue value, by_factor_t *out) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !(tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_DIVUI)))
     return false;
-  *out = (division_t){mlirOperationGetOperand(op, 0), factor_of(mlirOperationGetOperand(op, 1))};
+  *out = (by_factor_t){mlirOperationGetOperand(op, 0), factor_of(mlirOperationGetOperand(op, 1))};
   return true;
 }
 
 /* x % by, as it is of numbers that are not negative: with or without what makes it right for others. */
-static bool read_rest(MlirValue value, division_t *out) {
+static bool read_rest(MlirValue value, by_factor_t *out) {
   MlirOperation op = tw_def(value);
-  int64_t ones;
   if (!mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_SELECT)) { /* rest + by, or the rest */
     value = mlirOperationGetOperand(op, 2);
     MlirOperation turned = tw_def(mlirOperationGetOperand(op, 1));
@@ -62,15 +61,16 @@ static bool read_rest(MlirValue value, division_t *out) {
         !mlirValueEqual(mlirOperationGetOperand(turned, 1), mlirOperationGetOperand(op, 1)))
       return false;
   }
-  if (mlirOperationIsNull(op))
+  bool is_mask = !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_ANDI);
+  if (!is_mask && (mlirOperationIsNull(op) || !(tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI))))
     return false;
-  *out = (division_t){mlirOperationGetOperand(op, 0), factor_of(mlirOperationGetOperand(op, 1))};
-  ones = out->by.number;
-  if (tw_op_is(op, TW_ARITH_ANDI) && mlirValueIsNull(out->by.value) && ones >= 0 && (ones & (ones + 1)) == 0) {
+  *out = (by_factor_t){mlirOperationGetOperand(op, 0), factor_of(mlirOperationGetOperand(op, 1))};
+  if (is_mask) {
+    int64_t ones = mlirValueIsNull(out->by.value) ? out->by.number : -1;
     out->by = known(ones + 1);
-    return true;
+    return ones >= 0 && (ones & (ones + 1)) == 0;
   }
-  return tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI);
+  return true;
 }
 
 /* The operands of a sum, product or minimum; false for another op. */
@@ -99,11 +99,11 @@ typedef struct {
   MlirOperation loop;
   MlirValue first;           /* %first */
   factor_t height, in_group; /* %g, G * N */
-} order_t;
+} grouped_t;
 
 /* %y, which tells %g and G * N. */
-static bool read_column(order_t *o, MlirValue y, MlirValue *within) {
-  division_t column, rest;
+static bool read_column(grouped_t *o, MlirValue y, MlirValue *within) {
+  by_factor_t column, rest;
   if (!read_quotient(y, &column) || !read_rest(column.x, &rest) || !mlirValueEqual(rest.x, tw_loop_iv(o->loop)))
     return false;
   *within = column.x;
@@ -113,9 +113,9 @@ static bool read_column(order_t *o, MlirValue y, MlirValue *within) {
 }
 
 /* %x, which tells %first. */
-static bool read_row(order_t *o, MlirValue x, MlirValue within) {
+static bool read_row(grouped_t *o, MlirValue x, MlirValue within) {
   MlirValue pair[2];
-  division_t rest;
+  by_factor_t rest;
   if (!read_pair(x, TW_ARITH_ADDI, pair))
     return false;
   for (int i = 0; i < 2; i++) {
@@ -137,7 +137,7 @@ static MlirValue beside_number(MlirValue value, tw_op_kind_t kind, int64_t *numb
 }
 
 /* N, of which G * N is a group. */
-static bool read_columns(const order_t *o, int64_t rows, factor_t *columns) {
+static bool read_columns(const grouped_t *o, int64_t rows, factor_t *columns) {
   int64_t factor = 0;
   if (mlirValueIsNull(o->in_group.value)) {
     *columns = known(o->in_group.number / rows);
@@ -148,9 +148,9 @@ static bool read_columns(const order_t *o, int64_t rows, factor_t *columns) {
 }
 
 /* Whether the group, its height and the loop's end are of one M x N. */
-static bool fits_together(const order_t *o) {
+static bool fits_together(const grouped_t *o) {
   int64_t rows, height;
-  division_t group;
+  by_factor_t group;
   MlirValue number = beside_number(o->first, TW_ARITH_MULI, &rows), pair[2];
   if (mlirValueIsNull(number) || rows <= 0 || !read_quotient(number, &group) ||
       !mlirValueEqual(group.x, tw_loop_iv(o->loop)) || !is_same(group.by, o->in_group))
@@ -167,7 +167,7 @@ static bool fits_together(const order_t *o) {
 }
 
 bool tw_is_grouped_order(MlirOperation loop, MlirValue x, MlirValue y) {
-  order_t o = {.loop = loop};
+  grouped_t o = {.loop = loop};
   MlirValue within;
   return tw_op_is(loop, TW_SCF_FOR) && tw_is_natural(mlirOperationGetOperand(loop, 0)) && read_column(&o, y, &within) &&
          read_row(&o, x, within) && fits_together(&o);

@@ -215,3 +215,40 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// The row comes from the number of the block, the column from the walk: no order of groups of rows is read into it.
+#walk = #tile.linear<register = [[0, 1], [0, 2], [0, 1024], [0, 2048]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// CHECK-LABEL: @row_of_a_block
+// CHECK: tile.async_copy %arg0[%[[ROW:[^,]*]], %{{.*}}] into
+// CHECK: tile.local_load
+// CHECK: tile.store %{{.*}}, %arg1[%[[ROW]]
+module attributes {tile.target = "sm_90a"} {
+  func.func @row_of_a_block(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 4, 1>}, %y: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c6 = arith.constant 6 : i32
+    %id = tile.block_id 0
+    %row = arith.divui %id, %c2 : i32
+    %half = arith.remui %id, %c2 : i32
+    %first = arith.muli %half, %c6 : i32
+    %zero = arith.constant dense<0.0> : tensor<1x4096xf32, #walk>
+    %m = scf.for %j = %c0 to %c6 step %c1 iter_args(%sum = %zero) -> (tensor<1x4096xf32, #walk>) : i32 {
+      %k = arith.addi %first, %j : i32
+      %t = tile.load %x[%row, %k] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %next = arith.addf %sum, %t : tensor<1x4096xf32, #walk>
+      scf.yield %next : tensor<1x4096xf32, #walk>
+    }
+    scf.for %j = %c0 to %c6 step %c1 : i32 {
+      %k = arith.addi %first, %j : i32
+      %t = tile.load %x[%row, %k] : !A, i32, i32 -> tensor<1x4096xf32, #walk>
+      %z = arith.addf %t, %m : tensor<1x4096xf32, #walk>
+      tile.store %z, %y[%row, %k] : tensor<1x4096xf32, #walk>, !A, i32, i32
+    }
+    return
+  }
+}
