@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import Backends, ulp
 
+from tilewright import interpret
 from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -21,10 +22,10 @@ VALUES = sorted(EXAMPLES.keys() - api.STATEMENTS)
 
 
 def result_of(example: str, folder: str) -> Any:
-    """What the reference makes of an example."""
+    """What the reference makes of an example; a kernel could not hand it out, so the front end is not asked."""
     module = api.kernels({"seen": f"SEEN.append({example})"}, folder)
     module.SEEN = []
-    module.seen_example.interpret(1, api.arguments())
+    interpret.run(module.seen_example.function, 1, api.arguments(), lambda: None)
     return module.SEEN[0]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tilewright import names
 from tilewright import tile as ct
-from tilewright.errors import TileError
+from tilewright.errors import TileError, TileTypeError
 
 
 def message_of(body: Any) -> str:
@@ -60,7 +60,7 @@ def test_the_reference_answers_too() -> None:
     def kernel(X):
         ct.program_id(0)
 
-    with pytest.raises(AttributeError, match=r"no attribute 'program_id'; write ct.bid\(axis\)"):
+    with pytest.raises(TileTypeError, match=r"no attribute 'program_id'; write ct.bid\(axis\)"):
         kernel.interpret(1, (np.ones(8, np.float32),))
 
 

@@ -31,7 +31,7 @@ FRONT = "Python itself has this: an operator, a statement, a conversion without 
 EXCEPTIONS = {
     PRODUCT: {"mma": 42, "async_mma": 22, "mma_wait": 12},
     SHAPE: {"reshape": 23, "broadcast": 23, "permute": 17, "convert_layout": 8, "iota": 15, "extract": 8},
-    PLACE: {"block_id": 20, "num_blocks": 19, "dim": 8, "thread_id": 8, "block_dim": 7},
+    PLACE: {"block_id": 20, "num_blocks": 19, "dim": 9, "thread_id": 8, "block_dim": 7},
     COPY: {
         "alloc_shared": 12,
         "roles": 12,
