@@ -242,6 +242,15 @@ def leaves(parameters: Sequence[str], arguments: Sequence[Any], forms: Sequence[
     return [leaf for parameter, value, form in marked for leaf in _leaves(parameter, value, form)]
 
 
+def leaf_entries(key: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """What a specialization's key says of each leaf, in the order of `leaves`."""
+    for kind, *facts in key:
+        if kind in ("tuple", "list", "dict", "record"):
+            yield from leaf_entries(facts[1])
+        else:
+            yield kind, *facts
+
+
 def leaf_names(parameters: Sequence[str], arguments: Sequence[Any], forms: Sequence[Form] | None) -> list[str]:
     return [leaf.name for leaf in leaves(parameters, arguments, forms)]
 

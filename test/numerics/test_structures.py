@@ -11,7 +11,7 @@ import pytest
 from harness import Backends
 
 from tilewright import tile as ct
-from tilewright.errors import LaunchError, TileError, TileTypeError, TileUnsupportedFeatureError
+from tilewright.errors import LaunchError, TileError, TileTypeError
 
 
 def filled(value: float, count: int = 8) -> np.ndarray:
@@ -219,13 +219,6 @@ def test_a_list_that_changes_while_it_is_read() -> None:
     out = filled(0)
     with pytest.raises(LaunchError, match="changed while it was launched"):
         ct.launch(None, 1, lists_of_different_lengths, (xs, out, ()))
-
-
-def test_tuning_refuses_them() -> None:
-    from tilewright import tune
-
-    with pytest.raises(TileUnsupportedFeatureError, match="the argument 'xs' holds others"):
-        tune.search(lists_of_different_lengths, ([filled(1)], filled(0), ()), space={"num_warps": (4, 8)}, grid=1)
 
 
 Still = Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,), static_stride_dims=(0, 1))]

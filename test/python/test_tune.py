@@ -23,7 +23,7 @@ from tilewright.errors import TileCompilationError, TileError, TileTypeError, Ti
 from tilewright.times import Times
 from tilewright.tune import cost, memory, record, statistics
 from tilewright.tune.compare import Comparer
-from tilewright.tune.search import UNLIKELY, _in_parallel, _Search
+from tilewright.tune.search import UNLIKELY, _Bench, _in_parallel, _Search
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Program, difference
 from tilewright.tune.worker import Assemblers, LostError, Worker
@@ -161,6 +161,29 @@ def test_a_worker_that_dies_says_how() -> None:
         path.unlink()
 
 
+def test_a_worker_that_hangs_is_told_with_its_last_words() -> None:
+    worker = Worker("assembler")
+    worker.errors.write(b"more\nthe last words\n")
+    worker.errors.flush()
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    with pytest.raises(LostError, match="did not end within 0 s: the last words$"):
+        worker.call("assemble", b"", "sm_90a", timeout=0.1)
+
+
+def test_loading_is_no_part_of_the_time_of_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many processes that share a GPU take seconds for it."""
+    calls, call = [], _Bench.call
+
+    def spy(self: _Bench, method: str, *arguments: Any, timeout: float) -> Any:
+        calls.append((method, timeout))
+        return call(self, method, *arguments, timeout=timeout)
+
+    monkeypatch.setattr(_Bench, "call", spy)
+    x, y = vectors()
+    tune.search(scale, (x, y, 64), space=[], grid=blocks, isolate=False, record_file=None, **QUICK)
+    assert calls[:2] == [("add", 60.0), ("first", 5.0)]
+
+
 def has_gpu() -> bool:
     try:
         return _core.device_count() > 0
@@ -230,7 +253,7 @@ def test_the_reference_is_the_first_that_works() -> None:
     result = tune.search(moody, (x, y, 1), space={"MODE": (0,)}, grid=1, record_file=None, **settings)
     assert str(result.best.candidate) == "MODE=0"
     assert result.speedup is None
-    with pytest.raises(TileValueError, match="no candidate of kernel moody works:\n  as given: did not end"):
+    with pytest.raises(TileValueError, match="no candidate of kernel moody works: as given: did not end"):
         tune.search(moody, (x, y, 1), space={}, grid=1, record_file=None, **settings)
 
 

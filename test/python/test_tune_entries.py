@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -90,3 +91,84 @@ def test_the_first_launch_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_autotune_stands_over_a_kernel() -> None:
     with pytest.raises(ct.TileTypeError, match="stands over @ct.kernel"):
         tune.autotune({"T": (16,)})(len)  # type: ignore[arg-type]
+
+
+# --- arguments that hold others ---------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Layer:
+    weights: list[Any]
+    factor: float
+    length: ct.Constant[int]
+
+
+class Ends(NamedTuple):
+    source: Any
+    target: Any
+
+
+@ct.kernel
+def add_up(layer, ends, table, T: ct.Constant[int]):
+    """Writes to an array in a named tuple, and to one in a dict that it also reads."""
+    i = ct.bid(0)
+    total = ct.load(ends.source, i, T) * layer.factor
+    for w in layer.weights:
+        total = total + ct.load(w, i, T)
+    ct.store(ends.target, i, total + layer.length)
+    ct.store(table["count"], i, ct.load(table["count"], i, T) + 1)
+
+
+def held() -> tuple[Any, ...]:
+    x, y, *weights = (np.full(64, value, np.float32) for value in (1, 0, 10, 20))
+    return Layer(weights, 3.0, 100), Ends(x, y), {"count": np.zeros(64, np.int32)}
+
+
+def is_as_given(args: tuple[Any, ...]) -> bool:
+    return not args[1].target.any() and not args[2]["count"].any()
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_arrays_in_structures_are_copied(isolate: bool) -> None:
+    args = held()
+    found = tune.search(
+        add_up, (*args, 16), space={"T": (32, 64)}, grid=lambda T: 64 // T, budget=0.1, isolate=isolate,
+        record_file=False, progress=False,
+    )  # fmt: skip
+    assert len(found.measured()) == 3, str(found)  # each has counted from 0 on: none is wrong
+    assert is_as_given(args)
+    found.launch()
+    assert (args[1].target == 133).all() and (args[2]["count"] == 1).all()
+
+
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_an_exhaustive_search_takes_structures(timeout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhaustive, "BUDGET_SECONDS", 0.05)
+    args = held()
+    found = tune.exhaustive_search(
+        [16, 64], None, lambda T: (64 // T,), add_up, lambda T: (*args, T), quiet=True, single_run_timeout_sec=timeout
+    )
+    assert len(found.successes) == 2 and is_as_given(args)
+
+
+def test_what_is_wrong_in_a_structure_has_its_name() -> None:
+    @ct.kernel
+    def wrong(ys, T: ct.Constant[int]):
+        ct.store(ys[1], 0, ct.full(16, T, ys[1].dtype))
+
+    ys = [np.zeros(16, np.float32) for _ in range(2)]
+    found = tune.search(wrong, (ys, 1), space={"T": (2,)}, grid=1, budget=0.05, record_file=False, progress=False)
+    assert "ys[1] differs from the reference" in str(found)
+
+
+def test_the_record_knows_structures(tmp_path: Path) -> None:
+    path = str(tmp_path / "tuned.jsonl")
+    args = held()
+    tuned = tune.autotune({"T": (64,)}, budget=0.05, progress=False, record_file=path)(add_up)
+    for _ in range(2):
+        tune.launch(None, lambda T: 64 // T, tuned, (*args, 16))
+    assert (args[2]["count"] == 2).all()
+    found = tune.best(add_up, (*args, 16), record_file=path)
+    assert found is not None and "layer.weights[1]=float32[64]" in found.entry.arguments
+    shorter = dataclasses.replace(args[0], weights=args[0].weights[:1])
+    assert tune.best(add_up, (shorter, *args[1:], 16), record_file=path) is None

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import TileTypeError
 from ..kernel import kernel as tile_kernel
 from .search import best, forget, launch_tuned, search
-from .space import Grid, Space
+from .space import Grid, Problem, Space
 
 
 class AutotunedKernel:
@@ -24,14 +24,14 @@ class AutotunedKernel:
 
     def prepare(self, grid: Grid, args: tuple[Any, ...]) -> None:
         """Searches, if no search has been made for such arguments, in this process or another one."""
-        key = self.kernel.specialization(args)
-        shapes = tuple(tuple(getattr(value, "shape", ())) for value in args)
-        if (key, shapes) in self.seen:
+        facts = Problem(self.kernel, args, grid).facts()
+        key = facts.target, facts.key, facts.shapes()
+        if key in self.seen:
             return
         if best(self.kernel, args, record_file=self.settings.get("record_file")) is None:
             search(self.kernel, args, space=self.space, grid=grid, **self.settings)
             forget(self.kernel)
-        self.seen.add((key, shapes))
+        self.seen.add(key)
 
 
 def autotune(space: Space, **settings: Any) -> Callable[[tile_kernel], AutotunedKernel]:

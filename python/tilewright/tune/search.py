@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from .. import _core, compile
 from ..errors import TileError, TileValueError
 from ..kernel import launch
+from ..structure import leaves
 from . import cost, memory, record
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
@@ -174,10 +175,8 @@ class _Search:
     ) -> None:
         self.problem, self.tolerance, self.progress = problem, tolerance, progress
         self.timeout, self.compile_timeout = timeout, compile_timeout
-        self.target, self.key = problem.kernel.specialization(problem.args)
-        arrays = [i for i, (kind, *_) in enumerate(self.key) if kind == "array"]
-        self.constants = {i for i, (kind, *_) in enumerate(self.key) if kind == "const"}
-        self.layout = memory.describe(problem.args, arrays)
+        self.facts = problem.facts()
+        self.target, self.layout = self.facts.target, self.facts.layout()
         self.machine = cost.machine_of(self.layout.device)
         self.trials: list[Trial] = []
         self.programs: dict[int, Program] = {}
@@ -228,7 +227,7 @@ class _Search:
         _, key = kernel.specialization(self.problem.args_of(candidate))
         module = kernel.capture(self.target, key)
         module.lower("legal")
-        work = cost.count(module, self.layout, self._values(candidate), grid, self.constants)
+        work = cost.count(module, self.layout, self._values(candidate), grid, self.facts.constants)
         hints = dict(kernel.hints)
         seconds = cost.predict(work, self.machine, hints)
         if choice := hints.get("layout_rank") or 0:
@@ -246,10 +245,11 @@ class _Search:
         return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(grid), self.machine)
 
     def _values(self, candidate: Candidate) -> tuple[Any, ...]:
-        """The scalars; None for arrays, 0 for constants, which are in the code."""
-        args = self.problem.args_of(candidate)
+        """The scalars among the leaves; None for arrays, 0 for constants, which are in the code."""
+        kernel, args = self.problem.kernel, self.problem.args_of(candidate)
         return tuple(
-            None if i in self.layout.views else 0 if i in self.constants else value for i, value in enumerate(args)
+            None if i in self.layout.views else 0 if i in self.facts.constants else leaf.value
+            for i, leaf in enumerate(leaves(kernel.parameters, args, kernel.forms))
         )
 
     # --- compilation --------------------------------------------------------------------------------------------------
@@ -300,9 +300,8 @@ class _Search:
             assembler = assemblers.assemble if assemblers else None
             return compile.Specialization(kernel, target, key, assembler=assembler, made=hear).compile()[0]
 
-        dispatcher = _core.Dispatcher(
-            kernel.name, kernel.parameters, sorted(self.constants), compiled, forms=kernel.forms
-        )
+        constants = [i for i, (kind, *_) in enumerate(self.facts.key) if kind == "const"]
+        dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, constants, compiled, forms=kernel.forms)
         variant = dispatcher.chosen(grid, problem.args_of(candidate))
         chosen, image = made[variant]
         if not image.is_asked_for_room:
@@ -312,8 +311,8 @@ class _Search:
             name=kernel.name,
             target=self.target,
             written=variant.written,
-            parameters=tuple(kernel.parameters),
-            constants=tuple(sorted(self.constants)),
+            parameters=self.facts.names,
+            constants=tuple(sorted(self.facts.constants)),
             values=self._values(candidate),
             grid=grid,
         )
@@ -340,6 +339,7 @@ class _Search:
         for number in numbers:
             trial = self.trials[number]
             try:
+                bench.call("add", number, self.programs[number], timeout=60.0)  # no part of what a launch takes
                 bench.call("first", number, self.programs[number], timeout=self.timeout)
                 if bench.reference is None:
                     bench.adopt(number, self.programs[number])
@@ -350,8 +350,8 @@ class _Search:
                 bench.forget(number)
             step()
         if not self.programs:
-            reasons = "\n".join(f"  {trial}" for trial in self.trials if trial.dropped)
-            raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} works:\n{reasons}")
+            reasons = "\n  ".join(str(trial) for trial in self.trials if trial.dropped)
+            raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} works: {reasons}")
 
     # --- timing -------------------------------------------------------------------------------------------------------
 
@@ -409,8 +409,8 @@ class _Search:
             device=self.machine.name,
             kernel=self.problem.kernel.name,
             source=record.source_hash(self.problem.kernel.function),
-            shape_class=record.shape_class(self.key, self.layout),
-            arguments=record.arguments_text(self.problem.kernel.parameters, self.layout),
+            shape_class=record.shape_class(self.facts.leaf_key, self.layout),
+            arguments=record.arguments_text(self.facts.names, self.layout),
             constants=self.problem.constants_of(result.best.candidate, varied),
             hints=dict(result.best.candidate.hints),
             launched=dict(result.best.launched),
@@ -531,11 +531,11 @@ class Best:
 def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[str] | None = None) -> Best | None:
     """What an earlier search, in this process or another one, has found for such arguments; None: nothing."""
     problem = Problem(kernel, args, 1)
-    _, key = kernel.specialization(args)
-    layout = memory.describe(args, [i for i, (kind, *_) in enumerate(key) if kind == "array"])
+    facts = problem.facts()
+    layout = facts.layout()
     device = cost.machine_of(layout.device).name
-    source, wanted = record.source_hash(kernel.function), record.shape_class(key, layout)
-    arguments = record.arguments_text(kernel.parameters, layout)
+    source, wanted = record.source_hash(kernel.function), record.shape_class(facts.leaf_key, layout)
+    arguments = record.arguments_text(facts.names, layout)
     found = [
         entry
         for entry in record.read(Path(record_file) if record_file is not None else record.default_path())
@@ -561,16 +561,11 @@ def forget(kernel: Any) -> None:
 
 def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
     """`ct.launch` with what the record has for such arguments, which is read once for each kernel and shapes."""
-    target, specialized = kernel.specialization(args)
-    key = kernel, target, specialized, _shapes(args, specialized)
+    facts = Problem(kernel, args, grid).facts()
+    key = kernel, facts.target, facts.key, facts.shapes()
     if key not in _launches:
         _launches[key] = best(kernel, args)
     found = _launches[key]
     if found is not None:
         kernel, args = found.kernel, found.args(args)
     launch(stream, Problem(kernel, args, grid).grid_of(Candidate()), kernel, args)
-
-
-def _shapes(args: tuple[Any, ...], key: compile.Key) -> tuple[tuple[int, ...], ...]:
-    arrays = [value for value, (kind, *_) in zip(args, key, strict=True) if kind == "array"]
-    return tuple(tuple(getattr(a, "shape", None) or _core.describe_array(a)["shape"]) for a in arrays)

@@ -14,14 +14,39 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .. import structure
-from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
+from .. import _core, structure
+from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as tile_kernel
 from ..structure import constant_parameters
+from . import memory
 
 Value: TypeAlias = int | float | bool | str | None
 Space: TypeAlias = Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
 Grid: TypeAlias = int | Sequence[int] | Callable[..., int | Sequence[int]]
+
+
+class Facts:
+    """What a launch is compiled for, and its leaves: tuples, lists, dicts and records taken apart, as a launch does.
+
+    A program takes leaves. So what a search copies, compares and passes on are these, by position.
+    """
+
+    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...]) -> None:
+        self.target, self.key = kernel.specialization(args)
+        leaves = structure.leaves(kernel.parameters, args, kernel.forms)
+        self.names = tuple(leaf.name for leaf in leaves)
+        self.values = tuple(leaf.value for leaf in leaves)
+        self.leaf_key = tuple(structure.leaf_entries(self.key))
+        self.constants = {i for i, (kind, *_) in enumerate(self.leaf_key) if kind == "const"}
+        self.arrays = [i for i, (kind, *_) in enumerate(self.leaf_key) if kind == "array"]
+
+    def layout(self) -> memory.Layout:
+        return memory.describe(self.values, self.arrays)
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the arrays."""
+        arrays = [self.values[i] for i in self.arrays]
+        return tuple(tuple(getattr(a, "shape", None) or _core.describe_array(a)["shape"]) for a in arrays)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,12 +71,9 @@ class Problem:
         if len(self.args) != len(kernel.parameters):
             names = ", ".join(kernel.parameters)
             raise TileTypeError(f"kernel {kernel.name} takes ({names}), found {len(self.args)} arguments")
-        for name, value in zip(kernel.parameters, self.args, strict=True):
-            if name not in self.constants and structure.described(value):
-                raise TileUnsupportedFeatureError(
-                    f"tune: the argument '{name}' holds others, and copies are made of plain arrays only; make what it "
-                    "holds parameters of their own"
-                )
+
+    def facts(self) -> Facts:
+        return Facts(self.kernel, self.args)
 
     def candidates(self, space: Space) -> list[Candidate]:
         """The candidates of a space, the one as given first, none twice."""

@@ -31,7 +31,7 @@ LARGE = 1 << 20  # bytes that take longer to copy to the host than to compare on
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A compiled candidate, as it travels to the worker: `values` has an entry a parameter, None for arrays."""
+    """A compiled candidate, as it travels to the worker: `values` has an entry a leaf, None for arrays."""
 
     image: bytes
     name: str
@@ -79,6 +79,8 @@ class Bench:
         image = compile.Image.unpack(program.image)
         assert image is not None, "the parent packed it"
         variant = compile.load(image, program.name, program.written, program.target)
+        if self.layout.device is not None:
+            variant.load(self.layout.device)
         dispatcher = _core.Dispatcher(program.name, program.parameters, program.constants, lambda *_: variant)
         args = tuple(
             memory.array_at(self.layout.device, self.bases[view.segment], view) if view is not None else value
@@ -107,8 +109,9 @@ class Bench:
         _core.launch(None if self.layout.device is None else 0, program.grid, dispatcher, args)
 
     def first(self, number: int, program: Program) -> float:
-        """Runs a candidate on the arguments as they were at first; seconds, loading included."""
-        self.add(number, program)
+        """Runs a candidate on the arguments as they were at first; seconds, loading excluded where it was added."""
+        if number not in self.launches:
+            self.add(number, program)
         self._restore(self._written(program))
         begin = time.perf_counter()
         self._launch(number)

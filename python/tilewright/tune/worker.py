@@ -61,7 +61,7 @@ class Worker:
             self.connection.send((method, arguments))
             if not self.connection.poll(timeout):
                 self.close()
-                raise LostError(f"did not end within {timeout:.0f} s")
+                raise LostError(self._with_last_words(f"did not end within {timeout:.0f} s"))
             state, result = self.connection.recv()
         except (EOFError, OSError) as error:
             self.close()
@@ -80,6 +80,9 @@ class Worker:
             if code is not None and code < 0
             else f"ended its process (exit status {code})"
         )
+        return self._with_last_words(how)
+
+    def _with_last_words(self, how: str) -> str:
         return f"{how}: {self.last_words}" if self.last_words else how
 
     def close(self) -> None:
