@@ -142,6 +142,10 @@ MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x) 
   return twg_op(e, name, to, 1, &x, 0, NULL);
 }
 
+MlirValue twg_float_to_int(tw_emitter_t *e, const char *name, MlirType to, MlirValue x) {
+  return twg_cast(e, "llvm.freeze", to, twg_cast(e, name, to, x));
+}
+
 MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to) {
   return mlirTypeEqual(mlirValueGetType(x), to) ? x : twg_cast(e, "llvm.bitcast", to, x);
 }

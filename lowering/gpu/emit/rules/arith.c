@@ -239,7 +239,7 @@ static bool rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_r
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
   MlirValue y = tw_is_narrow(from) ? twg_convert_float(e, x[0], from, e->f32) : x[0];
-  return int_cast(e, op, &y);
+  return twg_float_to_int(e, llvm_name(op), twg_register_type(e, result_element(op)), y);
 }
 
 static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }

@@ -69,7 +69,7 @@ static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.693147180559945309
 /* 2^n as a float, from an integral float n within the normal exponents. */
 static MlirValue power_of_two(tw_emitter_t *e, MlirValue n) {
   MlirType type = mlirValueGetType(n), ints = int_like(e, n);
-  MlirValue i = twg_cast(e, "llvm.fptosi", ints, n);
+  MlirValue i = twg_float_to_int(e, "llvm.fptosi", ints, n);
   i = twg_binary(e, "llvm.add", i, int_const(e, i, is_f64(n) ? 1023 : 127));
   return twg_bitcast(e, twg_binary(e, "llvm.shl", i, int_const(e, i, is_f64(n) ? 52 : 23)), type);
 }
@@ -260,7 +260,7 @@ static turned_t turn_near(tw_emitter_t *e, MlirValue wide) {
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, wide, k(e, wide, 0.63661977236758134308)));
   MlirValue r = fma3(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
   r = fma3(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
-  return (turned_t){r, twg_cast(e, "llvm.fptosi", e->i64, n)};
+  return (turned_t){r, twg_float_to_int(e, "llvm.fptosi", e->i64, n)};
 }
 
 /* 2/pi after the point, behind a word of zeros: as many bits as an f64 has places. */
