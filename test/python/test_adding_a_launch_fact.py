@@ -20,12 +20,12 @@ needs_build = pytest.mark.skipif(
     reason="compiles into the tree of make build",
 )
 
-# tile-to-nvvm runs on a kernel without shared memory, and on one with.
+# The passes to code run on a kernel without shared memory, and on one with.
 KERNELS = """
 module attributes {tile.target = "sm_90a"} {
   func.func @plain(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} { return }
   func.func @shares(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
-    %a = tile.shared_array : memref<64xf32>
+    %a = tile.shared_array : memref<64xf32, 3>
     return
   }
 }
@@ -103,7 +103,7 @@ def test_the_compiler_sets_it(tree: Path) -> None:
     tool = tree / "tw-opt"
     run("sh", "-c", re.sub(r" -o bin/tw-opt\b", f" -o {tool}", link), folder=BUILD)
     (tree / "kernels.mlir").write_text(KERNELS)
-    lowered = run(tool, "kernels.mlir", "--tile-to-nvvm", folder=tree)
+    lowered = run(tool, "kernels.mlir", "--tile-allocate-shared", "--tile-to-nvvm", folder=tree)
     told = dict(re.findall(r"@(plain|shares)\(.*tile\.launch = \{(.*?)\}", lowered))
     assert "prefers_cache = 1 : i32" in told["plain"] and "prefers_cache" not in told["shares"]
 

@@ -92,7 +92,13 @@ def test_declared_effects_have_a_column(ops: list[Any]) -> None:
         kinds = {effect["def"] for each in effects for effect in each} - {"MemAlloc"}
         assert "PURE" not in columns or columns <= {"PURE", "HAS_SCRATCH", "HAS_REGION"}, op["opName"]
         assert not kinds or columns & {"ORDERS_THREADS", "ORDERS_ALL"}, op["opName"]
-        assert "PURE" in columns or columns or op["opName"].startswith(("alloc_", "shared_array")), op["opName"]
+        assert (
+            "PURE" in columns
+            or columns
+            or op["opName"].startswith("alloc_")
+            or "_array" in op["opName"]
+            or op["opName"] == "dynamic_shared"
+        ), op["opName"]
 
 
 def test_one_way_out_of_memory() -> None:

@@ -380,7 +380,6 @@ FROZEN.flags.writeable = False
         (case(A, B, C, 1, grid=2**31), LaunchError, "the most is 2147483647"),
         (case(A, B, C, 1, grid=2**99), LaunchError, "the grid must be made of integers"),
         (case(A, B, C, 1, grid=(1.5,)), LaunchError, "the grid must be made of integers"),
-        (case(A, B, C, 1, grid=()), LaunchError, "the grid must be an int or a tuple of one to three"),
         (case(A, B, C, 1, grid=(1,) * 4), LaunchError, "the grid must be an int or a tuple"),
         (case(A, B, C, 1, grid=None), LaunchError, "found None"),
         (case(A, B, C, 1, stream="s"), TileTypeError, "stream: expected None, an integer handle or"),

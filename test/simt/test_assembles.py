@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,14 +11,24 @@ from typing import Any
 import litmus
 import numpy as np
 import pytest
-import test_atomics
-import test_barriers
-import test_warps
 
 import simt_cases
 from cuda import device
 from tilewright import compile as compiler
 
+HERE = Path(__file__).parent
+
+
+def file_of(name: str) -> Any:
+    """A file of this folder: others have files of the same name."""
+    spec = importlib.util.spec_from_file_location(f"threads_{name}", HERE / f"test_{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+of_atomics, of_barriers, of_warps = map(file_of, ("atomics", "barriers", "warps"))
 CHIPS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 
@@ -28,23 +39,23 @@ class AssembledError(Exception):
 def atomics() -> None:
     for dtype in (np.uint32, np.int64, np.float32, np.float64):
         x = np.zeros(8, dtype)
-        attempt(test_atomics.arithmetic, x, x, np.zeros((3, 6), dtype))
+        attempt(of_atomics.arithmetic, x, x, np.zeros((3, 6), dtype))
     for dtype in (np.uint8, np.float16, np.uint64):
         x = np.zeros(8, dtype)
-        attempt(test_atomics.exchanges, x, x, x)
-    attempt(test_atomics.waiting, np.zeros(2, np.int32), np.zeros(2, np.int32))
+        attempt(of_atomics.exchanges, x, x, x)
+    attempt(of_atomics.waiting, np.zeros(2, np.int32), np.zeros(2, np.int32))
 
 
 def threads() -> None:
-    attempt(test_barriers.votes, np.zeros(8, np.int32), np.zeros((8, 3), np.int32))
-    attempt(test_barriers.with_dynamic, np.zeros((32, 3), np.float32))
-    attempt(test_barriers.with_constants, np.zeros(12, np.float32))
-    attempt(test_barriers.with_local, np.zeros(64, np.float32), np.zeros((64, 3), np.float32))
-    attempt(test_barriers.diverge, np.zeros(2, np.int32))
+    attempt(of_barriers.votes, np.zeros(8, np.int32), np.zeros((8, 3), np.int32))
+    attempt(of_barriers.with_dynamic, np.zeros((32, 3), np.float32))
+    attempt(of_barriers.with_constants, np.zeros(12, np.float32))
+    attempt(of_barriers.with_local, np.zeros(64, np.float32), np.zeros((64, 3), np.float32))
+    attempt(of_barriers.diverge, np.zeros(2, np.int32))
     for dtype in (np.int8, np.float64):
-        attempt(test_warps.shuffles, np.zeros(32, dtype), np.zeros((4, 32), dtype))
-    attempt(test_warps.votes, np.zeros(32, np.int32), np.zeros((6, 32), np.int32))
-    attempt(test_warps.matches, np.zeros(32, np.int64), np.zeros((5, 32), np.int32))
+        attempt(of_warps.shuffles, np.zeros(32, dtype), np.zeros((4, 32), dtype))
+    attempt(of_warps.votes, np.zeros(32, np.int32), np.zeros((6, 32), np.int32))
+    attempt(of_warps.matches, np.zeros(32, np.int64), np.zeros((5, 32), np.int32))
 
 
 def orders() -> None:

@@ -31,7 +31,7 @@ def corpus(target: str, part: int = 0, parts: int = 1) -> Iterator[Program]:
     seen: set[str] = set()
     kernels = [*ptx_corpus.written_rows(), *ptx_corpus.zoo_rows()]
     for name, kernel, key in kernels[part::parts]:
-        for hints in ({}, *(ptx_corpus.VARIANTS if target == "sm_90a" and not kernel.simt else ())):
+        for hints in ({}, *(ptx_corpus.VARIANTS if target == "sm_90a" and not kernel.rules.simt else ())):
             about = "".join(f" {hint}={value}" for hint, value in hints.items())
             yield from once(f"{target} {name}{about}", kernel.replace_hints(**hints), key, target, bool(hints), seen)
 

@@ -106,8 +106,8 @@ MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_opera
 MlirValue twg_unary(tw_emitter_t *e, const char *name, MlirValue x);
 MlirValue twg_binary(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y);
 MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
-/* A float as an integer: any one where it has none, but one. LLVM takes such a number for whatever suits it at each use,
- * and what is selected by it for anything at all, unless it is frozen. */
+/* A float as an integer; where it has none, some one. Unless that is frozen, LLVM takes it for another number at each
+ * use, and what is selected by it for anything at all. */
 MlirValue twg_float_to_int(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
 MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValue y);
 /* LLVM's predicates by number (llvm.icmp: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5, ult 6, ule 7, ugt 8,

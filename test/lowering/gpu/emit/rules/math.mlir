@@ -167,3 +167,25 @@ module attributes {tile.target = "sm_90a"} {
   }
 }
 
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // NaN has no quadrant and no integer: some one, which LLVM may not take for another at each use.
+  // CHECK-LABEL: llvm.func @numbers_of_nan
+  func.func @numbers_of_nan(%a: memref<?xf32, strided<[1]>>, %b: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding nan : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    // CHECK: %[[Q:.*]] = llvm.fptosi %{{.*}} : f64 to i64
+    // CHECK-NEXT: llvm.freeze %[[Q]] : i64
+    %c = math.cos %x : tensor<32xf32, #l>
+    tile.store %c, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    // CHECK: %[[N:.*]] = llvm.fptosi %{{.*}} : f32 to i32
+    // CHECK-NEXT: llvm.freeze %[[N]] : i32
+    %n = arith.fptosi %x : tensor<32xf32, #l> to tensor<32xi32, #l>
+    tile.store %n, %b[%i] : tensor<32xi32, #l>, memref<?xi32, strided<[1]>>, i32
+    return
+  }
+}
