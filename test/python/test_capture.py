@@ -14,6 +14,7 @@ import pytest
 
 from tilewright import tile as ct
 from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, loops
+from tilewright.capture.source import source_of
 from tilewright.errors import TileTypeError
 
 MATRIX = ArrayArgument(ct.bfloat16, 2, 16, (16, 1), ((0, 8), (1, 1)))
@@ -845,6 +846,24 @@ with odd indentation."""
 
     assert run(kernel, 3, count=1) == [3]
     assert run(other, 3, count=1) == [4]
+
+
+def test_variables_of_comprehensions_are_no_variables_of_the_function() -> None:
+    """Python 3.12 computes comprehensions in the function itself, and lists their variables with its own."""
+    j = 99
+
+    def function(x):
+        pairs = [a * 2 + j for j, a in enumerate((1, 2)) if (kept := a)]
+        match x:
+            case [first, *rest]:
+                pass
+        return j, pairs, kept, first, rest
+
+    code = function.__code__
+    listed = (*code.co_varnames, "a", "j")
+    function.__code__ = code.replace(co_varnames=listed, co_nlocals=len(listed))
+    assert source_of(function).locals == {"x", "pairs", "kept", "first", "rest"}
+    assert j == 99
 
 
 def test_source_that_does_not_exist() -> None:

@@ -43,18 +43,59 @@ class Source:
         return Place(self.file, line, column, end_line, end_column, self.name)
 
 
-_cache: weakref.WeakKeyDictionary[types.CodeType, tuple[ast.FunctionDef, int]] = weakref.WeakKeyDictionary()
+# What a function's lines hold, from which line on, and the function's own variables.
+_Parsed = tuple[ast.FunctionDef, int, frozenset[str]]
+_cache: weakref.WeakKeyDictionary[types.CodeType, _Parsed] = weakref.WeakKeyDictionary()
 
 
 def source_of(function: types.FunctionType) -> Source:
     code = function.__code__
-    parsed = _cache.get(code)
-    if parsed is None:
-        parsed = _cache[code] = _parse(function)
-    tree, offset = parsed
-    names = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
+    if (parsed := _cache.get(code)) is None:
+        tree, offset = _parse(function)
+        names = frozenset(code.co_varnames + code.co_cellvars) - _own_of_comprehensions(tree)
+        parsed = _cache[code] = (tree, offset, names)
+    tree, offset, names = parsed
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     return Source(function, tree, code.co_filename, offset, names, closure)
+
+
+class _Bindings(ast.NodeVisitor):
+    """The names that a function binds: those of comprehensions, and all others. Other functions are not entered."""
+
+    def __init__(self) -> None:
+        self.of_comprehensions: set[str] = set()
+        self.others: set[str] = set()
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self.of_comprehensions |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        for part in (node.iter, *node.ifs):
+            self.visit(part)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.others.add(node.id)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.others.add(node.name)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def generic_visit(self, node: ast.AST) -> None:
+        # A class, an import, a handler, a pattern.
+        self.others |= {
+            name for field in ("name", "asname", "rest") if isinstance(name := getattr(node, field, None), str)
+        }
+        super().generic_visit(node)
+
+
+def _own_of_comprehensions(tree: ast.FunctionDef) -> set[str]:
+    """Variables of comprehensions alone, which Python 3.12 counts among those of the function."""
+    bindings = _Bindings()
+    bindings.others |= {arg.arg for arg in ast.walk(tree.args) if isinstance(arg, ast.arg)}
+    for statement in tree.body:
+        bindings.visit(statement)
+    return bindings.of_comprehensions - bindings.others
 
 
 def definition_place(function: types.FunctionType) -> Place:
