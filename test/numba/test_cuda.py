@@ -1,6 +1,8 @@
 """What programs use of numba.cuda beside the specification: today's typing, atomics, warps, arrays, streams."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -337,3 +339,22 @@ def test_in_and_out():
     scaled[1, 4](cuda.Out(y), 2)
     np.testing.assert_array_equal(x, 2)
     assert uint32.dtype == np.uint32
+
+
+def test_numba_cuda_may_be_installed() -> None:
+    """Its finder takes all modules with `numba.cuda` in their names for its own, and looks for them without end."""
+    program = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if "numba.cuda" in name:
+            raise RecursionError(name)
+
+sys.meta_path.insert(0, Finder())
+from tilewright.numba import cuda
+import tilewright.numba.cuda
+from tilewright.numba.cuda import random
+assert tilewright.numba.cuda is cuda and cuda.random is random
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,7 +7,7 @@ larger width. Everything else is as in `tilewright.numba`.
 import functools
 import types as _python
 
-from . import cuda as _cuda
+from . import namespace as _cuda
 from .kernels import jit as _jit
 from .types import *  # noqa: F403
 from .types import __all__ as _types
