@@ -81,7 +81,7 @@ def quick_checks(build: Path) -> Result:
     checks = [
         ("layers", [sys.executable, "tools/check_layers.py"]),
         ("generated", [sys.executable, "tools/twgen.py", "check", str(build / "TileOps.json")]),
-        ("ruff", [str(BIN / "ruff"), "check", "--quiet", "python", "test", "tools", "bench"]),
+        ("ruff", [str(BIN / "ruff"), "check", "--quiet", "--no-cache", "python", "test", "tools", "bench"]),
     ]
     results = [run_check(name, command) for name, command in checks]
     passed = sum(result.ok for result in results)
