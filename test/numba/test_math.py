@@ -1,4 +1,4 @@
-"""Functions of `math` in kernels, as C has them (seed 000): NaN and infinity, no exceptions, each in its dtype."""
+"""Functions of `math` in kernels, as C has them: NaN and infinity, no exceptions, each in its dtype."""
 
 import ctypes
 import ctypes.util

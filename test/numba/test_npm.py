@@ -1,4 +1,4 @@
-"""The CUDA Python specification 0.2 (seed 000), line by line; its table of types is in test_npm_table.py."""
+"""The CUDA Python specification 0.2, line by line; its table of types is in test_npm_table.py."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The typing of the No-Python mode (seed 000), row by row of data/numba_typing.csv: by the rules, and in kernels."""
+"""The typing of the No-Python mode, row by row of data/numba_typing.csv: by the rules, and in kernels."""
 
 import csv
 import importlib.util

@@ -1,4 +1,4 @@
-"""The CUDA Array Interface, both ways, and tilewright.Array, which speaks it (seed 002).
+"""The CUDA Array Interface, both ways, and tilewright.Array, which speaks it.
 
 The stand-in driver is a GPU whose memory the host can read. It is opened once a process, so the cases run in a process
 of its own, which this file starts by running itself; what each of them is told comes back as a line of JSON.

@@ -1,4 +1,5 @@
-"""The rules of Numba: NUMBA as numba-cuda types programs today, NPM as seed 000 (the No-Python mode of NumbaPro) did.
+"""The rules of Numba: NUMBA as numba-cuda types programs today, NPM as NumbaPro did
+(CUDA Python specification 0.2, "No-Python mode").
 
 Both type what a program writes: each operator, comparison, assignment and join. What the front end emits beside that
 (indices, counts) stays in the dtypes of tile code, and so do the functions of the library.
@@ -368,7 +369,7 @@ _BIT_SYMBOLS = frozenset(_SYMBOLS[name] for name in _BITWISE)
 
 
 def wide_complex(x: str, y: str) -> str:
-    """complex64 holds float32 and every integer, as seed 000 has it; float64 and complex128 need more."""
+    """complex64 holds float32 and every integer, as NPM has it; float64 and complex128 need more."""
     return "complex128" if {x, y} & {"complex128", "float64"} else "complex64"
 
 

@@ -188,7 +188,7 @@ def _device_remedy(names: Sequence[str]) -> str:
 
 
 class DeviceRules(Rules):
-    """Those of seed 001: numbers of Python take the dtype of what they meet, at run time, too."""
+    """Those of `cuda.device`: numbers of Python take the dtype of what they meet, at run time, too."""
 
     name = "device"
     simt = walks_arrays = True

@@ -10,7 +10,7 @@
 
 A kernel runs once for each thread. It goes through the same dialect and lowering as a tile kernel: a value
 of a thread is a tile of one element. Arrays decide where it runs, as with `tile.launch`. An index outside
-of an array is undefined behaviour; compare it with the extents first. (Source: seed 001, `cuda.device`.)
+of an array is undefined behaviour; compare it with the extents first. (Source: the specification of `cuda.device`.)
 """
 
 from ..layout import align

@@ -7,7 +7,7 @@ memory.py      device arrays, streams, events
 namespace.py   the namespace `cuda`
 wholes.py      @vectorize, @cuda.reduce
 random.py      xoroshiro128+
-npm.py         the same under the rules of seed 000, the No-Python mode of NumbaPro
+npm.py         the same under the rules of the No-Python mode of NumbaPro
 """
 
 import sys as _sys

@@ -16,7 +16,7 @@ from ..values import Array, Tile, describe
 from . import atomics, numbers, records, structs, vectors, views
 
 WORDS = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
-MOST = {"load": 16, "store": 16, "exch": 8, "cas": 8}  # bytes of an object, as seed 001 says
+MOST = {"load": 16, "store": 16, "exch": 8, "cas": 8}  # bytes of an object, as `cuda.device` has it
 
 
 class StructRef(AtomicInterface):
