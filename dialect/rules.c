@@ -90,7 +90,8 @@ static bool is_same(const infer_t *at, const char *accepts, tw_elem_t a, tw_elem
   if (!check_accepts(at, accepts, a) || !check_accepts(at, accepts, b))
     return false;
   tw_elem_t wide = tw_promote(a, b) == TW_NO_ELEM ? wide_enough(a, b) : tw_promote(a, b);
-  return tw_fail(&at->check, "is defined on bits of one dtype, found %s and %s; convert one operand, as in x.astype(ct.%s)",
+  return tw_fail(&at->check,
+                 "is defined on bits of one dtype, found %s and %s; convert one operand, as in x.astype(ct.%s)",
                  tw_elem_name(a), tw_elem_name(b), tw_elem_name(wide));
 }
 

@@ -16,8 +16,8 @@
  *     loc(fused<#kernel>["k.py":2:0])
  *
  * so that the translation to LLVM IR gives instructions a DebugLoc, and PTX `.file` and `.loc` directives: those of a
- * helper name its own line. LLVM 22 writes the line of the call into a comment, and no `inlined_at` for PTX. Nothing else
- * is said of the program: no variables, no sections, and the same instructions.
+ * helper name its own line. LLVM 22 writes the line of the call into a comment, and no `inlined_at` for PTX. Nothing
+ * else is said of the program: no variables, no sections, and the same instructions.
  *
  * For kernels with the hint `line_info`. */
 #include "lowering/gpu/line_info.h"

@@ -321,8 +321,9 @@ static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisi
 
 /* An int of cuda.device has 32 bits. */
 TW_COLD static int refuse_wide_int(PyObject *object) {
-  tw_ext_error(TW_VALUE_ERROR, "the int %R does not fit the 32 bits that an int has in device code; pass numpy.int64(%R)",
-               object, object);
+  tw_ext_error(TW_VALUE_ERROR,
+               "the int %R does not fit the 32 bits that an int has in device code; pass numpy.int64(%R)", object,
+               object);
   return -1;
 }
 
@@ -579,9 +580,11 @@ static int make_room(dispatcher_t *self) {
 }
 
 static int too_many(void) {
-  tw_ext_error(TW_TYPE_ERROR, "with it the arguments hold more than %d arrays, numbers and constants; join arrays into one, along an axis "
-               "more, or launch in parts",
-               TW_MAX_ARGS);
+  tw_ext_error(
+      TW_TYPE_ERROR,
+      "with it the arguments hold more than %d arrays, numbers and constants; join arrays into one, along an axis "
+      "more, or launch in parts",
+      TW_MAX_ARGS);
   return -1;
 }
 

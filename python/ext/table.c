@@ -111,7 +111,8 @@ static PyObject *describe(const call_t *call, const uint64_t **key, PyObject *ob
   if (word & DTYPE_WORD)
     return Py_BuildValue("(sO)", "const", object);
   if (word & SCALAR_WORD)
-    return Py_BuildValue("(ssi)", word & SCALAR_LOOSE ? "number" : "scalar", tw_dtype_name((tw_dtype_t)(word & 255)), word & SCALAR_DIV ? 16 : 1);
+    return Py_BuildValue("(ssi)", word & SCALAR_LOOSE ? "number" : "scalar", tw_dtype_name((tw_dtype_t)(word & 255)),
+                         word & SCALAR_DIV ? 16 : 1);
   return describe_array(word, key);
 }
 

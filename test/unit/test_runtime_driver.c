@@ -232,9 +232,10 @@ static void case_memory(void) {
     if (failing)
       fake_fail(entries[i], 1, 2);
     uint64_t other = 0;
-    tw_status_t steps[] = {
-        tw_memory_alloc(0, 16, &other), tw_memory_copy(0, address, (uint64_t)(uintptr_t)&other, sizeof other),
-        tw_memory_fill(0, address, 0, 4096), tw_event_record_on(0, begin, NULL), tw_event_elapsed(0, begin, end, &milliseconds)};
+    tw_status_t steps[] = {tw_memory_alloc(0, 16, &other),
+                           tw_memory_copy(0, address, (uint64_t)(uintptr_t)&other, sizeof other),
+                           tw_memory_fill(0, address, 0, 4096), tw_event_record_on(0, begin, NULL),
+                           tw_event_elapsed(0, begin, end, &milliseconds)};
     int failed = 0;
     for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
       failed += steps[k] != NULL;

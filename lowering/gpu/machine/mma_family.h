@@ -73,7 +73,7 @@ typedef struct tw_async_mma {
 struct tw_emitter;
 
 typedef struct tw_mma_family {
-  const char *name;            /* in the IR and in remarks */
+  const char *name; /* in the IR and in remarks */
   tw_gpu_feature_t needs;
   const tw_async_mma_t *async; /* null: a tile.mma is done when the next op begins */
   /* Null if it takes the product; else why not: text for a remark. */

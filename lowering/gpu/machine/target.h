@@ -12,7 +12,7 @@
 #include "mlir-c/IR.h"
 
 typedef enum tw_gpu_feature {
-  TW_GPU_ANY = 0, /* what each chip has */
+  TW_GPU_ANY = 0,               /* what each chip has */
   TW_GPU_CP_ASYNC = 1 << 0,     /* cp.async: global to shared memory without registers */
   TW_GPU_LDMATRIX = 1 << 1,     /* ldmatrix, .trans */
   TW_GPU_MMA_F16 = 1 << 2,      /* mma.sync m16n8k16 of f16 and bf16 */

@@ -103,7 +103,8 @@ static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
   tw_values_t array = twg_new_values(e, 3);
   array.at[0] = twg_shared_at(e, first);
   MlirValue bytes = twg_binary(e, "llvm.sub", all, twg_const_i32(e, first));
-  bytes = twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, bytes_of(mlirValueGetType(mlirOperationGetResult(op, 0)))));
+  bytes =
+      twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, bytes_of(mlirValueGetType(mlirOperationGetResult(op, 0)))));
   array.at[1] = twg_cast(e, "llvm.zext", e->i64, bytes);
   array.at[2] = twg_const_int(e, e->i64, 1);
   twg_set_result(e, op, 0, array);

@@ -66,7 +66,8 @@ static bool rule_match(tw_emitter_t *e, MlirOperation op) {
   MlirValue operands[2] = {twg_operand(e, op, 0).at[0], bits_of(e, element, twg_operand(e, op, 1).at[0])};
   bool wide = tw_memory_bits(element) == 64, all = tw_attr_int(op, "kind", 0) == TW_MATCH_ALL;
   char name[64];
-  snprintf(name, sizeof name, "llvm.nvvm.match.%s.sync.%s%s", all ? "all" : "any", wide ? "i64" : "i32", all ? "p" : "");
+  snprintf(name, sizeof name, "llvm.nvvm.match.%s.sync.%s%s", all ? "all" : "any", wide ? "i64" : "i32",
+           all ? "p" : "");
   MlirType types[2] = {e->i32, e->i1};
   MlirType result = all ? mlirLLVMStructTypeLiteralGet(e->context, 2, types, false) : e->i32;
   MlirValue found = twg_intrinsic(e, name, result, 2, operands);
