@@ -41,21 +41,10 @@ static CUmemoryPool pool_of(const tw_driver_t *driver, int ordinal) {
   return pool;
 }
 
-static tw_status_t enter(int ordinal, tw_context_scope_t *out_scope) {
-  const tw_device_t *device;
-  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
-  return tw_context_enter(device, out_scope);
-}
-
-static tw_status_t leave(tw_context_scope_t *scope, int ordinal, CUresult result, const char *what) {
-  tw_context_leave(scope);
-  return result ? tw_fault_error(scope->driver, ordinal, result, what) : NULL;
-}
-
 tw_status_t tw_array_memory_take(int ordinal, void *stream, size_t size, uint64_t *out_address) {
   *out_address = 0;
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   CUmemoryPool pool = pool_of(scope.driver, ordinal);
   CUresult result = pool ? scope.driver->mem_alloc_from_pool(out_address, size, pool, stream)
                          : scope.driver->mem_alloc(out_address, size);
@@ -63,15 +52,15 @@ tw_status_t tw_array_memory_take(int ordinal, void *stream, size_t size, uint64_
     tw_context_leave(&scope);
     return TW_ERROR(TW_OUT_OF_MEMORY, "CUDA device %d has no %zu bytes left for an array", ordinal, size);
   }
-  return leave(&scope, ordinal, result, "allocating an array");
+  return tw_device_leave(&scope, ordinal, result, "allocating an array");
 }
 
 tw_status_t tw_array_memory_give(int ordinal, void *stream, uint64_t address) {
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   CUresult result =
       pool_of(scope.driver, ordinal) ? scope.driver->mem_free_async(address, stream) : scope.driver->mem_free(address);
-  return leave(&scope, ordinal, result, "freeing an array");
+  return tw_device_leave(&scope, ordinal, result, "freeing an array");
 }
 
 /* Rows of bytes; a run of them is one row. */
@@ -93,68 +82,11 @@ tw_status_t tw_array_memory_copy(int ordinal, void *stream, const tw_rows_t *row
   if (!rows->width || !rows->height)
     return NULL;
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   CUresult result = copy_rows(scope.driver, rows, stream);
   if (!result && wait)
     result = scope.driver->stream_synchronize(stream);
-  return leave(&scope, ordinal, result, "copying an array");
-}
-
-/* === streams ====================================================================================================== */
-
-tw_status_t tw_stream_create(int ordinal, void **out_stream) {
-  CUstream stream = NULL;
-  *out_stream = NULL;
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  CUresult result = scope.driver->stream_create(&stream, 0);
-  *out_stream = stream;
-  return leave(&scope, ordinal, result, "making a stream");
-}
-
-void tw_stream_destroy(int ordinal, void *stream) {
-  tw_context_scope_t scope;
-  tw_status_t status = enter(ordinal, &scope);
-  if (!status)
-    status = leave(&scope, ordinal, scope.driver->stream_destroy(stream), "destroying a stream");
-  tw_status_free(status); /* a lost context has destroyed it already */
-}
-
-tw_status_t tw_stream_synchronize(int ordinal, void *stream) {
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  return leave(&scope, ordinal, scope.driver->stream_synchronize(stream), "waiting for a stream");
-}
-
-tw_status_t tw_stream_is_busy(int ordinal, void *stream, bool *out_busy) {
-  tw_context_scope_t scope;
-  *out_busy = false;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  CUresult result = scope.driver->stream_query(stream);
-  *out_busy = result == CUDA_ERROR_NOT_READY;
-  return leave(&scope, ordinal, *out_busy ? CUDA_SUCCESS : result, "asking a stream");
-}
-
-tw_status_t tw_event_record_on(int ordinal, void *event, void *stream) {
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  return leave(&scope, ordinal, scope.driver->event_record(event, stream), "recording an event");
-}
-
-tw_status_t tw_event_is_over(int ordinal, void *event, bool *out_over) {
-  tw_context_scope_t scope;
-  *out_over = true;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  CUresult result = scope.driver->event_query(event);
-  *out_over = result != CUDA_ERROR_NOT_READY;
-  return leave(&scope, ordinal, *out_over ? result : CUDA_SUCCESS, "asking an event");
-}
-
-tw_status_t tw_event_wait(int ordinal, void *event, void *stream) {
-  tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(enter(ordinal, &scope));
-  CUresult result = stream ? scope.driver->stream_wait_event(stream, event, 0) : scope.driver->event_synchronize(event);
-  return leave(&scope, ordinal, result, "waiting for an event");
+  return tw_device_leave(&scope, ordinal, result, "copying an array");
 }
 
 /* === pointers ===================================================================================================== */

@@ -191,15 +191,11 @@ static bool is_capturing(const tw_driver_t *driver, CUstream stream) {
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
   if (producer == consumer)
     return NULL;
-  const tw_device_t *device;
-  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   const tw_driver_t *driver = scope.driver;
-  if (is_capturing(driver, producer) || is_capturing(driver, consumer)) {
-    tw_context_leave(&scope);
-    return NULL;
-  }
+  if (is_capturing(driver, producer) || is_capturing(driver, consumer))
+    return tw_device_leave(&scope, ordinal, CUDA_SUCCESS, NULL);
   CUevent event = NULL;
   CUresult result = driver->event_create(&event, CU_EVENT_DISABLE_TIMING);
   if (!result)
@@ -208,8 +204,7 @@ tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
     result = driver->stream_wait_event(consumer, event, 0);
   if (event) /* freed by the driver when the wait is over */
     driver->event_destroy(event);
-  tw_context_leave(&scope);
-  return result ? tw_fault_error(driver, ordinal, result, "ordering two CUDA streams") : NULL;
+  return tw_device_leave(&scope, ordinal, result, "ordering two CUDA streams");
 }
 
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal) {
@@ -223,15 +218,21 @@ tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal) {
   return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "finding an array's device") : NULL;
 }
 
-tw_status_t tw_device_synchronize(int ordinal) {
+tw_status_t tw_device_enter(int ordinal, tw_context_scope_t *out_scope) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  return tw_context_enter(device, out_scope);
+}
+
+tw_status_t tw_device_leave(tw_context_scope_t *scope, int ordinal, CUresult result, const char *what) {
+  tw_context_leave(scope);
+  return result ? tw_fault_error(scope->driver, ordinal, result, what) : NULL;
+}
+
+tw_status_t tw_device_synchronize(int ordinal) {
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  const tw_driver_t *driver = scope.driver;
-  CUresult result = driver->ctx_synchronize();
-  tw_context_leave(&scope);
-  return result ? tw_fault_error(driver, ordinal, result, "waiting for the device") : NULL;
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
+  return tw_device_leave(&scope, ordinal, scope.driver->ctx_synchronize(), "waiting for the device");
 }
 
 /* --- what ran last --------------------------------------------------------------------------------- */

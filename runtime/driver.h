@@ -206,4 +206,9 @@ void tw_recent_note(int ordinal, const char *kernel_name); /* the name must live
 tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result, const char *what);
 bool tw_result_is_fault(CUresult result); /* a kernel crashed and the context is lost */
 
+/* Opens a device by its number and makes its context current; on success the caller leaves it. */
+tw_status_t tw_device_enter(int ordinal, tw_context_scope_t *out_scope);
+/* Leaves it, with an error if what was done there has one; `what` says what that was. */
+tw_status_t tw_device_leave(tw_context_scope_t *scope, int ordinal, CUresult result, const char *what);
+
 #endif

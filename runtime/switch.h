@@ -18,13 +18,18 @@
 #define TW_SANITIZED 1
 #endif
 
-#if defined(__x86_64__) && !defined(TW_SANITIZED)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TW_SANITIZED)
 
 typedef struct {
   void *stack;
 } tw_context_t;
 
 void tw_switch_stacks(void **from, void *to);
+
+static inline void tw_switch(tw_context_t *from, tw_context_t *to) { tw_switch_stacks(&from->stack, to->stack); }
+
+#if defined(__x86_64__)
+
 __asm__(".text\n"
         ".local tw_switch_stacks\n"
         ".type tw_switch_stacks, @function\n"
@@ -35,8 +40,6 @@ __asm__(".text\n"
         "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
         "  ret\n"
         ".size tw_switch_stacks, . - tw_switch_stacks\n");
-
-static inline void tw_switch(tw_context_t *from, tw_context_t *to) { tw_switch_stacks(&from->stack, to->stack); }
 
 /* A context that begins `start`, which never returns, on a stack. */
 static inline void tw_context_make(tw_context_t *context, char *stack, size_t bytes, void (*start)(void)) {
@@ -49,13 +52,8 @@ static inline void tw_context_make(tw_context_t *context, char *stack, size_t by
   context->stack = top;
 }
 
-#elif defined(__aarch64__) && !defined(TW_SANITIZED)
+#else
 
-typedef struct {
-  void *stack;
-} tw_context_t;
-
-void tw_switch_stacks(void **from, void *to);
 __asm__(".text\n"
         ".local tw_switch_stacks\n"
         ".type tw_switch_stacks, %function\n"
@@ -72,8 +70,6 @@ __asm__(".text\n"
         "  ret\n"
         ".size tw_switch_stacks, . - tw_switch_stacks\n");
 
-static inline void tw_switch(tw_context_t *from, tw_context_t *to) { tw_switch_stacks(&from->stack, to->stack); }
-
 static inline void tw_context_make(tw_context_t *context, char *stack, size_t bytes, void (*start)(void)) {
   enum { SAVED = 20, LINK = 11 };
   uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + bytes) & ~(uintptr_t)15) - SAVED;
@@ -81,6 +77,8 @@ static inline void tw_context_make(tw_context_t *context, char *stack, size_t by
     top[i] = i == LINK ? (uintptr_t)start : 0;
   context->stack = top;
 }
+
+#endif
 
 #else
 

@@ -306,12 +306,6 @@ tw_status_t tw_memory_free(int ordinal, uint64_t address);
 tw_status_t tw_memory_copy(int ordinal, uint64_t target, uint64_t source, size_t size);
 tw_status_t tw_memory_fill(int ordinal, uint64_t address, unsigned char byte, size_t size);
 
-/* Points in the default stream. The time between two of them is asked for when both are recorded; asking waits for the
- * second. */
-tw_status_t tw_event_create(int ordinal, void **out_event);
-void tw_event_destroy(int ordinal, void *event);
-tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds);
-
 /* The memory behind tilewright.Array (runtime/array_memory.c): of a device from a pool of ours, in the order of a
  * stream; of the host aligned to 64 bytes, and kept for the next array. Sizes are positive. */
 tw_status_t tw_array_memory_take(int ordinal, void *stream, size_t size, uint64_t *out_address);
@@ -327,14 +321,19 @@ typedef struct tw_rows {
 /* Queued on the stream; `wait` until it is done. */
 tw_status_t tw_array_memory_copy(int ordinal, void *stream, const tw_rows_t *rows, bool wait);
 
+/* Streams of a device, and events, which are points in them (runtime/streams.c). */
 tw_status_t tw_stream_create(int ordinal, void **out_stream);
 void tw_stream_destroy(int ordinal, void *stream);
 tw_status_t tw_stream_synchronize(int ordinal, void *stream);
 tw_status_t tw_stream_is_busy(int ordinal, void *stream, bool *out_busy);
+tw_status_t tw_event_create(int ordinal, void **out_event);
+void tw_event_destroy(int ordinal, void *event);
 tw_status_t tw_event_record_on(int ordinal, void *event, void *stream);
 tw_status_t tw_event_is_over(int ordinal, void *event, bool *out_over);
 /* Has a stream wait, or with NULL the calling thread. */
 tw_status_t tw_event_wait(int ordinal, void *event, void *stream);
+/* The time between two events that are recorded; waits for the second. */
+tw_status_t tw_event_elapsed(int ordinal, void *begin, void *end, float *out_milliseconds);
 
 /* What the driver knows of an address; TW_VALUE_ERROR for memory that it does not know. */
 typedef struct tw_pointer {

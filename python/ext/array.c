@@ -258,13 +258,9 @@ TW_HOT void tw_hold_release(tw_hold_t *holds) {
 
 static PyObject *description(const tw_array_t *found) {
   const tw_array_t array = *found;
-  PyObject *shape = PyTuple_New(array.rank), *strides = PyTuple_New(array.rank);
-  for (int d = 0; shape && strides && d < array.rank; d++) {
-    PyTuple_SetItem(shape, d, PyLong_FromLongLong(array.shape[d]));
-    PyTuple_SetItem(strides, d, PyLong_FromLongLong(array.strides[d]));
-  }
   return Py_BuildValue("{sKsssNsNsssisOsO}", "data", (unsigned long long)(uintptr_t)array.data, "dtype",
-                       tw_dtype_name(array.dtype), "shape", shape, "strides", strides, "device",
+                       tw_dtype_name(array.dtype), "shape", tw_ext_integers(array.shape, array.rank), "strides",
+                       tw_ext_integers(array.strides, array.rank), "device",
                        array.device_kind == TW_DEVICE_CPU ? "cpu" : "cuda", "device_id", array.device_id, "read_only",
                        array.flags & TW_ARRAY_READ_ONLY ? Py_True : Py_False, "overlaps",
                        array.flags & TW_ARRAY_SELF_OVERLAP ? Py_True : Py_False);

@@ -250,25 +250,14 @@ static PyObject *module_kernels(PyObject *object, PyObject *unused) {
   return list;
 }
 
-/* layout_costs(kernel) -> [int]: what its layouts cost, and those that come next to them, at the stage "layout". */
+/* layout_costs(kernel) -> ints: what its layouts cost, and those that come next to them, at the stage "layout". */
 static PyObject *module_layout_costs(PyObject *object, PyObject *args) {
   enum { MOST = 32 };
   int64_t costs[MOST];
   const char *name;
   if (!PyArg_ParseTuple(args, "s", &name))
     return NULL;
-  intptr_t count = tw_layout_costs(((module_object_t *)object)->module, name, costs, MOST);
-  PyObject *list = PyList_New(count);
-  for (intptr_t i = 0; list && i < count; i++)
-    PyList_SetItem(list, i, PyLong_FromLongLong(costs[i]));
-  return list;
-}
-
-static PyObject *list_of_doubles(const double *values, Py_ssize_t count) {
-  PyObject *list = PyList_New(count);
-  for (Py_ssize_t i = 0; list && i < count; i++)
-    PyList_SetItem(list, i, PyFloat_FromDouble(values[i]));
-  return list;
+  return tw_ext_integers(costs, tw_layout_costs(((module_object_t *)object)->module, name, costs, MOST));
 }
 
 /* work(words, grid, block) -> dict: what one block does, of a module at the stage "legal" */
@@ -289,8 +278,8 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
     PyErr_SetString(PyExc_ValueError, "work() needs a kernel at the stage \"legal\", and its parameter words");
     return NULL;
   }
-  return Py_BuildValue("{sNsNsdsdsisdsdsdsdsN}", "loaded", list_of_doubles(work.loaded, TW_WORK_ARRAYS), "stored",
-                       list_of_doubles(work.stored, TW_WORK_ARRAYS), "mma_flop", work.mma_flop, "mma_operand_bytes",
+  return Py_BuildValue("{sNsNsdsdsisdsdsdsdsN}", "loaded", tw_ext_floats(work.loaded, TW_WORK_ARRAYS), "stored",
+                       tw_ext_floats(work.stored, TW_WORK_ARRAYS), "mma_flop", work.mma_flop, "mma_operand_bytes",
                        work.mma_operand_bytes, "mma_bits", work.mma_bits, "elements", work.elements, "functions",
                        work.functions, "carried_bytes", work.carried_bytes, "iteration_bytes", work.iteration_bytes,
                        "unknown", PyBool_FromLong(work.unknown));
@@ -312,7 +301,7 @@ static PyMethodDef module_methods[] = {
      "does_not_fit() -> str: what a kernel took too much of, upon an error; else \"\"."},
     {"kernels", module_kernels, METH_NOARGS, "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
     {"layout_costs", module_layout_costs, METH_VARARGS,
-     "layout_costs(kernel) -> [int]: what its layouts cost, then the runners-up, at the stage \"layout\"."},
+     "layout_costs(kernel) -> ints: what its layouts cost, then the runners-up, at the stage \"layout\"."},
     {NULL, NULL, 0, NULL},
 };
 

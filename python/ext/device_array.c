@@ -361,13 +361,6 @@ int tw_ext_read_device_array(PyObject *object, tw_reader_t *reader, tw_array_t *
 
 /* === exports ====================================================================================================== */
 
-static PyObject *integers(const int64_t *values, int count) {
-  PyObject *tuple = PyTuple_New(count);
-  for (int d = 0; tuple && d < count; d++)
-    PyTuple_SetItem(tuple, d, PyLong_FromLongLong(values[d]));
-  return tuple;
-}
-
 static PyObject *get_memory(PyObject *self, void *unused) {
   (void)unused;
   return Py_NewRef(((device_array_t *)self)->memory);
@@ -380,12 +373,12 @@ static PyObject *get_pointer(PyObject *self, void *unused) {
 
 static PyObject *get_shape(PyObject *self, void *unused) {
   (void)unused;
-  return integers(((device_array_t *)self)->view.shape, ((device_array_t *)self)->view.rank);
+  return tw_ext_integers(((device_array_t *)self)->view.shape, ((device_array_t *)self)->view.rank);
 }
 
 static PyObject *get_strides(PyObject *self, void *unused) {
   (void)unused;
-  return integers(((device_array_t *)self)->view.strides, ((device_array_t *)self)->view.rank);
+  return tw_ext_integers(((device_array_t *)self)->view.strides, ((device_array_t *)self)->view.rank);
 }
 
 static PyObject *get_format(PyObject *self, void *unused) {

@@ -69,4 +69,8 @@ tw_state_t *tw_state_of_subclass(PyObject *object);
 /* Makes a type of the module, and adds it by its name. 0, or -1 with an exception. */
 int tw_ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out_type);
 
+/* Numbers as a tuple; NULL with an exception. (text.c) */
+PyObject *tw_ext_integers(const int64_t *values, Py_ssize_t count);
+PyObject *tw_ext_floats(const double *values, Py_ssize_t count);
+
 #endif
