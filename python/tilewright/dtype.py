@@ -187,6 +187,9 @@ float4_e2m1fn = DType("float4_e2m1fn", "f4e2m1fn", "f4E2M1FN", 4, _F, arithmetic
 
 ALL: tuple[DType, ...] = tuple(_BY_NAME.values())
 ARITHMETIC: tuple[DType, ...] = tuple(d for d in ALL if d.arithmetic)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED_BY_BITS = {d.bits: d for d in UNSIGNED}
 
 # Other names of the same objects.
 ALIASES: dict[str, DType] = {

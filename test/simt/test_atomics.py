@@ -197,7 +197,7 @@ def test_threads_that_wait_for_each_other(run: Any) -> None:
 @pytest.mark.spec(
     "D-375", "D-376", "D-377", "D-378", "D-379", "D-380", "D-381", "D-386", "D-387", "D-388", "D-389", "D-390",
     "D-503", "D-504", "D-505",
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 def test_orders_and_scopes(run: Any) -> None:
     @device.kernel
     def k(x, memory: device.ConstExpr, scope: device.ConstExpr):
@@ -300,6 +300,16 @@ def test_wrong_orders_scopes_and_objects(body: Any, match: str) -> None:
 )
 def test_structs_that_are_too_large(body: Any, match: str) -> None:
     refused(body, np.zeros(2, Wide.dtype), match)
+
+
+@pytest.mark.host_execution
+def test_structs_have_no_sums(run: Any) -> None:
+    @device.kernel
+    def k(x):
+        device.atomic_ref(x, 0).add(1)
+
+    with pytest.raises(TileTypeError, match="an atomic Pair has no attribute 'add'; it has dtype, load, store, exch"):
+        run(k, np.zeros(2, Pair.dtype))
 
 
 OF_NUMBERS = ("add", "sub", "max", "nanmax", "min", "nanmin")

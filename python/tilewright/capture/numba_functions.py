@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import c_math
-from ..dtype import DType, bool_, float16, float32, float64, int64
+from ..dtype import SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int64
 from ..errors import TileTypeError
 from .emit import UNARY_OPS
 from .frame import Frame
-from .numba_rules import NPM, NUMBA, SIGNED, UNSIGNED, ThreadRules, is_scalar
+from .numba_rules import NPM, NUMBA, ThreadRules, is_scalar
 from .values import Tile, describe, is_number
 
 Function = Callable[..., Any]

@@ -11,24 +11,10 @@ Both type what a program writes: each operator, comparison, assignment and join.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..dtype import (
-    BY_NAME,
-    DType,
-    bool_,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
 from .rules import Rules
 from .templates import Merging, Slot, Tree
@@ -56,7 +42,6 @@ _SYMBOLS = {
     "bitwise_lshift": "<<",
     "bitwise_rshift": ">>",
 }
-SIGNED, UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
 Typing = tuple[str, str]  # the types that an operator computes in, and gives
 
 
@@ -72,7 +57,7 @@ def is_complex(name: str) -> bool:
     return name.startswith("complex")
 
 
-class ThreadRules(Rules):
+class ThreadRules(Rules, ABC):
     """What both have in common."""
 
     simt = True
@@ -96,20 +81,21 @@ class ThreadRules(Rules):
     def dtype_of(self, value: Any) -> DType:
         return value.dtype if isinstance(value, Tile) else self.literal(value)
 
+    @abstractmethod
     def generic(self, x: str, y: str) -> str:
         """The type that holds what either of two holds, as this dialect sees it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def meet(self, op: str, x: str, y: str) -> Typing | None:
         """The types that `op` of two types computes in and gives, by their names; None where it is not defined."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unary_type(self, op: str, x: DType) -> DType:
-        raise NotImplementedError
+        """The type that `op` of one type computes in and gives."""
 
+    @abstractmethod
     def merged(self, slot: DType, other: DType) -> DType:
         """The type of a variable that has `slot` on one way and `other` on another one."""
-        raise NotImplementedError
 
     # -- values
 

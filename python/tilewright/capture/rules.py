@@ -15,6 +15,8 @@ from .. import _core
 from .._optable import BY_PUBLIC
 from ..dtype import (
     PROMOTION,
+    SIGNED,
+    UNSIGNED,
     DType,
     bfloat16,
     bool_,
@@ -24,16 +26,9 @@ from ..dtype import (
     float16,
     float32,
     float64,
-    int8,
-    int16,
     int32,
-    int64,
     number_text,
     promote_constant,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
 )
 from ..errors import TileTypeError, TileValueError
 from .values import Array, Method, Tile, describe, is_number, require_tile_or_number
@@ -145,8 +140,7 @@ class Meeting:
 LOOSE = {"bool": bool_, "int": int32, "float": float32}
 DEVICE_TYPES: dict[str, DType] = {
     **LOOSE,
-    **{d.name: d for d in (int8, int16, int32, int64, uint8, uint16, uint32, uint64)},
-    **{d.name: d for d in (float16, float32, float64, bfloat16)},
+    **{d.name: d for d in (*SIGNED, *UNSIGNED, float16, float32, float64, bfloat16)},
     "float8e4m3": float8_e4m3fn,
     "float8e5m2": float8_e5m2,
 }

@@ -8,7 +8,10 @@ for whom: block, device or system; thread orders nothing. What a method gives is
 
 from __future__ import annotations
 
+import functools
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from ..dtype import as_dtype
@@ -19,77 +22,71 @@ from .only import device_only
 __all__ = ["Atomic", "AtomicInterface", "atomic_ref", "threadfence"]
 
 
-class AtomicInterface:
+def _change(name: str, meaning: str) -> Callable[..., Any]:
+    """An operation that gives the value before."""
+
+    def operation(self: Any, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any: ...
+
+    operation.__name__, operation.__qualname__ = name, f"AtomicInterface.{name}"
+    operation.__doc__ = meaning
+    return abstractmethod(operation)
+
+
+class AtomicInterface(ABC):
     """A scalar object that is accessed atomically; `dtype` is its data type."""
 
     dtype: Any
 
+    @abstractmethod
     def load(self, memory: str = "seq_cst", scope: str = "system") -> Any:
         """The value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def store(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> None:
         """Set it."""
-        raise NotImplementedError
 
-    def exch(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Set it, and give what it was."""
-        raise NotImplementedError
-
+    @abstractmethod
     def cas(self, old: Any, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
         """Set it if it has the bits of `old`: -0.0 is not 0.0, and a NaN can be expected."""
-        raise NotImplementedError
 
-    def add(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Add to it; integers wrap around."""
-        raise NotImplementedError
+    exch = _change("exch", "Set it, and give what it was.")
+    add = _change("add", "Add to it; integers wrap around.")
+    sub = _change("sub", "Subtract from it; integers wrap around.")
+    and_ = _change("and_", "Keep the bits that `val` has, too.")
+    or_ = _change("or_", "Set the bits of `val`.")
+    xor = _change("xor", "Flip the bits of `val`.")
+    max = _change("max", "The larger; NaN if one of the two is.")
+    nanmax = _change("nanmax", "The larger; a NaN counts as missing.")
+    min = _change("min", "The smaller; NaN if one of the two is.")
+    nanmin = _change("nanmin", "The smaller; a NaN counts as missing.")
 
-    def sub(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Subtract from it; integers wrap around."""
-        raise NotImplementedError
-
-    def and_(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Keep the bits that `val` has, too."""
-        raise NotImplementedError
-
-    def or_(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Set the bits of `val`."""
-        raise NotImplementedError
-
-    def xor(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """Flip the bits of `val`."""
-        raise NotImplementedError
-
-    def max(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """The larger; NaN if one of the two is."""
-        raise NotImplementedError
-
-    def nanmax(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """The larger; a NaN counts as missing."""
-        raise NotImplementedError
-
-    def min(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """The smaller; NaN if one of the two is."""
-        raise NotImplementedError
-
-    def nanmin(self, val: Any, memory: str = "seq_cst", scope: str = "system") -> Any:
-        """The smaller; a NaN counts as missing."""
-        raise NotImplementedError
-
+    @abstractmethod
     def wait(self, old: Any, memory: str = "seq_cst", scope: str = "system") -> None:
         """Wait until it is no longer `old`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def notify_one(self) -> None:
         """Wake a thread that waits for it. Threads that wait look for themselves, so there is nothing to do."""
-        raise NotImplementedError
 
+    @abstractmethod
     def notify_all(self) -> None:
         """Wake all threads that wait for it."""
-        raise NotImplementedError
 
 
 MOST_BYTES = 16  # of an object
+
+
+def _on_object(name: str) -> Callable[..., Any]:
+    """An operation of the object on the host, one at a time."""
+
+    @functools.wraps(getattr(AtomicInterface, name))
+    def operation(self: Atomic, *args: Any, **keywords: Any) -> Any:
+        with self._lock:
+            found = getattr(self._object, name)(*args, **keywords)
+        return getattr(found, "value", found)
+
+    operation.__dict__.pop("__isabstractmethod__", None)
+    return operation
 
 
 class Atomic(AtomicInterface):
@@ -104,18 +101,10 @@ class Atomic(AtomicInterface):
         self._lock = threading.Lock()
         self._object = device_atomics.on_host(self.dtype, value)
 
-    def __getattribute__(self, name: str) -> Any:
-        """Operations are those of the object, one at a time."""
-        if name.startswith("_") or name not in vars(AtomicInterface):
-            return super().__getattribute__(name)
-        operation, lock = getattr(self._object, name), self._lock
-
-        def run(*args: Any, **keywords: Any) -> Any:
-            with lock:
-                found = operation(*args, **keywords)
-            return getattr(found, "value", found)
-
-        return run
+    load, store, exch, cas = map(_on_object, ("load", "store", "exch", "cas"))
+    add, sub, and_, or_, xor = map(_on_object, ("add", "sub", "and_", "or_", "xor"))
+    max, nanmax, min, nanmin = map(_on_object, ("max", "nanmax", "min", "nanmin"))
+    wait, notify_one, notify_all = map(_on_object, ("wait", "notify_one", "notify_all"))
 
 
 @device_only("atomics")

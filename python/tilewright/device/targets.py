@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -90,14 +91,15 @@ def _selector(value: Any, what: str) -> SMSelector:
     raise TileTypeError(f"{what} needs a constant device.SMSelector, such as device.sm90, found {value!r}")
 
 
-class _Constant:
+class _Constant(ABC):
     """A function of constants, the same on the host and in device code."""
 
     def __tw_call__(self, frame: Frame, desc: Any) -> Any:
         return self(desc)
 
+    @abstractmethod
     def __call__(self, desc: Any) -> Any:
-        raise NotImplementedError
+        """What it gives on the host."""
 
 
 class _IsExactly(_Constant):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.simt.atomics import ORDERS, SCOPES, check_dtype, named
-from ..capture.simt.struct_atomics import check_size
+from ..capture.simt.atomics import ORDERS, SCOPES, check_dtype, named, unknown
+from ..capture.simt.struct_atomics import MOST, check_size
 from ..device.atomics import AtomicInterface
 from ..errors import TileTypeError
 from .device_arrays import DeviceArray
@@ -127,12 +127,15 @@ def on_host(dtype: Any, value: Any) -> Atomic:
     return found
 
 
-class StructAtomic(AtomicInterface):
-    """An element of an array of structs, of which the bits count."""
+class StructAtomic:
+    """An element of an array of structs, of which the bits count: it is read, set and compared."""
 
     def __init__(self, thread: Any, array: RecordArray, index: Any) -> None:
         self._thread, self._array, self._index = thread, array, index
-        self.dtype = array.dtype
+        self.dtype: Any = array.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(f" {self.dtype.__name__}", name, MOST)
 
     def _change(self, name: str, new: Any, memory: Any, scope: Any, expected: Any = None) -> Any:
         check_size(self.dtype, name)
@@ -166,7 +169,7 @@ def _bits(value: Any) -> Any:
     return tuple(_bits(getattr(value, name)) for name in fields) if fields else np.float64(value).tobytes()
 
 
-def atomic_ref(thread: Any, array: Any, index: Any) -> AtomicInterface:
+def atomic_ref(thread: Any, array: Any, index: Any) -> Atomic | StructAtomic:
     if isinstance(array, RecordArray):
         return StructAtomic(thread, array, index)
     if not isinstance(array, DeviceArray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from ...device.atomics import AtomicInterface
@@ -28,28 +28,39 @@ DTYPES = {
 }
 
 
-class AtomicRef(AtomicInterface):
-    """The element of an array at run-time indices; `array` and `tiles` are values of the capture."""
+def unknown(kind: str, name: str, known: Iterable[str]) -> TileTypeError:
+    return TileTypeError(f"an atomic{kind} has no attribute '{name}'; it has {', '.join(('dtype', *known))}")
 
-    def __init__(self, array: Array, tiles: list[Tile]) -> None:
-        self.array, self.tiles = array, tiles
-        self.dtype = array.dtype
+
+class Ref:
+    """What an AtomicInterface is in the capture: a dtype, and a function for each of its operations."""
+
+    def __init__(self, dtype: Any, methods: dict[str, Callable[..., Any]], kind: str = "") -> None:
+        self.dtype, self._methods, self._kind = dtype, methods, kind
 
     def __tw_attribute__(self, frame: Frame, name: str) -> Any:
         if name == "dtype":
             return self.dtype
-        if name not in METHODS:
-            known = ", ".join(("dtype", *METHODS))
-            raise TileTypeError(f"an atomic has no attribute '{name}'; it has {known}")
-        return Bound(self, name, METHODS[name])
+        if name not in self._methods:
+            raise unknown(self._kind, name, self._methods)
+        return _Bound(self, name, self._methods[name])
 
 
-class Bound:
+class AtomicRef(Ref):
+    """The element of an array at run-time indices; `array` and `tiles` are values of the capture."""
+
+    def __init__(self, array: Array, tiles: list[Tile]) -> None:
+        super().__init__(array.dtype, METHODS)
+        self.array, self.tiles = array, tiles
+
+
+class _Bound:
     """A method of an atomic, about to be called."""
 
-    def __init__(self, ref: AtomicInterface, name: str, method: Callable[..., Any]) -> None:
+    def __init__(self, ref: Ref, name: str, method: Callable[..., Any]) -> None:
         self._ref, self.__name__, self._method = ref, name, method
-        self.__signature__ = inspect.signature(getattr(ref, name))
+        whole = inspect.signature(getattr(AtomicInterface, name))
+        self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(self) -> None:
         raise TypeError("a value of the capture")
@@ -58,7 +69,7 @@ class Bound:
         return self._method(frame, self._ref, *args)
 
 
-def atomic_ref(frame: Frame, array: Any, index: Any) -> AtomicInterface:
+def atomic_ref(frame: Frame, array: Any, index: Any) -> Ref:
     from .struct_atomics import struct_ref  # which needs this module
 
     if isinstance(array, RecordArray):

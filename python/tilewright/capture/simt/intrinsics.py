@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dtype import DType, constant_dtype, float32, float64, int32, uint8, uint16, uint32, uint64
+from ...dtype import UNSIGNED_BY_BITS, DType, constant_dtype, float32, float64, int32
 from ...errors import TileTypeError
 from ..frame import Frame
 from ..rules import require_number
 from ..values import Tile, describe
-
-_UNSIGNED = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
 
 
 class _Bits:
@@ -21,8 +19,8 @@ class _Bits:
 
     def __init__(self, frame: Frame, value: Tile) -> None:
         self.emit, self.width = frame.emit, max(32, value.dtype.bits)
-        narrow = frame.emit.bitcast(value, _UNSIGNED[value.dtype.bits])
-        self.value: Any = frame.emit.cast(narrow, _UNSIGNED[self.width])
+        narrow = frame.emit.bitcast(value, UNSIGNED_BY_BITS[value.dtype.bits])
+        self.value: Any = frame.emit.cast(narrow, UNSIGNED_BY_BITS[self.width])
 
     def op(self, name: str, x: Any, y: Any) -> Any:
         return self.emit.binary(name, x, y)
@@ -84,7 +82,7 @@ def _brev(frame: Frame, value: Tile) -> Any:
         right = op("bitwise_and", op("bitwise_rshift", x, step), low)
         x = op("bitwise_or", op("bitwise_lshift", op("bitwise_and", x, low), step), right)
         step *= 2
-    x = frame.emit.cast(op("bitwise_rshift", x, bits.width - value.dtype.bits), _UNSIGNED[value.dtype.bits])
+    x = frame.emit.cast(op("bitwise_rshift", x, bits.width - value.dtype.bits), UNSIGNED_BY_BITS[value.dtype.bits])
     return frame.emit.bitcast(x, value.dtype)
 
 

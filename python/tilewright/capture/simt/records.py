@@ -11,14 +11,12 @@ from typing import Any
 
 from ...device.complexes import Complex
 from ...device.records import Form, is_number
-from ...dtype import DType, bool_, uint8, uint16, uint32, uint64
+from ...dtype import UNSIGNED_BY_BITS, DType, bool_, uint8
 from ...errors import TileTypeError
 from .. import memory
 from ..frame import Frame
 from ..values import Array, Tile, describe
 from . import arrays, complexes, structs, views
-
-_UNSIGNED = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
 
 
 def attribute(frame: Frame, value: Any, name: str) -> Any:
@@ -126,7 +124,7 @@ def _bytes(frame: Frame, offset: Any, count: int) -> Iterator[tuple[int, Any]]:
 def _load(frame: Frame, value: Any, dtype: DType, offset: Any) -> Tile:
     if value.is_aligned or dtype.itemsize == 1:
         return memory.read_element(frame, _at(frame, value, dtype, offset), ())
-    emit, bits = frame.emit, _UNSIGNED[dtype.bits]
+    emit, bits = frame.emit, UNSIGNED_BY_BITS[dtype.bits]
     whole: Any = emit.constant(0, bits)
     for shift, place in _bytes(frame, offset, dtype.itemsize):
         byte = emit.cast(memory.read_element(frame, _at(frame, value, uint8, place), ()), bits)
@@ -139,7 +137,7 @@ def _put(frame: Frame, value: Any, tile: Tile, offset: Any) -> None:
         memory.write_element(frame, _at(frame, value, tile.dtype, offset), (), tile)
         return
     emit = frame.emit
-    bits = emit.bitcast(tile, _UNSIGNED[tile.dtype.bits])
+    bits = emit.bitcast(tile, UNSIGNED_BY_BITS[tile.dtype.bits])
     for shift, place in _bytes(frame, offset, tile.dtype.itemsize):
         byte = emit.cast(emit.binary("bitwise_rshift", bits, shift), uint8)
         memory.write_element(frame, _at(frame, value, uint8, place), (), byte)

@@ -6,33 +6,24 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from ...device.atomics import AtomicInterface
 from ...device.records import Form
-from ...dtype import DType, bool_, uint8, uint16, uint32, uint64
+from ...dtype import UNSIGNED_BY_BITS, DType, bool_
 from ...errors import TileTypeError
 from ...layout import layout_of
 from ..frame import Frame
 from ..values import Array, Tile, describe
 from . import atomics, numbers, records, structs, vectors, views
 
-WORDS = {1: uint8, 2: uint16, 4: uint32, 8: uint64}
+WORDS = {bits // 8: dtype for bits, dtype in UNSIGNED_BY_BITS.items()}
 MOST = {"load": 16, "store": 16, "exch": 8, "cas": 8}  # bytes of an object, as `cuda.device` has it
 
 
-class StructRef(AtomicInterface):
+class StructRef(atomics.Ref):
     """The element of an array of structs at an offset in its bytes."""
 
     def __init__(self, array: Any, offset: Any) -> None:
+        super().__init__(array.form.kind, _METHODS, f" {array.form.kind.__name__}")
         self.array, self.offset = array, offset
-        self.dtype = array.form.kind
-
-    def __tw_attribute__(self, frame: Frame, name: str) -> Any:
-        if name == "dtype":
-            return self.dtype
-        if name not in MOST:
-            known = ", ".join(("dtype", *MOST))
-            raise TileTypeError(f"an atomic {self.dtype.__name__} has no attribute '{name}'; it has {known}")
-        return atomics.Bound(self, name, _METHODS[name])
 
 
 def struct_ref(frame: Frame, array: Any, index: Any) -> StructRef:
