@@ -1,7 +1,7 @@
 """Runs what the GPU lowering emits on the CPU, thread by thread, where there is no GPU.
 
 The LLVM IR of a kernel, as it would go to the PTX code generator, is rewritten so that the special
-registers, barriers, shuffles, copies and inline assembly become calls of threads.c, then built for
+registers, barriers, shuffles, copies and inline assembly become calls of the files in C beside this one, then built for
 the host. `install()` makes launches on NumPy arrays go that way. A test tool: slow, and silent on
 everything that PTX and ptxas may get wrong.
 """
@@ -9,18 +9,23 @@ everything that PTX and ptxas may get wrong.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import hashlib
 import itertools
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, compile, plans
+
+if TYPE_CHECKING:
+    import pytest
 
 HERE = Path(__file__).parent
 TARGET = os.environ.get("TILEWRIGHT_EMULATE", "sm_90")
@@ -42,11 +47,25 @@ APPROXIMATE = {
 }
 # A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
-# What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that threads.c knows.
+# What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that copies.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
 unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
 """
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
+
+
+@dataclasses.dataclass
+class Start:
+    """How a kernel is started: facts of its launch record."""
+
+    threads: int  # of a block; 0: the launch says it
+    grid: str
+    parts: int
+    dynamic: int
+    members: int  # blocks of a cluster
+    grid_scale: Sequence[int]  # blocks for one of the program's
+    shared: int
+    maps: list[tuple[int, int, int, Sequence[int], Sequence[int]]]
 
 
 def split(text: str) -> list[str]:
@@ -500,17 +519,7 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def module(
-        self,
-        text: str,
-        threads: int,
-        grid: str,
-        parts: int,
-        dynamic: int,
-        members: int,
-        grid_scale: Sequence[int],
-        shared: int,
-    ) -> str:
+    def module(self, text: str, start: Start) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -602,14 +611,14 @@ declare i32 @emu_tf32(float)
 declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)
 """
-        count = f"@emu_num_threads = constant i32 {threads}\n@emu_num_words = constant i32 {words}\n"
+        count = f"@emu_num_threads = constant i32 {start.threads}\n@emu_num_words = constant i32 {words}\n"
         for kind in GRIDS.values():
-            count += f"@emu_{kind} = constant i32 {int(grid == kind)}\n"
-        count += f"@emu_parts = constant i32 {parts}\n"
-        count += f"@emu_dynamic = constant i32 {dynamic}\n"
-        count += f"@emu_shared_bytes = constant i32 {shared}\n"
-        count += f"@emu_members = constant i32 {members}\n"
-        count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in grid_scale)}]\n"
+            count += f"@emu_{kind} = constant i32 {int(start.grid == kind)}\n"
+        count += f"@emu_parts = constant i32 {start.parts}\n"
+        count += f"@emu_dynamic = constant i32 {start.dynamic}\n"
+        count += f"@emu_shared_bytes = constant i32 {start.shared}\n"
+        count += f"@emu_members = constant i32 {start.members}\n"
+        count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in start.grid_scale)}]\n"
         for mode, (letter, kind) in itertools.product(("rn", "rz", "rm", "rp"), (("f", "float"), ("d", "double"))):
             for name in ("add", "mul", "div", "sqrt"):
                 given = kind if name == "sqrt" else f"{kind}, {kind}"
@@ -628,42 +637,48 @@ def map_forms(maps: Any) -> str:
     )
 
 
-def runtime_object() -> Path:
-    """threads.c, which is the same for all kernels, built once."""
-    text = (HERE / "threads.c").read_text()
-    built = FOLDER / f"threads-{hashlib.sha256(text.encode()).hexdigest()[:24]}.o"
+def runtime_objects() -> list[Path]:
+    """The files in C, which are the same for all kernels, each built once."""
+    header = (HERE / "threads.h").read_text()
+    return [built_object(path, header) for path in sorted(HERE.glob("*.c"))]
+
+
+def built_object(source: Path, header: str) -> Path:
+    text = header + source.read_text()
+    built = FOLDER / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.o"
     if not built.exists():
         new = built.with_name(f"{built.name}.{os.getpid()}")
-        command = [CLANG, "-O2", "-ffp-contract=off", "-w", "-fPIC", "-c", str(HERE / "threads.c"), "-o", str(new)]
+        command = [
+            CLANG,
+            "-O2",
+            "-ffp-contract=off",
+            "-w",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-c",
+            str(source),
+            "-o",
+            str(new),
+        ]
         subprocess.run(command, check=True)
         os.replace(new, built)
     return built
 
 
-def shared_object(
-    text: str,
-    threads: int,
-    grid: str,
-    parts: int,
-    dynamic: int,
-    members: int,
-    grid_scale: Sequence[int],
-    maps: Any,
-    shared: int,
-) -> ctypes.CDLL:
+def shared_object(text: str, start: Start) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, threads, grid, parts, dynamic, members, grid_scale, shared)
-    data = SHARED + map_forms(maps)
-    runtime = runtime_object()
-    name = hashlib.sha256((source + data + runtime.name).encode()).hexdigest()[:24]
+    source = Rewriter().module(text, start)
+    data = SHARED + map_forms(start.maps)
+    runtime = runtime_objects()
+    name = hashlib.sha256((source + data + "".join(part.name for part in runtime)).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
     if not library.exists():
         part = FOLDER / f"{name}.{os.getpid()}"  # several processes may build the same text at once
         ir, c, new = (part.with_name(f"{part.name}.{suffix}") for suffix in ("ll", "c", "so"))
         ir.write_text(source)
         c.write_text(data)
-        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), str(runtime)]
+        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), *map(str, runtime)]
         subprocess.run([*command, "-lm", "-o", str(new)], check=True)
         os.replace(new, library)
     return ctypes.CDLL(str(library))
@@ -690,20 +705,37 @@ def of_rank(tensor_map: dict[str, Any]) -> dict[str, Any]:
     return tensor_map | {key: tensor_map[key][:rank] for key in ("axes", "box")}
 
 
+def start_of(facts: dict[str, Any]) -> Start:
+    return Start(
+        threads=facts["num_threads"] * (facts["packed_blocks"] or 1),
+        grid=next((kind for field, kind in GRIDS.items() if facts[field]), "plain"),
+        parts=parts_of(facts),
+        dynamic=facts["dynamic"],
+        members=facts["cluster_blocks"] or 1,
+        grid_scale=facts["grid_scale"] if any(facts["grid_scale"]) else (1, 1, 1),
+        shared=facts["shared_bytes"],
+        maps=[(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])],
+    )
+
+
 def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
     """A module at the stage "llvm" as a kernel for NumPy arrays."""
     text = module.emit(compile.EMIT_LLVM).decode()
     record = compile.record_of(module)
     facts = _core.launch_facts(record)
-    threads, rows, members = facts["num_threads"], facts["packed_blocks"] or 1, facts["cluster_blocks"] or 1
-    grid = next((kind for field, kind in GRIDS.items() if facts[field]), "plain")
-    grid_scale = facts["grid_scale"] if any(facts["grid_scale"]) else [1, 1, 1]  # blocks for one of the program's
-    maps = [(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])]
-    library = shared_object(
-        text, threads * rows, grid, parts_of(facts), facts["dynamic"], members, grid_scale, maps, facts["shared_bytes"]
-    )
+    library = shared_object(text, start_of(facts))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     return _core.CpuKernel(address, name, record, written, library)
+
+
+def stand_in(patch: pytest.MonkeyPatch, target: str = "sm_90") -> None:
+    """Launches on NumPy arrays go through the emulator until the patch is undone."""
+    import pytest  # which programs that only emulate need not have
+
+    if MISSING is not None:
+        pytest.skip(MISSING)  # it says what is missing
+    patch.setattr(sys.modules[__name__], "TARGET", target)
+    patch.setattr(compile, "compile_kernel", compile_kernel)
 
 
 def install() -> None:

@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
 
 from tilewright import arrays
-from tilewright import compile as compiler
 
 
 def pytest_generate_tests(metafunc):
@@ -29,13 +28,10 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def run(request, monkeypatch):
     if request.param == "emulator":
-        if emulate.MISSING is not None:
-            pytest.skip(str(emulate.MISSING))
-        monkeypatch.setattr(emulate, "TARGET", "sm_90")
-        monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        emulate.stand_in(monkeypatch)
         return afresh
     if request.param == "cuda" and not arrays._has_gpu():
-        pytest.skip("there is no GPU")
+        pytest.skip("--backend=cuda runs on a GPU, and there is none")
     return {"cpu": on_cpu, "cuda": on_gpu}[request.param]
 
 

@@ -11,7 +11,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright import compile as compiler
 from tilewright import tile as ct
 
 sys.path[:0] = [str(Path(__file__).parent.parent / part) for part in ("emulator", "numerics")]
@@ -19,7 +18,7 @@ import emulate  # noqa: E402 - needs the line above
 import test_cast as casts  # noqa: E402
 import test_library as library  # noqa: E402
 
-pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
 
 COUNT = 64 * library.T
 
@@ -37,8 +36,7 @@ def dense(name: str, dtype: Any) -> np.ndarray:
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("name", library.FUNCTIONS)
 def test_library(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulate, "TARGET", "sm_90")
-    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    emulate.stand_in(monkeypatch)
     exact, bound, _, _ = library.FUNCTIONS[name]
     kernel, x = library.unary_kernel(getattr(ct, name)), dense(name, dtype)
     found, expected = np.zeros_like(x), np.array([exact(float(v)) for v in x])
@@ -56,16 +54,14 @@ def test_a_logarithm_near_one() -> None:
 
     x, z = np.ldexp(np.float32(1), np.arange(-23, -15)), np.zeros(8, ml_dtypes.bfloat16)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(emulate, "TARGET", "sm_90")
-        patch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        emulate.stand_in(patch)
         ct.launch(None, 1, kernel, (x, z))
     assert np.allclose(z.astype(np.float32), np.log1p(x), rtol=2**-8, atol=0)
 
 
 def test_quotients_that_become_8_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those halfway between two numbers go to even: no approximate division is near enough."""
-    monkeypatch.setattr(emulate, "TARGET", "sm_90")
-    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    emulate.stand_in(monkeypatch)
     x, y = casts.halfway(ml_dtypes.float8_e4m3fn)
     z = np.zeros(x.size, ml_dtypes.float8_e4m3fn)
     ct.launch(None, x.size // casts.TILE, casts.narrow_quotient, (x, y, z))
@@ -81,8 +77,7 @@ def test_ties_of_tfloat32(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
         i = ct.bid(0)
         ct.store(Z, i, ct.load(X, i, 4096).astype(ct.tfloat32).astype(ct.float32))
 
-    monkeypatch.setattr(emulate, "TARGET", target)
-    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    emulate.stand_in(monkeypatch, target)
     upper = np.arange(1 << 19, dtype=np.uint32)
     x = (upper << 13 | 1 << 12).view(np.float32)
     z = np.zeros_like(x)

@@ -21,14 +21,13 @@ from tilewright import tile as ct
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
 
-pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
 
 
 @pytest.fixture(params=["sm_80", "sm_90"], autouse=True)
 def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels made in a test run as GPU code."""
-    monkeypatch.setattr(emulate, "TARGET", request.param)
-    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    emulate.stand_in(monkeypatch, request.param)
     yield
 
 

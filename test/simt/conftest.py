@@ -24,8 +24,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
 
-from tilewright import compile as compiler
-
 Run = Callable[..., None]
 
 
@@ -46,10 +44,7 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "interpret" and request.node.get_closest_marker("compiled"):
         pytest.skip("of compiled code only")
     if request.param == "emulator":
-        if emulate.MISSING is not None:
-            pytest.skip(str(emulate.MISSING))
-        monkeypatch.setattr(emulate, "TARGET", "sm_90")
-        monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+        emulate.stand_in(monkeypatch)
         return _afresh
     return execution
 

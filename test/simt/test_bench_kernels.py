@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import simt_cases
-from tilewright import compile as compiler
 
 SHRINK = 16
 
@@ -30,8 +29,7 @@ def test_on_the_cpu(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", simt_cases.CASES, ids=lambda make: make.__name__)
-@pytest.mark.skipif(emulate.MISSING is not None, reason=str(emulate.MISSING))
+@pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
 def test_as_code_of_a_gpu(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulate, "TARGET", "sm_90a")
-    monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    emulate.stand_in(monkeypatch, "sm_90a")
     check(make)

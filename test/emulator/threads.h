@@ -1,0 +1,92 @@
+/* threads.h - what the files of the emulator share: the threads of a cluster, and what they have under way */
+#ifndef TILEWRIGHT_TEST_EMULATOR_THREADS_H
+#define TILEWRIGHT_TEST_EMULATOR_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
+enum { MOST_MEMBERS = 8 };
+
+extern unsigned char emu_shared[SHARED_BYTES];
+
+/* --- threads.c --- */
+
+typedef struct {
+  void *to;
+  const void *from;
+  int bytes, read, group;
+} copy_t;
+
+typedef struct {
+  ucontext_t context;
+  char *stack;
+  int state;
+  uint64_t slot[4];
+  uint32_t mask; /* lanes that it meets */
+  copy_t copies[MAX_COPIES];
+  int num_copies, group;
+  int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
+  int barrier, parity; /* of the barrier that counts at which it waits */
+  int arrivals, waits; /* at the barrier of the cluster */
+} thread_t;
+
+extern thread_t threads[MAX_THREADS];
+extern int current;         /* the thread that runs */
+extern int per_block;       /* threads */
+extern int members, member; /* blocks of the cluster, and the one whose shared memory is at emu_shared */
+extern int at_once;         /* whether what may be late comes at once, as in odd blocks */
+
+void enter(int m);       /* block m of the cluster runs */
+int first_thread(int m); /* of block m */
+int num_threads(void);   /* of the cluster */
+void check_runs(int m);  /* gives up if block m has ended */
+void emu_warp(void);     /* the threads of a warp meet */
+bool emu_elect(void);
+__attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
+
+typedef struct {
+  int ready, arrivals, pending, phase;
+  int64_t bytes; /* announced and not here yet */
+} barrier_t;
+
+barrier_t *barrier_of(int m, const void *pointer); /* of block m, at the place that the pointer names */
+void settle(barrier_t *b);                         /* ends the phase when all arrivals and bytes are here */
+void emu_mbarrier_arrive(void *pointer, int32_t bytes);
+
+/* --- copies.c --- */
+
+enum { CHUNK_BYTES = 16, CHUNKS = SHARED_BYTES / CHUNK_BYTES, WORD_BITS = 64, MAX_GROUPS = 8 };
+
+/* Groups of products that a thread has not waited for, oldest first, and the one that is still open. */
+typedef struct {
+  uint64_t groups[MAX_GROUPS][CHUNKS / WORD_BITS];
+  int closed;
+  uint64_t loads[CHUNKS / WORD_BITS]; /* the thread's own, since its last fence */
+} reads_t;
+extern reads_t reads[MAX_THREADS];
+
+void emu_load(const void *from);
+void emu_fence(void);
+void note_read(int64_t offset); /* of shared memory, by a product */
+void make_maps(const int64_t *words);
+bool deliver_oldest(void); /* what the accelerator has had to do for longest; whether there was something */
+void forget_copies(void);
+void check_copies_done(void); /* gives up if a block ends while some are under way */
+
+/* --- products.c --- */
+
+void forget_products(void);
+
+/* --- numbers.c --- */
+
+double small_float(unsigned bits, int exponent_bits, int mantissa_bits);
+double element(const char *type, const unsigned char *at, int i);
+int bits_of(const char *type);
+double sum_of_narrow(double sum, const double *product, int count);
+
+#endif
