@@ -25,7 +25,7 @@ import registers
 HARM = (  # errors after which the GPU runs nothing more for this process
     "CUDA error", "ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "MISALIGNED", "LAUNCH_FAILED", "LAUNCH_TIMEOUT",
     "HARDWARE_STACK", "INVALID_ADDRESS_SPACE", "INVALID_PC", "CUDA_ERROR_ASSERT", "CUDA_ERROR_UNKNOWN",
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 
 
 @dataclasses.dataclass

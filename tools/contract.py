@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pages
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/numbers.md"
 sys.path.insert(0, str(ROOT / "python"))
@@ -107,15 +109,5 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def main() -> int:
-    if "check" not in sys.argv:
-        PAGE.write_text(page())
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != page():
-        print("docs/numbers.md is not what the tables say: python tools/contract.py", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pages.write_or_check(PAGE, page(), "what the tables say: python tools/contract.py"))

@@ -10,6 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+import pages
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test/errors"))
 import corpus
 
@@ -64,15 +66,5 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def main() -> int:
-    if "check" not in sys.argv:
-        PAGE.write_text(page())
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != page():
-        print("docs/errors.md is not what test/errors says: python tools/errors.py", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pages.write_or_check(PAGE, page(), "what test/errors says: python tools/errors.py"))

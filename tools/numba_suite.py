@@ -154,7 +154,7 @@ SKIPS = (
     "unless_cc_80", "unless_cc_90", "unless_conda_cudatoolkit", "if_external_memmgr", "under_cuda_memcheck",
     "if_curand_kernel_missing", "if_nvjitlink_missing", "if_mvc_enabled", "without_nvdisasm", "with_nvdisasm", "on_arm",
     "if_cuda_includes_missing", "if_cupy_unavailable", "on_wsl2", "if_lto", "on_nvjitlink_13_1_sm_120", "unless_cffi",
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 
 
 def _told(trace: str) -> str:

@@ -98,7 +98,7 @@ def atomic_kernel(name):
         ("add", 1, 1 + 496), ("sub", 1000, 1000 - 496), ("max", 3, 31), ("min", 3, 0), ("and_", 63, 0), ("or_", 0, 31),
         ("xor", 5, 5), ("inc", 0, None), ("dec", 5, None), ("exch", 5, None),
     ],
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])
 def test_atomics(run, name, start, expected, dtype):
     x, out = run(atomic_kernel(name), 1, 32, np.array([start], dtype), np.zeros(32, dtype))
@@ -156,7 +156,7 @@ def test_warps(run):
     expected = [
         np.full(64, odd), t < 32, t < 32, first + 5, np.where(lane == 0, t, t - 1), t ^ 1, np.where(t % 2, odd, even),
         np.ones(64), np.full(64, 7), np.zeros(64), np.ones(64), (1 << lane) - 1,
-    ]  # fmt: skip
+    ]  # a table of several in a line  # fmt: skip
     for row, wanted in zip(out, expected, strict=True):
         np.testing.assert_array_equal(row.astype(np.uint32), np.array(wanted).astype(np.uint32))
 

@@ -49,7 +49,7 @@ FUNCTIONS = {
     "tgamma": ((0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, -0.5, -2.5), 64, "N-173"),
     "trunc": (ANY, 0, "N-179"), "log2": (ABOVE, 3, "N-182"), "cbrt": (ANY, 4, "N-185"), "exp2": (SMALL, 6, "N-186"),
     "expm1": (SMALL, 6, "N-142"),
-}  # fmt: skip
+}  # a table of several in a line  # fmt: skip
 PAIRS = [
     (x, y) for x in (-7.5, -1.0, -0.0, 0.0, 0.3, 2.0, 7.5, math.inf, math.nan) for y in (-2.5, -1.0, 0.5, 2.0, 3.0)
 ]
@@ -57,7 +57,7 @@ PAIRS += [(1.0, 0.0), (-1.0, -0.0), (2.0, math.inf), (0.0, 0.0)]
 BINARY = {
     "atan2": (4, "N-150"), "copysign": (0, "N-153"), "fmod": (0, "N-159"), "hypot": (2, "N-175"), "pow": (4, "N-165"),
     "remainder": (0, "N-184"), "nextafter": (0, "N-187"),
-}  # fmt: skip
+}  # a table of several in a line  # fmt: skip
 
 
 def marked(rows, *ids):

@@ -416,7 +416,7 @@ def test_types_of_variables(run):
 CASTS = {
     "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16, "uint32": uint32,
     "uint64": uint64, "float32": float32, "float64": float64, "intp": intp, "bool_": bool_,
-}  # fmt: skip
+}  # a table of several in a line  # fmt: skip
 
 
 def cast_kernel(kind):

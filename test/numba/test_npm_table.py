@@ -59,7 +59,7 @@ def expected_value(op, left, right, compute, result):
         found = {
             "+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "/": np.true_divide,
             "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
-        }[op](x, y)  # fmt: skip
+        }[op](x, y)  # a table of several in a line  # fmt: skip
     return found.astype(result).astype(np.float64)
 
 

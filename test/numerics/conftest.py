@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import Backends
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import program_outcome
 
 
 @pytest.fixture(scope="session")
@@ -23,15 +26,5 @@ def backends(pytestconfig: pytest.Config) -> Backends:
 @pytest.fixture(scope="session")
 def kernel_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     """The function `kernel` of a text, which gets a file of its own: capture reads sources."""
-    folder, numbers = tmp_path_factory.mktemp("programs"), itertools.count()
-
-    def load(source: str) -> Any:
-        path = folder / f"program{next(numbers)}.py"
-        path.write_text(source)
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.kernel
-
-    return load
+    folder = tmp_path_factory.mktemp("programs")
+    return lambda source: program_outcome.kernel_of(source, folder)

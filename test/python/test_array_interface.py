@@ -119,10 +119,15 @@ def missing_entries() -> None:
 def shapes() -> None:
     assert _core.describe_interface(described(shape=()))["shape"] == ()
     for lie in ("23", 6, (2.0, 3), ("2", "3"), {2: 3}, (2**70,)):
-        refused(TileTypeError, "has a shape that is no tuple of 64-bit integers", _core.describe_interface,
-                described(shape=lie))  # fmt: skip
-    refused(TileValueError, "its extent in dimension 1 is negative (-3)", _core.describe_interface,
-            described(shape=(2, -3)))  # fmt: skip
+        refused(
+            TileTypeError,
+            "has a shape that is no tuple of 64-bit integers",
+            _core.describe_interface,
+            described(shape=lie),
+        )
+    refused(
+        TileValueError, "its extent in dimension 1 is negative (-3)", _core.describe_interface, described(shape=(2, -3))
+    )
     assert to_device(np.zeros((2, 3)), device="cuda").__cuda_array_interface__["shape"] == (2, 3)
 
 
@@ -132,7 +137,7 @@ def typestrs() -> None:
         "|b1": "bool_", "|i1": "int8", "<i2": "int16", "<i4": "int32", "<i8": "int64",
         "|u1": "uint8", "<u2": "uint16", "<u4": "uint32", "<u8": "uint64",
         "<f2": "float16", "<f4": "float32", "<f8": "float64", "<c8": "complex64", "<c16": "complex128",
-    }.items():  # fmt: skip
+    }.items():  # a table of several in a line  # fmt: skip
         assert _core.describe_interface(described(typestr=typestr))["dtype"] == name
         assert to_device(np.zeros(3, typestr), device="cuda").__cuda_array_interface__["typestr"] == typestr
         assert from_interface(described(typestr=typestr)).dtype == np.dtype(typestr)
@@ -150,15 +155,23 @@ def structures() -> None:
     assert b.dtype.names == ("x", "n", "v") and b["v"].to_numpy().tolist() == [[3, 4]] and b["x"][0] == 1.5
     assert from_interface(described(typestr="|V5", descr=...)).dtype == np.dtype("V5")
     refused(TileTypeError, "has a descr that NumPy refuses", from_interface, described(typestr="|V4", descr=[("a", 7)]))
-    refused(TileValueError, "has a descr of 8 bytes, but the typestr '|V4'", from_interface,
-            described(typestr="|V4", descr=[("a", "<f8")]))  # fmt: skip
+    refused(
+        TileValueError,
+        "has a descr of 8 bytes, but the typestr '|V4'",
+        from_interface,
+        described(typestr="|V4", descr=[("a", "<f8")]),
+    )
     refused(TileTypeError, "argument 'A': its elements are structures", launch, a)
 
 
 @case("I-016", "I-017")
 def dtypes_that_are_refused() -> None:
-    refused(TileTypeError, "its byte order (dtype '>f4') is not this machine's", _core.describe_interface,
-            described(typestr=">f4"))  # fmt: skip
+    refused(
+        TileTypeError,
+        "its byte order (dtype '>f4') is not this machine's",
+        _core.describe_interface,
+        described(typestr=">f4"),
+    )
     for kind in ("|O8", "|S4", "<U4", "<M8[s]", "<m8[s]", "|t8", "<f16", "|V0", "<i3"):
         refused(TileTypeError, f"its dtype {kind} is not supported", _core.describe_interface, described(typestr=kind))
 
@@ -180,8 +193,9 @@ def pointers() -> None:
     pointer, read_only = to_device([1], device="cuda").__cuda_array_interface__["data"]
     assert type(pointer) is int and read_only is False
     for lie in (ADDRESS, (ADDRESS,), [ADDRESS, False], ("x", False), (1.5, False), (None, False)):
-        refused(TileTypeError, "has no (pointer, read-only) tuple as data", _core.describe_interface,
-                described(data=lie))  # fmt: skip
+        refused(
+            TileTypeError, "has no (pointer, read-only) tuple as data", _core.describe_interface, described(data=lie)
+        )
     refused(TileValueError, "a pointer of more than 64 bits", _core.describe_interface, described(data=(2**70, False)))
     frozen = from_interface(described(data=(ADDRESS, True)))
     assert frozen.read_only and frozen[0].__cuda_array_interface__["data"][1] is True
@@ -191,8 +205,12 @@ def pointers() -> None:
 def memory_that_no_gpu_reaches() -> None:
     host = np.zeros(6, np.float32)
     refused(TileValueError, "kernel k, argument 'A': its address", launch, p.CudaArray(host.ctypes.data, (6,)))
-    refused(TileValueError, "is not memory that the CUDA driver knows", from_interface,
-            described(data=(host.ctypes.data, False)))  # fmt: skip
+    refused(
+        TileValueError,
+        "is not memory that the CUDA driver knows",
+        from_interface,
+        described(data=(host.ctypes.data, False)),
+    )
 
 
 @case("I-022", "I-023")
@@ -271,13 +289,18 @@ def strides_in_bytes() -> None:
     assert _core.describe_interface(described(strides=(4, 8)))["strides"] == (1, 2)
     assert _core.describe_interface(described(strides=(-12, 4)))["strides"] == (-3, 1)
     assert _core.describe_interface(described(strides=(0, 4)))["overlaps"]
-    refused(TileValueError, "strides of another length than its shape", _core.describe_interface,
-            described(strides=(4,)))  # fmt: skip
+    refused(
+        TileValueError, "strides of another length than its shape", _core.describe_interface, described(strides=(4,))
+    )
     refused(TileTypeError, "has a strides that is no tuple", _core.describe_interface, described(strides="ab"))
     refused(TileValueError, "is not a multiple of its item size", _core.describe_interface, described(strides=(12, 3)))
     for strides in ((2**62, 4), (-(2**62), 4)):
-        refused(TileValueError, "span more than 2**63 bytes", _core.describe_interface,
-                described(shape=(4, 3), strides=strides))  # fmt: skip
+        refused(
+            TileValueError,
+            "span more than 2**63 bytes",
+            _core.describe_interface,
+            described(shape=(4, 3), strides=strides),
+        )
     refused(TileValueError, "span more than 2**63 bytes", _core.describe_interface, described(shape=(2**31 - 1,) * 4))
 
 

@@ -134,7 +134,7 @@ def test_arrays_in_structures_are_copied(isolate: bool) -> None:
     found = tune.search(
         add_up, (*args, 16), space={"T": (32, 64)}, grid=lambda T: 64 // T, budget=0.1, isolate=isolate,
         record_file=False, progress=False,
-    )  # fmt: skip
+    )  # a table of several in a line  # fmt: skip
     assert len(found.measured()) == 3, str(found)  # each has counted from 0 on: none is wrong
     assert is_as_given(args)
     found.launch()

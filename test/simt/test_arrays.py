@@ -61,7 +61,7 @@ def copy_part(index: Any, ndim: int) -> Any:
         (slice(2), 3),
     ],
     ids=str,
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 def test_parts_of_arrays(run: Any, index: Any) -> None:
     x = np.arange(35, dtype=np.float32).reshape(5, 7)
     expected = x[index]

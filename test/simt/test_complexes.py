@@ -140,7 +140,7 @@ def test_layouts_and_the_host() -> None:
 
     assert [(layout_of(t).size, layout_of(t).align) for t in (device.complex64, device.complex128, complex)] == [
         (8, 8), (16, 16), (8, 8),
-    ]  # fmt: skip
+    ]  # a table of several in a line  # fmt: skip
     assert layout_of(Wave).fields == (0, 16, 32)
     assert device.complex64(1, 2) == np.complex64(1 + 2j) and device.complex128(3).dtype == np.complex128
 

@@ -102,7 +102,7 @@ def test_formats_of_sums(run: Any) -> None:
     names = (
         device.int16, device.int32, device.int32, device.float32, device.float64, device.int8, device.float16,
         device.float32,
-    )  # fmt: skip
+    )  # a table of several in a line  # fmt: skip
     out = np.zeros(8, np.int32)
     run(add_all, *arrays, out, names)
     np.testing.assert_array_equal(out, 1)
@@ -230,7 +230,7 @@ def copy(x, y):
 @pytest.mark.spec(
     "D-071", "D-072", "D-073", "D-074", "D-075", "D-076", "D-077", "D-078", "D-230", "D-231", "D-232", "D-233", "D-234",
     "D-235", "D-236", "D-237", "D-238", "D-239", "D-240", "D-241", "D-244", "D-245", "D-246",
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 @pytest.mark.parametrize("name", ["bool", *REAL])
 def test_arrays_of_each_format(run: Any, name: str) -> None:
     dtype = as_dtype(name)

@@ -33,7 +33,7 @@ def positions(out):
 @pytest.mark.spec(
     "D-332", "D-333", "D-334", "D-335", "D-336", "D-337", "D-338", "D-339", "D-341", "D-342", "D-343", "D-344", "D-345",
     "D-346", "D-347", "D-348", "D-349", "D-351", "D-352", "D-288", "D-291", "D-294", "D-314", "D-315",
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 def test_every_thread_knows_where_it_stands(run: Any) -> None:
     out = np.full((8 * 6 * 6, 17), -1, np.int32)
     run(positions, out, grid=GRID, block=BLOCK)

@@ -196,7 +196,7 @@ def test_lanes_that_do_not_come(run: Any) -> None:
 
 @pytest.mark.spec(
     "D-513", "D-514", "D-518", "D-521", "D-530", "D-531", "D-532", "D-536", "D-540", "D-543", "D-544", "D-542"
-)  # fmt: skip
+)  # a table of several in a line  # fmt: skip
 @pytest.mark.parametrize(
     ("body", "match"),
     [
