@@ -1,4 +1,4 @@
-"""Drop-in: `import cuda.tile as ct` and `from cuda import device` mean Tilewright.
+"""Drop-in: `import cuda.tile as ct`, `import cuda.compute` and `from cuda import device` mean Tilewright.
 
     python -m tilewright.dropin script.py ARGUMENTS      # runs a program written for cuTile as it is
     import tilewright.dropin; tilewright.dropin.install()   # before the first `import cuda.tile`
@@ -22,11 +22,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _MODULES = {
+    "cuda.compute": "tilewright.compute",
+    "cuda.compute.algorithms": "tilewright.compute",
+    "cuda.compute.determinism": "tilewright.compute",
+    "cuda.compute.iterators": "tilewright.compute",
+    "cuda.compute.op": "tilewright.compute",
+    "cuda.compute.struct": "tilewright.compute",
+    "cuda.compute.types": "tilewright.numba",
     "cuda.device": "tilewright.device",
     "cuda.tile": "tilewright.tile",
     "cuda.tile.compilation": "tilewright.compilation",
     "cuda.tile.tune": "tilewright.tune",
 }
+
+_PACKAGES = ("cuda.compute", "cuda.tile")
+_PACKAGES_AND_DOTS = tuple(f"{name}." for name in _PACKAGES)
 
 # What cuTile documents, and what it is here; and what is always so: a failed compilation writes what reproduces it.
 _VARIABLES = {
@@ -55,8 +65,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name in ("cuda.device", "cuda.tile") or name.startswith("cuda.tile."):
-            return importlib.machinery.ModuleSpec(name, self, is_package=name == "cuda.tile")
+        if name in _MODULES or name.startswith(_PACKAGES_AND_DOTS):
+            return importlib.machinery.ModuleSpec(name, self, is_package=name in _PACKAGES)
         if name == "cuda" and importlib.machinery.PathFinder.find_spec("cuda") is None:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
@@ -85,7 +95,7 @@ def _alias(name: str, module: types.ModuleType) -> types.ModuleType:
 
 
 def install() -> None:
-    """Have `import cuda.tile` mean `tilewright.tile` from now on, in this process, and `cuda.device` likewise."""
+    """Have `import cuda.tile` mean `tilewright.tile` from now on, in this process, and the others likewise."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     imported = sys.modules.get("cuda.tile")

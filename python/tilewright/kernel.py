@@ -71,6 +71,10 @@ class kernel(_core.Dispatcher):
     decorator = "@ct.kernel"
     hint_names: Iterable[str] = _HINTS
 
+    def on_miss(self, target: str, key: compile.Key) -> Any:
+        """The variant for a launch that none fits, or the error to raise."""
+        return compile_variant(self, target, key)
+
     def __new__(cls, function: Callable[..., Any] | None = None, /, **hints: Any) -> Any:
         for name, value in hints.items():
             _check_hint(cls, name, value)
@@ -98,7 +102,7 @@ class kernel(_core.Dispatcher):
             function.__name__,
             parameters,
             positions,
-            compile_variant,
+            type(self).on_miss,
             self.rules.simt + self.rules.wide,
             defaults,
             most,

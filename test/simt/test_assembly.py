@@ -42,7 +42,7 @@ def argument(kind: Any) -> Any:
     passed = records.argument(np.zeros((1,) * ndim, dtype))
     if not isinstance(passed, records.RecordArray):
         return array(as_dtype(passed.dtype), ndim)
-    parts = (array(as_dtype(np.uint8), ndim + 1), ConstantArgument(passed.form), ConstantArgument(passed.is_aligned))
+    parts = (array(as_dtype(np.uint8), ndim + 1), ConstantArgument(passed.form), ConstantArgument(passed.fit))
     return StructureArgument("record", type(passed), parts)
 
 

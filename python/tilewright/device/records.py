@@ -7,6 +7,7 @@ a struct with the same fields. A launch passes the bytes, with one axis more, an
 from __future__ import annotations
 
 import dataclasses
+import enum
 import sys
 import typing
 from collections.abc import Iterator
@@ -144,12 +145,19 @@ def _hint(form: Form) -> Any:
 # An argument
 
 
+class Fit(enum.Enum):
+    """Whether numbers lie at multiples of their sizes. No bool, which a loop would take for a number that changes."""
+
+    ALIGNED = "aligned"
+    PACKED = "packed"
+
+
 class RecordArray:
     """What a kernel gets for an array of structs; `bytes` has the axes of the array and one more."""
 
     bytes: Any
     form: Form
-    is_aligned: bool
+    fit: Fit
 
     def __tw_attribute__(self, frame: Frame, name: str) -> Any:
         from ..capture.simt import records
@@ -172,7 +180,7 @@ class RecordArray:
         records.write_field(frame, self, index, name, value)
 
 
-_FIELDS = [("bytes", Any), ("form", Constant), ("is_aligned", Constant)]
+_FIELDS = [("bytes", Any), ("form", Constant), ("fit", Constant)]
 Records = dataclasses.make_dataclass(
     "Records", _FIELDS, bases=(RecordArray,), namespace={"__module__": "cuda.device"}, frozen=True
 )
@@ -194,7 +202,7 @@ def argument(value: Any) -> Any:
     address = value.address if isinstance(value, Array) else value.ctypes.data
     is_aligned = all(_is_aligned(leaf, [address, *value.strides, value.dtype.itemsize]) for leaf in form.leaves())
     whole = value.as_bytes() if isinstance(value, Array) else value[..., None].view(numpy.uint8)
-    return Records(whole, form, is_aligned)
+    return Records(whole, form, Fit.ALIGNED if is_aligned else Fit.PACKED)
 
 
 def _has_parts(dtype: Any) -> bool:

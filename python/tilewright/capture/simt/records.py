@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...device.complexes import Complex
-from ...device.records import Form, is_number
+from ...device.records import Fit, Form, is_number
 from ...dtype import UNSIGNED_BY_BITS, DType, bool_, uint8
 from ...errors import TileTypeError
 from .. import memory
@@ -122,7 +122,7 @@ def _bytes(frame: Frame, offset: Any, count: int) -> Iterator[tuple[int, Any]]:
 
 
 def _load(frame: Frame, value: Any, dtype: DType, offset: Any) -> Tile:
-    if value.is_aligned or dtype.itemsize == 1:
+    if value.fit is Fit.ALIGNED or dtype.itemsize == 1:
         return memory.read_element(frame, _at(frame, value, dtype, offset), ())
     emit, bits = frame.emit, UNSIGNED_BY_BITS[dtype.bits]
     whole: Any = emit.constant(0, bits)
@@ -133,7 +133,7 @@ def _load(frame: Frame, value: Any, dtype: DType, offset: Any) -> Tile:
 
 
 def _put(frame: Frame, value: Any, tile: Tile, offset: Any) -> None:
-    if value.is_aligned or tile.dtype.itemsize == 1 or tile.dtype is bool_:
+    if value.fit is Fit.ALIGNED or tile.dtype.itemsize == 1 or tile.dtype is bool_:
         memory.write_element(frame, _at(frame, value, tile.dtype, offset), (), tile)
         return
     emit = frame.emit

@@ -1,0 +1,32 @@
+"""Parallel algorithms with operators written in Python: `from tilewright import compute`.
+
+    compute.reduce_into(d_in, d_out, lambda a, b: a if a > b else b, num_items, h_init)
+
+Each algorithm has a function, which does all at once, and an object of three stages: `make_reduce_into(...)` compiles,
+the object called with None for the temporary storage says how many bytes it needs, and called with storage it runs.
+NumPy arrays are worked on by the CPU, arrays on a GPU there.
+"""
+
+from .iterators import *  # noqa: F403
+from .iterators import __all__ as _iterators
+from .objects import clear_all_caches
+from .operators import OpKind
+from .reduce import Determinism, make_reduce_into, reduce_into
+from .transform import binary_transform, make_binary_transform, make_unary_transform, unary_transform
+from .types import alignof, gpu_struct, sizeof
+
+__all__ = [
+    "Determinism",
+    "OpKind",
+    "alignof",
+    "binary_transform",
+    "clear_all_caches",
+    "gpu_struct",
+    "make_binary_transform",
+    "make_reduce_into",
+    "make_unary_transform",
+    "reduce_into",
+    "sizeof",
+    "unary_transform",
+    *_iterators,
+]

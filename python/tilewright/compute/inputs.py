@@ -1,0 +1,138 @@
+"""Arrays of any library as items of one type, and where they are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arrays import Array, as_array
+from ..errors import TileTypeError, TileValueError
+from ..structure import is_array as has_protocol
+from .types import Convert, ItemType, item_type, name_of, stored_type
+
+CPU = "cpu"
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array that a kernel can read."""
+    import numpy as np
+
+    return isinstance(value, np.ndarray | Array) or (has_protocol(value) and not isinstance(value, np.generic))
+
+
+def view_of(value: Any, what: str) -> Any:
+    """A NumPy array on the host, or an array of our own on a GPU, of one axis, over the same memory."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray | Array):
+        found = value
+    elif hasattr(value, "__cuda_array_interface__"):
+        found = as_array(value)
+    elif hasattr(value, "__dlpack__"):
+        found = _by_dlpack(value, what)
+    elif hasattr(value, "__array_interface__"):
+        found = np.asarray(value)
+    else:
+        raise TileTypeError(f"{what}: expected an array or an iterator, found {value!r}")
+    if not _is_contiguous(found):
+        raise TileValueError(f"{what}: Non-contiguous arrays are not supported.")
+    return found if len(found.shape) == 1 else found.reshape(math.prod(found.shape))
+
+
+def _by_dlpack(value: Any, what: str) -> Any:
+    import numpy as np
+
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which neither NumPy nor the interfaces know
+        import torch
+
+        from ..dtype import bfloat16
+
+        bits = view_of(value.view(torch.int16), what)
+        return bits.view(bfloat16 if isinstance(bits, Array) else bfloat16.numpy)
+    try:
+        return np.from_dlpack(value)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise TileTypeError(f"{what}: the array cannot be read: {error}") from None
+
+
+def _is_contiguous(array: Any) -> bool:
+    return bool(array.is_c_contiguous() if isinstance(array, Array) else array.flags.c_contiguous)
+
+
+def place_of(view: Any) -> Any:
+    """'cpu', or the name of a GPU, as 'cuda:0'."""
+    return view.device if isinstance(view, Array) else CPU
+
+
+class ArrayInput:
+    """An array as an iterator (iterators.py): its state is the array, which a call may bring anew."""
+
+    def __init__(self, array: Any, what: str) -> None:
+        self.view = view_of(array, what)
+        self.value_type: ItemType = item_type(self.view.dtype)
+        self.stored = stored_type(self.view.dtype)  # a structured dtype may place its fields as no struct does
+        self.kind: Any = ("array", self.value_type, self.stored)
+        self.place = place_of(self.view)
+        self.count = int(self.view.shape[0])
+
+    def state(self) -> Any:
+        return self.view
+
+    def check_writable(self, what: str) -> None:
+        view = self.view
+        if view.read_only if isinstance(view, Array) else not view.flags.writeable:
+            raise TileValueError(f"{what}: the array is read-only; pass one that can be written to")
+
+    def reader(self) -> Any:
+        if self.stored is self.value_type:
+            return _read
+        convert = Convert(self.value_type, "an item")
+
+        def read(state: Any, i: Any) -> Any:
+            return convert(state[i])
+
+        return read
+
+    def writer(self) -> Any:
+        convert = Convert(self.stored, "an item that is stored")
+
+        def write(state: Any, i: Any, value: Any) -> None:
+            state[i] = convert(value)
+
+        return write
+
+    def __repr__(self) -> str:
+        return f"an array of {name_of(self.value_type)}"
+
+
+def _read(state: Any, i: Any) -> Any:
+    return state[i]
+
+
+def as_input(value: Any, what: str) -> Any:
+    """An array or an iterator with the methods of an iterator."""
+    from .iterators import Iterator
+
+    return value if isinstance(value, Iterator) else ArrayInput(value, what)
+
+
+def check_count(given: Any, count: int, what: str) -> None:
+    """An array with too few items is refused before anything is written."""
+    if isinstance(given, ArrayInput) and given.count < count:
+        raise TileValueError(f"{what} has {given.count} items, {count} were asked for")
+
+
+def common_place(inputs: list[Any]) -> Any:
+    """The one device on which all arrays are."""
+    places = {p: what for what, given in inputs for p in _places(given)}
+    if len(places) > 1:
+        told = "; ".join(f"{what} on {place}" for place, what in places.items())
+        raise TileTypeError(f"the arrays are on different devices: {told}; move them to one")
+    return next(iter(places), CPU)
+
+
+def _places(given: Any) -> set[Any]:
+    return {given.place} if isinstance(given, ArrayInput) else given.places()
+
+
+__all__ = ["ArrayInput", "as_input", "view_of"]

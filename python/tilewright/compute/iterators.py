@@ -1,0 +1,442 @@
+"""Iterators: items that are computed where they are read, or changed where they are written.
+
+An iterator is a state, which a call may bring anew, and two functions that kernels inline: `read(state, i)` gives
+item i, `write(state, i, value)` stores it. What is constant (which iterators are in which, their operators) is its
+`kind`.
+"""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import DType, int64
+from ..errors import TileTypeError, TileValueError
+from .inputs import ArrayInput, as_input
+from .operators import Operator
+from .results import result_type
+from .types import Convert, ItemType, argument_of, on_host, type_of_value
+
+
+class Iterator:
+    """The base of all iterators. `it + n` begins n items later."""
+
+    value_type: ItemType
+    kind: Any
+    reads = writes = True
+
+    def state(self) -> Any:
+        return ()
+
+    def inner(self) -> list[Any]:
+        """The iterators and arrays in it."""
+        return []
+
+    def operators(self) -> list[Operator]:
+        return []
+
+    def places(self) -> set[Any]:
+        found: set[Any] = set()
+        for it in self.inner():
+            found |= {it.place} if isinstance(it, ArrayInput) else it.places()
+        for operator in self.operators():
+            found |= {ArrayInput(a, operator.what).place for a in operator.arrays}
+        return found
+
+    def check_writable(self, what: str) -> None:
+        if not self.writes:
+            raise TileTypeError(f"{what}: a {type(self).__name__} is read, not written")
+        for it in self.inner():
+            it.check_writable(what)
+
+    def reader(self) -> Any:
+        raise TileTypeError(f"a {type(self).__name__} is written, not read")
+
+    def writer(self) -> Any:
+        raise TileTypeError(f"a {type(self).__name__} is read, not written")
+
+    def __add__(self, offset: int) -> Iterator:
+        if isinstance(offset, bool) or not hasattr(offset, "__index__"):
+            return NotImplemented
+        return _Advanced(self, int(offset))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class _Advanced(Iterator):
+    """`it + n`."""
+
+    def __init__(self, it: Iterator, offset: int) -> None:
+        self.it, self.offset = it, offset
+        self.value_type, self.kind = it.value_type, ("advanced", it.kind)
+        self.reads, self.writes = it.reads, it.writes
+
+    def __add__(self, offset: int) -> Iterator:
+        return _Advanced(self.it, self.offset + int(offset))
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def state(self) -> Any:
+        import numpy as np
+
+        return (self.it.state(), np.int64(self.offset))
+
+    def reader(self):
+        read = self.it.reader()
+
+        def advanced(state, i):
+            return read(state[0], i + state[1])
+
+        return advanced
+
+    def writer(self):
+        write = self.it.writer()
+
+        def advanced(state, i, value):
+            write(state[0], i + state[1], value)
+
+        return advanced
+
+
+class CountingIterator(Iterator):
+    """start, start + 1, start + 2 …; `start` is a NumPy scalar, whose dtype the items have."""
+
+    writes = False
+
+    def __init__(self, start: Any) -> None:
+        self.value_type = type_of_value(start)
+        if not isinstance(self.value_type, DType) or self.value_type.is_bool:
+            raise TileTypeError(f"a CountingIterator starts at a number, found {start!r}")
+        self.start = on_host(self.value_type, start, "the start")
+        self.kind = ("counting", self.value_type)
+
+    def state(self) -> Any:
+        return (argument_of(self.value_type, self.start),)
+
+    def reader(self):
+        convert = Convert(self.value_type, "a count")
+
+        def count(state, i):
+            return convert(convert(state[0]) + convert(i))
+
+        return count
+
+
+class ConstantIterator(Iterator):
+    """The same value again and again: a NumPy scalar or a struct."""
+
+    writes = False
+
+    def __init__(self, value: Any) -> None:
+        self.value_type = type_of_value(value)
+        self.value = on_host(self.value_type, value, "the value")
+        self.kind = ("constant", self.value_type)
+
+    def state(self) -> Any:
+        return (argument_of(self.value_type, self.value),)
+
+    def reader(self):
+        convert = Convert(self.value_type, "a constant")
+
+        def constant(state, i):
+            return convert(state[0])
+
+        return constant
+
+
+class TransformIterator(Iterator):
+    """op(x) for the items x of an array or an iterator."""
+
+    writes = False
+
+    def __init__(self, it: Any, op: Any) -> None:
+        self.it = as_input(it, "TransformIterator")
+        self.operator = Operator(op, 1, "op of a TransformIterator")
+        self.value_type = result_type(self.operator, [self.it.value_type])
+        self.kind = ("transform", self.it.kind, self.operator.key)
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def operators(self) -> list[Operator]:
+        return [self.operator]
+
+    def state(self) -> Any:
+        return (self.it.state(), states_of(self.operator))
+
+    def reader(self):
+        read, op = self.it.reader(), self.operator.giving(self.value_type)
+
+        def transformed(state, i):
+            return op(state[1], read(state[0], i))
+
+        return transformed
+
+
+class TransformOutputIterator(Iterator):
+    """Stores op(x) where x is written."""
+
+    reads = False
+
+    def __init__(self, it: Any, op: Any) -> None:
+        self.it = as_input(it, "TransformOutputIterator")
+        self.operator = Operator(op, 1, "op of a TransformOutputIterator")
+        self.value_type: ItemType = _written_type(op, self.it.value_type)
+        self.kind = ("transform output", self.it.kind, self.operator.key)
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def operators(self) -> list[Operator]:
+        return [self.operator]
+
+    def state(self) -> Any:
+        return (self.it.state(), states_of(self.operator))
+
+    def writer(self):
+        write, op = self.it.writer(), self.operator
+
+        def transformed(state, i, value):
+            write(state[0], i, op(state[1], value))
+
+        return transformed
+
+
+def _written_type(op: Any, stored: ItemType) -> ItemType:
+    """What is written to it, where the operator says so by an annotation; else what is stored."""
+    from .types import item_type
+
+    hints = list(getattr(op, "__annotations__", {}).items())
+    hints = [hint for name, hint in hints if name != "return" and not isinstance(hint, str)]
+    return item_type(hints[0]) if hints else stored
+
+
+class ZipIterator(Iterator):
+    """Tuples of the items of several arrays or iterators."""
+
+    def __init__(self, *its: Any) -> None:
+        if not its:
+            raise TileTypeError("a ZipIterator is of one array or iterator or more")
+        self.its = [as_input(it, "ZipIterator") for it in its]
+        self.value_type = tuple(it.value_type for it in self.its)
+        self.kind = ("zip", *(it.kind for it in self.its))
+
+    def inner(self) -> list[Any]:
+        return self.its
+
+    def state(self) -> Any:
+        return tuple(it.state() for it in self.its)
+
+    def reader(self):
+        return _ReadAll([it.reader() for it in self.its])
+
+    def writer(self):
+        return _WriteAll([it.writer() for it in self.its], self.value_type)
+
+
+class _ReadAll:
+    def __init__(self, readers: list[Any]) -> None:
+        self.readers = readers
+
+    def __call__(self, state: Any, i: Any) -> Any:
+        raise TileTypeError("an iterator of kernels was read on the host")
+
+    def __tw_call__(self, frame: Any, state: Any, i: Any) -> Any:
+        from ..capture.calls import call
+
+        return tuple(call(frame, read, [s, i], {}, frame.node) for read, s in zip(self.readers, state, strict=True))
+
+
+class _WriteAll:
+    def __init__(self, writers: list[Any], t: ItemType) -> None:
+        self.writers, self.type = writers, t
+
+    def __call__(self, state: Any, i: Any, value: Any) -> None:
+        raise TileTypeError("an iterator of kernels was written on the host")
+
+    def __tw_call__(self, frame: Any, state: Any, i: Any, value: Any) -> None:
+        from ..capture.calls import call
+        from .types import converted
+
+        parts = converted(frame, value, self.type, "an item that is stored")
+        for write, s, part in zip(self.writers, state, parts, strict=True):
+            call(frame, write, [s, i, part], {}, frame.node)
+
+
+class PermutationIterator(Iterator):
+    """values[indices[i]]."""
+
+    def __init__(self, values: Any, indices: Any) -> None:
+        self.values = as_input(values, "PermutationIterator")
+        self.indices = as_input(indices, "PermutationIterator")
+        if not isinstance(self.indices.value_type, DType) or not self.indices.value_type.is_integral:
+            raise TileTypeError("the indices of a PermutationIterator are integers")
+        self.value_type = self.values.value_type
+        self.kind = ("permutation", self.values.kind, self.indices.kind)
+
+    def inner(self) -> list[Any]:
+        return [self.values, self.indices]
+
+    def check_writable(self, what: str) -> None:
+        self.values.check_writable(what)
+
+    def state(self) -> Any:
+        return (self.values.state(), self.indices.state())
+
+    def reader(self):
+        read, place = self.values.reader(), self.indices.reader()
+
+        def permuted(state, i):
+            return read(state[0], place(state[1], i))
+
+        return permuted
+
+    def writer(self):
+        write, place = self.values.writer(), self.indices.reader()
+
+        def permuted(state, i, value):
+            write(state[0], place(state[1], i), value)
+
+        return permuted
+
+
+class ReverseIterator(Iterator):
+    """The items of an array from its last one on; of an iterator those before it: it[0], it[-1] …"""
+
+    def __init__(self, it: Any) -> None:
+        self.it = as_input(it, "ReverseIterator")
+        self.last = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
+        self.value_type, self.kind = self.it.value_type, ("reverse", self.it.kind)
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def state(self) -> Any:
+        import numpy as np
+
+        return (self.it.state(), np.int64(self.last))
+
+    def reader(self):
+        read = self.it.reader()
+
+        def reversed_item(state, i):
+            return read(state[0], state[1] - i)
+
+        return reversed_item
+
+    def writer(self):
+        write = self.it.writer()
+
+        def reversed_item(state, i, value):
+            write(state[0], state[1] - i, value)
+
+        return reversed_item
+
+
+class DiscardIterator(Iterator):
+    """Takes what is written, and keeps nothing. `reference`: an array or iterator whose type the items have."""
+
+    reads = False
+
+    def __init__(self, reference: Any = None) -> None:
+        from ..dtype import uint8
+
+        self.value_type = uint8 if reference is None else as_input(reference, "DiscardIterator").value_type
+        self.kind = ("discard", self.value_type)
+
+    def writer(self):
+        def discard(state, i, value):
+            pass
+
+        return discard
+
+
+class CacheModifiedInputIterator(Iterator):
+    """An array that is read by loads which a cache treats as `modifier` says; that changes no item."""
+
+    writes = False
+
+    def __init__(self, array: Any, modifier: str = "stream") -> None:
+        if modifier not in ("stream", "global", "volatile"):
+            raise TileValueError(f"the modifier is 'stream', 'global' or 'volatile', found {modifier!r}")
+        self.it = ArrayInput(array, "CacheModifiedInputIterator")
+        self.value_type, self.kind = self.it.value_type, ("cached", modifier, self.it.kind)
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def state(self) -> Any:
+        return self.it.state()
+
+    def reader(self):
+        return self.it.reader()
+
+
+class ShuffleIterator(Iterator):
+    """0 to num_items - 1, each once, in an order that the seed fixes."""
+
+    writes = False
+
+    def __init__(self, num_items: int, seed: int = 0) -> None:
+        if num_items <= 0:
+            raise TileValueError(f"num_items must be positive, found {num_items}")
+        self.num_items, self.seed = int(num_items), int(seed)
+        self.value_type, self.kind = int64, ("shuffle",)
+
+    def state(self) -> Any:
+        import numpy as np
+
+        bits = max(2, (self.num_items - 1).bit_length())
+        half = (bits + 1) // 2
+        keys = np.random.default_rng(abs(self.seed)).integers(0, 2**32, 4, dtype=np.uint32)
+        return (np.int64(self.num_items), np.int64(half), *(np.int64(k) for k in keys))
+
+    def reader(self):
+        return _shuffled
+
+
+def _mixed(x, key):
+    """A round function of 32 bits."""
+    x = ((x ^ key) * 0x45D9F3B) & 0xFFFFFFFF
+    x = ((x ^ (x >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    return x ^ (x >> 16)
+
+
+def _shuffled(state, i):
+    """A Feistel network over the power of four above the count, walked until it comes back below the count."""
+    count, half = state[0], state[1]
+    mask = (1 << half) - 1
+    found = i + 0
+    going = True
+    while going:
+        left, right = found >> half, found & mask
+        left, right = right, left ^ (_mixed(right, state[2]) & mask)
+        left, right = right, left ^ (_mixed(right, state[3]) & mask)
+        left, right = right, left ^ (_mixed(right, state[4]) & mask)
+        left, right = right, left ^ (_mixed(right, state[5]) & mask)
+        found = (left << half) | right
+        going = found >= count
+    return found
+
+
+def states_of(operator: Operator) -> tuple[Any, ...]:
+    """The arrays that an operator reads from outside, as arguments."""
+    return tuple(ArrayInput(a, operator.what).state() for a in operator.arrays)
+
+
+__all__ = [
+    "CacheModifiedInputIterator",
+    "ConstantIterator",
+    "CountingIterator",
+    "DiscardIterator",
+    "PermutationIterator",
+    "ReverseIterator",
+    "ShuffleIterator",
+    "TransformIterator",
+    "TransformOutputIterator",
+    "ZipIterator",
+]

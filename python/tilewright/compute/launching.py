@@ -1,0 +1,184 @@
+"""Kernels of the algorithms: their rules, how they are compiled before a launch, and how they are launched."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .. import _core, arrays
+from ..capture import numba_functions
+from ..capture.numba_rules import NUMBA, Typing, _Numba
+from ..device import records
+from ..dtype import BY_NAME, bfloat16, float16, float32
+from ..errors import TileTypeError, TileValueError
+from ..kernel import compile_variant
+from ..numba.kernels import Kernel
+
+
+class _Compute(_Numba):
+    """Those of Numba, and bfloat16: as float16 with integers, float32 with float16."""
+
+    name = "compute"
+
+    def generic(self, x: str, y: str) -> str:
+        if x == y or bfloat16.name not in (x, y):
+            return super().generic(x, y)
+        if float16.name in (x, y):
+            return float32.name
+        a, b = (float16.name if n == bfloat16.name else n for n in (x, y))
+        found = super().generic(a, b)
+        return bfloat16.name if found == float16.name else found
+
+    def meet(self, op: str, x: str, y: str) -> Typing | None:
+        """Floats of 16 bits compute in 32."""
+        found = super().meet(op, x, y)
+        if found is not None and BY_NAME.get(found[0]) in (bfloat16, float16):
+            return float32.name, found[1]
+        return found
+
+
+COMPUTE = _Compute()
+COMPUTE.builtins = numba_functions._Functions(COMPUTE).table()
+COMPUTE.names = NUMBA.names
+
+
+class ComputeKernel(Kernel):
+    """A kernel of an algorithm. It relies on nothing but the types of its arguments: one variant serves all calls."""
+
+    rules = COMPUTE
+    decorator = "tilewright.compute"
+
+    def on_miss(self, target: str, key: Any) -> Any:
+        made = self.__dict__.setdefault("made", {})
+        plain = (target, tuple(map(_plain, key)))
+        if plain not in made:
+            counts["compilations"] += 1
+            found = compile_variant(self, *plain)
+            if isinstance(found, BaseException):
+                return found
+            made[plain] = found
+        return made[plain]
+
+    def prepare(self, values: tuple[Any, ...]) -> None:
+        """Compile for these arguments, and load what a GPU needs; nothing runs."""
+        target, key = self.specialization(values)
+        found = self.on_miss(target, key)
+        if isinstance(found, BaseException):
+            raise found
+        if target != "cpu":
+            found.load(_gpu_of(values))
+
+
+def _gpu_of(values: Any) -> int:
+    """The number of the GPU on which the first array among some arguments is."""
+    for value in values:
+        if isinstance(value, arrays.Array):
+            return int(value.memory.device)
+        held = value if isinstance(value, tuple) else (value.bytes,) if isinstance(value, records.RecordArray) else ()
+        if (found := _gpu_of(held)) >= 0:
+            return found
+    return -1
+
+
+counts = {"compilations": 0, "launches": 0}  # of this process
+
+
+def _plain(entry: Any) -> Any:
+    """An entry of a key without what is known of addresses and divisors."""
+    kind, *facts = entry
+    if kind in ("tuple", "list", "dict", "record"):
+        return (kind, facts[0], tuple(map(_plain, facts[1])))
+    if kind in ("scalar", "number"):
+        return (kind, facts[0], 1)
+    if kind == "array":
+        dtype, rank, _, divisors, strides, writable, _ = facts
+        size = BY_NAME[dtype].itemsize if dtype in BY_NAME else 1
+        return (kind, dtype, rank, size, (1,) * len(divisors), strides, writable, False)
+    return entry
+
+
+def arguments(values: Any) -> tuple[Any, ...]:
+    return tuple(map(records.argument, values))
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """One launch of an algorithm's."""
+
+    kernel: ComputeKernel
+    arguments: tuple[Any, ...]
+    grid: int
+    block: int
+
+    def run(self, stream: Any) -> None:
+        counts["launches"] += 1
+        _core.launch_threads(stream, self.grid, self.block, self.kernel, arguments(self.arguments), 0)
+
+    def compile(self) -> None:
+        self.kernel.prepare(arguments(self.arguments))
+
+
+def stream_of(stream: Any, place: Any) -> Any:
+    """What a launch takes for a stream; on the CPU there are none."""
+    if stream is not None and not isinstance(stream, int) and not hasattr(stream, "__cuda_stream__"):
+        known = any(hasattr(stream, name) for name in ("cuda_stream", "ptr", "handle", "value"))
+        if not known:
+            raise TileTypeError(
+                f"stream argument {stream!r} does not implement the '__cuda_stream__' protocol: expected None, a "
+                "handle or a stream of a library"
+            )
+    if hasattr(stream, "__cuda_stream__"):
+        found = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
+        if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(n, int) for n in found)):
+            raise TypeError(f"could not obtain __cuda_stream__ protocol version and handle from {stream!r}")
+        version, handle = found
+        if version != 0:
+            raise TypeError(f"unsupported __cuda_stream__ version {version}")
+        if handle < 0:
+            raise TileValueError(f"invalid stream handle {handle}")
+        stream = handle
+    return None if place == "cpu" else stream
+
+
+# --- bytes that an algorithm needs ------------------------------------------------------------------------------
+
+ALIGN = 256  # of each part of the temporary storage
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """An array in the temporary storage: `count` items of a type."""
+
+    type: Any
+    count: int
+
+    @property
+    def bytes(self) -> int:
+        from .types import size_of
+
+        return size_of(self.type) * self.count
+
+
+def bytes_of(parts: list[Part]) -> int:
+    return max(1, sum(-(-part.bytes // ALIGN) * ALIGN for part in parts) + (ALIGN if parts else 0))
+
+
+def carved(storage: Any, parts: list[Part]) -> list[Any]:
+    """The arrays, in a buffer of bytes."""
+    from .types import view_as
+
+    address = storage.address if isinstance(storage, arrays.Array) else storage.ctypes.data
+    at, found = -address % ALIGN, []
+    for part in parts:
+        found.append(view_as(storage[at : at + part.bytes], part.type))
+        at += -(-part.bytes // ALIGN) * ALIGN
+    return found
+
+
+def empty_bytes(count: int, place: Any, stream: Any) -> Any:
+    """Fresh memory on a device; it goes back behind the work that is queued on it."""
+    import numpy as np
+
+    if place == "cpu":
+        return np.empty(count, np.uint8)
+    return arrays.empty(count, np.uint8, device=place, stream=stream)

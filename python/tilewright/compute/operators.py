@@ -1,0 +1,238 @@
+"""Operators: functions of the user, lambdas and the well-known ones of `OpKind`, as kernels call them.
+
+A function is taken as it is when an object is made: variables from outside are read then, and arrays among them become
+parameters of the kernels, so that a later call may bring others. Two functions with the same instructions and the same
+values outside are the same operator.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import threading
+import types as python_types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..errors import TileError, TileTypeError
+from . import known_operators
+from .inputs import as_input, is_array
+from .types import ItemType, converted
+
+if TYPE_CHECKING:
+    from ..capture.frame import Frame
+
+
+class OpKind(enum.Enum):
+    """The well-known operators."""
+
+    PLUS = enum.auto()
+    MINUS = enum.auto()
+    MULTIPLIES = enum.auto()
+    DIVIDES = enum.auto()
+    MODULUS = enum.auto()
+    EQUAL_TO = enum.auto()
+    NOT_EQUAL_TO = enum.auto()
+    GREATER = enum.auto()
+    LESS = enum.auto()
+    GREATER_EQUAL = enum.auto()
+    LESS_EQUAL = enum.auto()
+    LOGICAL_AND = enum.auto()
+    LOGICAL_OR = enum.auto()
+    LOGICAL_NOT = enum.auto()
+    BIT_AND = enum.auto()
+    BIT_OR = enum.auto()
+    BIT_XOR = enum.auto()
+    BIT_NOT = enum.auto()
+    IDENTITY = enum.auto()
+    NEGATE = enum.auto()
+    MINIMUM = enum.auto()
+    MAXIMUM = enum.auto()
+
+
+_running = threading.local()  # .arrays: those of the operators whose bodies are captured, innermost last
+
+
+class Captured:
+    """Stands in a function for an array from outside of it: the parameter that the running kernel has for it."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def __tw_value__(self, frame: Frame) -> Any:
+        return _running.arrays[-1][self.position]
+
+
+class Operator:
+    """An operator as kernels call it: `operator(arrays, *operands)`; `arrays` are the parameters for `self.arrays`."""
+
+    def __init__(self, op: Any, count: int, what: str) -> None:
+        self.what, self.commutes = what, False
+        self.arrays: list[Any] = []
+        if isinstance(op, OpKind):
+            self.function = known_operators.FUNCTIONS[op.name]
+            self.key: Any = op
+            self.commutes = self.function in known_operators.COMMUTING
+        else:
+            freezing = _Freezing(self.arrays, what)
+            self.function = freezing.function(_function_of(op, what))
+            self.key = freezing.key_of(self.function)
+        self._check_count(count)
+
+    def _check_count(self, count: int) -> None:
+        code, defaults = self.function.__code__, self.function.__defaults__ or ()
+        least = code.co_argcount - len(defaults)
+        if not least <= count <= code.co_argcount and not code.co_flags & 0x04:
+            raise TileTypeError(f"{self.what} takes {count} value{'s' * (count > 1)}, found a function of {least}")
+
+    def __call__(self, arrays: Any, *operands: Any) -> Any:
+        raise TileError("an operator of kernels was called on the host")
+
+    def __tw_call__(self, frame: Frame, arrays: Any, *operands: Any) -> Any:
+        from ..capture.inlining import inline
+
+        stack = _running.__dict__.setdefault("arrays", [])
+        stack.append(arrays)
+        try:
+            return inline(frame, self.function, list(operands), {}, frame.node)
+        finally:
+            stack.pop()
+
+    def giving(self, t: ItemType, what: str | None = None) -> Giving:
+        """The operator with its results converted to a type."""
+        return Giving(self, t, what or f"the result of {self.what}")
+
+
+class Giving:
+    def __init__(self, operator: Operator, t: ItemType, what: str) -> None:
+        self.operator, self.type, self.what = operator, t, what
+
+    def __call__(self, arrays: Any, *operands: Any) -> Any:
+        raise TileError("an operator of kernels was called on the host")
+
+    def __tw_call__(self, frame: Frame, arrays: Any, *operands: Any) -> Any:
+        found = self.operator.__tw_call__(frame, arrays, *operands)
+        return converted(frame, found, self.type, self.what)
+
+
+def _function_of(op: Any, what: str) -> Callable[..., Any]:
+    """The Python function of what may stand for an operator."""
+    if isinstance(op, _core.Dispatcher):
+        op = op.function  # type: ignore[attr-defined]
+    op = getattr(op, "py_func", op)
+    if isinstance(op, python_types.FunctionType):
+        return op
+    raise TileTypeError(f"{what} is a function, a lambda or an OpKind, found {op!r}")
+
+
+class _Freezing:
+    """Makes functions whose variables from outside are as they were; arrays among them are collected."""
+
+    def __init__(self, arrays: list[Any], what: str) -> None:
+        self.arrays, self.what = arrays, what
+        self.made: dict[int, python_types.FunctionType] = {}
+        self.names: dict[int, int] = {}  # of a frozen function: its number, for keys of what calls itself
+
+    def function(self, of: Any) -> python_types.FunctionType:
+        """The same function with frozen variables."""
+        if id(of) in self.made:
+            return self.made[id(of)]
+        code = of.__code__
+        cells = tuple(python_types.CellType() for _ in of.__closure__ or ())
+        space: dict[str, Any] = {"__name__": of.__module__, "__builtins__": of.__globals__.get("__builtins__")}
+        made = python_types.FunctionType(code, space, of.__name__, None, cells)
+        self.made[id(of)] = made
+        self.names[id(made)] = len(self.names)
+        made.__module__, made.__qualname__ = of.__module__, of.__qualname__
+        made.__defaults__ = tuple(map(self._value, of.__defaults__)) if of.__defaults__ else None
+        made.__kwdefaults__ = {k: self._value(v) for k, v in of.__kwdefaults__.items()} if of.__kwdefaults__ else None
+        for cell, outer in zip(cells, of.__closure__ or (), strict=True):
+            try:
+                cell.cell_contents = self._value(outer.cell_contents)
+            except ValueError:
+                continue  # no value yet, which the capture tells of
+        for name in _global_names(code):
+            if name in of.__globals__:
+                space[name] = self._value(of.__globals__[name])
+        return made
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, python_types.FunctionType) and not _is_ours(value):
+            return self.function(value)
+        if isinstance(value, _core.Dispatcher):
+            return self.function(value.function)  # type: ignore[attr-defined]
+        if is_array(value) and int(getattr(value, "ndim", 1)) > 0:
+            for position, known in enumerate(self.arrays):
+                if known is value:
+                    return Captured(position)
+            self.arrays.append(value)
+            return Captured(len(self.arrays) - 1)
+        return value
+
+    # -- keys
+
+    def key_of(self, function: python_types.FunctionType, seen: tuple[int, ...] = ()) -> Any:
+        """What two operators share that are the same: instructions, and the values of variables from outside."""
+        if id(function) in seen:
+            return ("itself", seen.index(id(function)))
+        inner = (*seen, id(function))
+        outside = [c.cell_contents for c in function.__closure__ or () if _has_value(c)]
+        names = [n for n in _global_names(function.__code__) if n in function.__globals__]
+        values = [*outside, *(function.__globals__[n] for n in names), *(function.__defaults__ or ())]
+        values += list((function.__kwdefaults__ or {}).values())
+        return (_code_key(function.__code__), tuple(self._value_key(v, inner) for v in values))
+
+    def _value_key(self, value: Any, seen: tuple[int, ...]) -> Any:
+        if isinstance(value, python_types.FunctionType) and not _is_ours(value):
+            return self.key_of(value, seen)
+        if isinstance(value, Captured):
+            return ("array", value.position, as_input(self.arrays[value.position], self.what).kind)
+        if isinstance(value, tuple | list):
+            return (type(value), tuple(self._value_key(v, seen) for v in value))
+        return (type(value), _same(value))
+
+
+def _has_value(cell: python_types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _same(value: Any) -> Any:
+    """A number by its bits, anything else by what it is."""
+    if isinstance(value, float):
+        return value.hex()
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def _is_ours(function: Any) -> bool:
+    return (function.__module__ or "").startswith("tilewright.") or hasattr(function, "__tw_op__")
+
+
+def _codes(code: python_types.CodeType) -> Iterator[python_types.CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, python_types.CodeType):
+            yield from _codes(inner)
+
+
+@functools.lru_cache(maxsize=4096)
+def _global_names(code: python_types.CodeType) -> tuple[str, ...]:
+    """Names that a function, or one in it, may read from its module; attributes are among them."""
+    return tuple(dict.fromkeys(name for c in _codes(code) for name in c.co_names))
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_key(code: python_types.CodeType) -> Any:
+    constants = tuple(_code_key(c) if isinstance(c, python_types.CodeType) else repr(c) for c in code.co_consts)
+    return (code.co_code, constants, code.co_names, code.co_argcount, code.co_exceptiontable)
+
+
+__all__ = ["OpKind"]

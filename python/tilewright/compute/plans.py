@@ -1,0 +1,43 @@
+"""How an algorithm is cut into blocks: by the device, and on a GPU by the number of items alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Threads of a block, items that a thread takes at a time, and the most blocks that share an array.
+
+    Nothing but the number of items says which block folds what: a result is the same from run to run, and from GPU to
+    GPU.
+    """
+
+    threads: int
+    items: int
+    most_blocks: int
+    single_pass: bool  # whether blocks may wait for each other
+
+    @property
+    def tile(self) -> int:
+        return self.threads * self.items
+
+    def blocks(self, count: int) -> int:
+        return max(1, min(self.most_blocks, -(-count // self.tile)))
+
+    def per_block(self, count: int) -> int:
+        """Items of each block: whole tiles."""
+        tiles = -(-count // self.tile)
+        return -(-tiles // self.blocks(count)) * self.tile
+
+    def tiles(self, count: int) -> int:
+        return max(1, -(-count // self.tile))
+
+
+GPU = Shape(threads=128, items=16, most_blocks=1024, single_pass=True)
+CPU = Shape(threads=1, items=8192, most_blocks=32, single_pass=False)
+
+
+def shape_for(place: Any) -> Shape:
+    return CPU if place == "cpu" else GPU

@@ -1,0 +1,143 @@
+"""Iterators, alone and in each other, held against NumPy."""
+
+import numpy as np
+import pytest
+
+from tilewright import compute
+from tilewright.compute import (
+    CacheModifiedInputIterator,
+    ConstantIterator,
+    CountingIterator,
+    DiscardIterator,
+    OpKind,
+    PermutationIterator,
+    ReverseIterator,
+    ShuffleIterator,
+    TransformIterator,
+    TransformOutputIterator,
+    ZipIterator,
+)
+
+N = 300
+
+
+def items(device, it, dtype=np.int64, n=N):
+    """The items of an iterator, by a transform."""
+    out = device.array(np.zeros(n, dtype))
+    compute.unary_transform(it, out, lambda x: x, n)
+    return device.host(out)
+
+
+def test_inputs(device):
+    x = np.random.default_rng(0).integers(-50, 50, N)
+    d, places = device.array(x), device.array(np.arange(N)[::-1].astype(np.int32))
+    factor = 3
+    cases = [
+        (CountingIterator(np.int32(5)), np.arange(5, 5 + N)),
+        (CountingIterator(np.uint8(250)), np.arange(250, 250 + N).astype(np.uint8)),
+        (CountingIterator(np.int64(2**40)) + 7, np.arange(2**40 + 7, 2**40 + 7 + N)),
+        (ConstantIterator(np.int16(-4)), np.full(N, -4)),
+        (TransformIterator(d, lambda v: factor * v + 1), 3 * x + 1),
+        (PermutationIterator(d, places), x[::-1]),
+        (ReverseIterator(d), x[::-1]),
+        (ReverseIterator(CountingIterator(np.int64(0))), -np.arange(N)),
+        (CacheModifiedInputIterator(d, "stream"), x),
+        (TransformIterator(ZipIterator(d, CountingIterator(np.int64(0))), lambda p: p[0] * p[1]), x * np.arange(N)),
+        (PermutationIterator(TransformIterator(d, OpKind.NEGATE), ReverseIterator(places)), -x),
+        (ReverseIterator(PermutationIterator(d, places)) + (1 - N), x),
+    ]
+    for it, expected in cases:
+        np.testing.assert_array_equal(items(device, it), expected)
+
+
+def test_outputs(device):
+    x = np.random.default_rng(1).integers(-50, 50, N)
+    d, places = device.array(x), device.array(np.roll(np.arange(N), 7))
+
+    def stored(make):
+        a, b = device.array(np.zeros(N, np.int64)), device.array(np.zeros(N, np.float32))
+        compute.unary_transform(d, make(a, b), lambda v: v, N)
+        return device.host(a), device.host(b)
+
+    np.testing.assert_array_equal(stored(lambda a, b: ReverseIterator(a))[0], x[::-1])
+    np.testing.assert_array_equal(stored(lambda a, b: PermutationIterator(a, places))[0][np.roll(np.arange(N), 7)], x)
+    np.testing.assert_array_equal(stored(lambda a, b: TransformOutputIterator(a, lambda v: v * v))[0], x * x)
+    assert not stored(lambda a, b: DiscardIterator(a))[0].any()
+    both, halves = device.array(np.zeros(N, np.int64)), device.array(np.zeros(N, np.float32))
+    compute.unary_transform(d, ZipIterator(both, halves), lambda v: (v + 1, v / 2), N)
+    np.testing.assert_array_equal(device.host(both), x + 1)
+    np.testing.assert_array_equal(device.host(halves), (x / 2).astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64, 1000])
+def test_shuffles(device, n):
+    found = [tuple(items(device, ShuffleIterator(n, seed), n=n)) for seed in (0, 0, 1, 2)]
+    assert found[0] == found[1] and all(sorted(f) == list(range(n)) for f in found)
+    assert n < 64 or len(set(found)) == 3
+
+
+@compute.gpu_struct
+class Point:
+    x: np.int32
+    y: np.float32
+
+
+@compute.gpu_struct
+class Place:
+    at: Point
+    n: np.int8
+
+
+@pytest.mark.spec("C-007")
+def test_nested_structs(device):
+    points = np.zeros(N, Point.dtype)
+    points["x"], points["y"] = np.arange(N), 0.5
+    both = ZipIterator(device.array(points), ConstantIterator(np.int8(1)))
+    out = device.array(np.zeros(1, Place.dtype))
+
+    def add(a, b):
+        return Place(Point(a.at.x + b.at.x, a.at.y + b.at.y), (a[1] + b.n) % 100)
+
+    compute.reduce_into(both, out, add, N, Place(Point(0, 0), 0))
+    found = device.host(out)[0]
+    assert (found["at"]["x"], found["at"]["y"], found["n"]) == (N * (N - 1) // 2, N / 2, N % 100)
+    anything = np.zeros(N, np.dtype([("a", "i1"), ("b", "f8")]))  # packed
+    anything["b"] = np.arange(N)
+    packed = device.array(anything)
+    compute.unary_transform(packed, packed, lambda p: (p.a + 1, p["b"] * 2), N)
+    np.testing.assert_array_equal(device.host(packed)["b"], 2 * np.arange(N))
+
+
+def test_what_is_refused():
+    x = np.zeros(3)
+    with pytest.raises(TypeError, match="'d_in' is a DiscardIterator, which is only written"):
+        compute.unary_transform(DiscardIterator(x), x, lambda v: v, 3)
+    with pytest.raises(TypeError, match="'d_out': a CountingIterator is read, not written"):
+        compute.unary_transform(x, CountingIterator(np.int32(0)), lambda v: v, 3)
+    with pytest.raises(TypeError, match="indices of a PermutationIterator are integers"):
+        PermutationIterator(x, x)
+    with pytest.raises(ValueError, match="num_items must be positive"):
+        ShuffleIterator(0)
+    with pytest.raises(ValueError, match="the modifier is"):
+        CacheModifiedInputIterator(x, "none")
+    with pytest.raises(TypeError, match="starts at a number"):
+        CountingIterator(np.bool_(True))
+
+
+@pytest.mark.parametrize("n", [0, 1, 129, 5000])
+def test_binary_transform(device, n):
+    x, y = np.random.default_rng(n).integers(1, 100, (2, n)).astype(np.float32)
+    out = device.array(np.zeros(n, np.float64))
+    made = compute.make_binary_transform(device.array(x), device.array(y), out, OpKind.DIVIDES)
+    made(device.array(x), device.array(y), out, OpKind.DIVIDES, n)
+    np.testing.assert_array_equal(device.host(out), (x / y).astype(np.float64))
+
+
+def test_arrays_of_other_libraries():
+    torch = pytest.importorskip("torch")
+    x, out = torch.arange(100), torch.zeros(1, dtype=torch.int64)
+    compute.reduce_into(x, out, OpKind.PLUS, 100, np.int64(0))
+    assert out.item() == 4950
+    halves, total = torch.full((64,), 0.5, dtype=torch.bfloat16), torch.zeros(1)
+    compute.reduce_into(halves, total, OpKind.PLUS, 64, np.float32(0))
+    assert total.item() == 32
