@@ -35,6 +35,9 @@ class OnCpu:
     def place(self, arrays: Arrays) -> Arrays:
         return dict(arrays)
 
+    def finish(self) -> None:
+        """Nothing is under way when a call returns."""
+
     def back(self, arrays: Arrays) -> Arrays:
         return arrays
 
@@ -63,8 +66,10 @@ class OnGpu:
     def _tensor(self, array: np.ndarray) -> Any:
         return self.torch.from_numpy(array).cuda()
 
-    def back(self, arrays: Arrays) -> Arrays:
+    def finish(self) -> None:
         self.torch.cuda.synchronize()
+
+    def back(self, arrays: Arrays) -> Arrays:
         return {name: tensor.cpu().numpy() for name, tensor in arrays.items()}
 
     def zero(self, arrays: Arrays) -> None:
@@ -80,8 +85,9 @@ def run_case(case: Case, where: Any, rounds: int) -> dict[str, Any]:
     arrays = {**inputs, **outputs}
     begin = time.perf_counter()
     case.run(arrays)
-    found = where.back(outputs)
+    where.finish()
     first = (time.perf_counter() - begin) * 1e3
+    found = where.back(outputs)
     error = case.wrong(found)
     row: dict[str, Any] = {"bench": case.name, "who": "tilewright", "n": case.n, "error": error}
     if not error <= 1:

@@ -324,9 +324,9 @@ static int count_words(MlirBlock body) {
   return words;
 }
 
-/* The launch record of the old function, completed, and its hints: the new one has them, too. */
+/* The launch record of the old function, completed, its hints and its kind: the new one has them, too. */
 static void record_launch(tw_emitter_t *e, MlirOperation old, MlirOperation function) {
-  static const char *const kept[] = {TW_LAUNCH, TW_HINTS};
+  static const char *const kept[] = {TW_LAUNCH, TW_HINTS, "tile.simt"};
   tw_launch_set_num_threads(old, e->simt ? 0 : (uint32_t)threads_of(e)); /* 0: given at each launch */
   uint64_t shared = tw_launch_shared_bytes(old, 0);
   if (e->simt) /* what the launch adds begins where an array may */

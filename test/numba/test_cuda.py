@@ -9,7 +9,7 @@ import pytest
 
 from tilewright import arrays
 from tilewright.errors import LaunchError, TileError, TileTypeError, TileValueError
-from tilewright.numba import cuda, float32, float64, int32, int64, uint32, uint64, void
+from tilewright.numba import cuda, float32, float64, int32, int64, kernels, uint32, uint64, void
 
 FULL = 0xFFFFFFFF
 TABLE = np.arange(8, dtype=np.float64)
@@ -339,6 +339,24 @@ def test_in_and_out():
     scaled[1, 4](cuda.Out(y), 2)
     np.testing.assert_array_equal(x, 2)
     assert uint32.dtype == np.uint32
+
+
+def test_host_arrays_go_to_the_gpu_and_back(monkeypatch):
+    """With memory of the CPU in the place of the GPU's. What is read-only does not come back."""
+    monkeypatch.setattr(arrays, "_has_gpu", lambda: True)
+    monkeypatch.setattr(arrays, "_device", lambda _: arrays.CPU)
+    monkeypatch.setattr(kernels, "_has_cpu_array", lambda _: False)
+    monkeypatch.setattr(kernels, "_is_on_gpu", lambda _: False)
+    x, y = np.broadcast_to(np.float32(2), 4), np.zeros((4, 2), np.float32)
+    products[1, 4](x, y[::-1, 0], cuda.Out(y[:, 1]))
+    np.testing.assert_array_equal(y, [[6, 3], [4, 2], [2, 1], [0, 0]])
+
+
+@cuda.jit
+def products(x, y, z):
+    i = cuda.grid(1)
+    y[i] = i * x[i]
+    z[z.size - 1 - i] = i
 
 
 def test_numba_cuda_may_be_installed() -> None:

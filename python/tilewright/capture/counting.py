@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..dtype import int32, int64
+from ..dtype import int32, int64, uint32, uint64
 from ..errors import TileValueError
 from .frame import Frame
 from .values import Range, Tile, is_number
@@ -16,7 +16,7 @@ class Count:
 
     A range with a constant step counts as it is, or downwards as -1 - variable, which is a number of its type, too.
     What adds the step minds that this could wrap: here, and where an scf.for is lowered. A range whose step is known at
-    run time counts iterations, in int64, unless the step is known to be positive.
+    run time counts iterations, unless it is a tile kernel's and the step is known to be positive.
     """
 
     def __init__(self, frame: Frame, bounds: Range, node: ast.For) -> None:
@@ -29,13 +29,18 @@ class Count:
             raise TileValueError("the step of range must not be zero")
         if known == int64.min:
             raise TileValueError(f"the step of range is {known}; the least is {known + 1}")
-        upward = isinstance(bounds.step, Tile) and bounds.step.positive
-        self.by_one = known in (1, -1) or (known is None and not upward)
+        upward = isinstance(bounds.step, Tile) and (bounds.step.least or 0) > 0
+        counts = known is None and (frame.capture.rules.simt or not upward)
+        self.by_one = counts or known in (1, -1)
         self.by = step
         self.value: Callable[[Tile], Tile] = self._same
-        if known is None and not upward:
+        if counts:
             self.start = start
-            self._count_iterations(frame, node, *(emit.cast(p, int64) for p in (start, stop, step)))
+            if upward:
+                natural = isinstance(bounds.start, Tile) and bounds.start.least is not None
+                self._count_upward(start, stop, step, natural or (is_number(bounds.start) and bounds.start >= 0))
+            else:
+                self._count_iterations(frame, node, *(emit.cast(p, int64) for p in (start, stop, step)))
         elif known is None or known > 0:
             self.lower, self.upper, self.step = start, stop, step
         else:
@@ -43,6 +48,18 @@ class Count:
             self.dtype = dtype if -known <= dtype.max else int64
             self.lower, self.upper = (self._mirrored(emit.cast(p, self.dtype)) for p in (start, stop))
             self.step = emit.constant(-known, self.dtype)
+
+    def _count_upward(self, start: Tile, stop: Tile, step: Tile, natural: bool) -> None:
+        """By a step above zero. The distance of two numbers fits into their type without a sign."""
+        emit = self.emit
+        unsigned = uint64 if self.variable is int64 else uint32
+        begin, end, by = (emit.cast(p, unsigned).ir for p in (start, stop, step))
+        distance = emit.typed("tile.sub", [end, begin], None, unsigned, ())
+        distance = emit.select(emit.compare("less", start, stop), distance, emit.constant(0, unsigned))
+        count = emit.typed("tile.ceildiv", [distance.ir, by], None, unsigned, ())
+        self.dtype = self.variable if natural else int64
+        self.value, self.lower, self.step = self._after_iterations, *(emit.constant(n, self.dtype) for n in (0, 1))
+        self.upper = emit.cast(count, self.dtype)
 
     def _count_iterations(self, frame: Frame, node: ast.For, start: Tile, stop: Tile, step: Tile) -> None:
         emit = self.emit

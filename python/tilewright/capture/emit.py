@@ -177,7 +177,9 @@ class Emitter:
             return self.constant(value, dtype)
         if value.dtype is dtype:
             return dataclasses.replace(value, loose=False) if value.loose else value
-        return self.typed("tile.cast", [value.ir], None, dtype, value.shape)
+        found = self.typed("tile.cast", [value.ir], None, dtype, value.shape)
+        is_whole = dtype.is_integral and dtype.bits >= value.dtype.bits
+        return dataclasses.replace(found, least=value.least) if is_whole and value.least is not None else found
 
     def bitcast(self, value: Tile, dtype: DType) -> Tile:
         """The bits of a value as another dtype of the same size."""
@@ -224,7 +226,8 @@ class Emitter:
         if name in _ON_BITS and (self.rules.simt or is_number(x) or is_number(y)):
             common = PROMOTION[operands[0].dtype, operands[1].dtype]
             operands = [self.cast(t, common) for t in operands] if common is not None else operands
-        return self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
+        found = self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
+        return _bounded(self.rules, name, x, y, found)
 
     def compare(self, name: str, x: Any, y: Any) -> Any:
         if is_number(x) and is_number(y):
@@ -268,6 +271,15 @@ class Emitter:
             raise TileTypeError(f"{what} must be an integer scalar, found {describe(value)}")
         narrow = value.dtype.bits < 32 or value.dtype is int32
         return self.cast(value, int32 if narrow else int64)
+
+
+def _bounded(rules: Rules, name: str, x: Any, y: Any, found: Any) -> Any:
+    """What threads and blocks have for numbers stay that in sums and products: a launch has fewer than 2^31 threads."""
+    known = isinstance(x, Tile) and isinstance(y, Tile) and isinstance(found, Tile)
+    if not rules.simt or not known or x.least is None or y.least is None or not found.dtype.is_integral:
+        return found
+    least = {"add": x.least + y.least, "mul": x.least * y.least}.get(name)
+    return found if least is None else dataclasses.replace(found, least=least)
 
 
 def _is_finite(value: bool | int | float) -> bool:

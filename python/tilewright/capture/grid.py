@@ -28,4 +28,4 @@ def _bid(frame: Frame, axis: Any) -> Tile:
 @op("num_blocks")
 def _num_blocks(frame: Frame, axis: Any) -> Tile:
     attributes = {"axis": _grid_axis(axis, "ct.num_blocks")}
-    return dataclasses.replace(frame.emit.typed("tile.num_blocks", [], attributes, int32, ()), positive=True)
+    return dataclasses.replace(frame.emit.typed("tile.num_blocks", [], attributes, int32, ()), least=1)

@@ -32,7 +32,7 @@ class Tile:
         False  # a number of Python known at run time only, in device code: it takes the dtype of what it meets
     )
 
-    positive: bool = False  # a number that is never below one
+    least: int | None = None  # an integer is never below it
 
     @property
     def ndim(self) -> int:

@@ -169,13 +169,18 @@ def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tu
         return tuple(a.host if isinstance(a, _Copied) else a for a in args), []
     placed, copies = list(args), []
     for i, value in enumerate(args):
-        mode = value if isinstance(value, _Copied) else InOut(value) if _is_numpy(value) else None
+        mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
         if mode is None:
             continue
         placed[i] = arrays.to_device(mode.host, stream=stream) if mode.goes_in else arrays.empty_like(mode.host)
         if mode.comes_out:
             copies.append((mode.host, placed[i]))
     return tuple(placed), copies
+
+
+def _mode_of(host: Any) -> _Copied:
+    """What may not be written does not come back."""
+    return InOut(host) if host.flags.writeable else In(host)
 
 
 def _has_cpu_array(args: tuple[Any, ...]) -> bool:

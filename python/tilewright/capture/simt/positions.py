@@ -25,7 +25,8 @@ _OPS = {
 
 def read(frame: Frame, name: str, axis: int) -> Tile:
     """As an int32."""
-    return frame.emit.typed(_OPS[name], [], {"axis": axis}, int32, ())
+    place = frame.emit.typed(_OPS[name], [], {"axis": axis}, int32, ())
+    return dataclasses.replace(place, least=1 if name.endswith("_dim") else 0)
 
 
 def _dim3(name: str, frame: Frame) -> Any:

@@ -73,6 +73,23 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// Blocks of threads are many and short: these wait by themselves only if asked to.
+module attributes {tile.target = "sm_90a"} {
+  // CHECK: llvm.func @threads
+  // CHECK-NOT: griddepcontrol
+  llvm.func @threads() attributes {nvvm.kernel, tile.simt} {
+    llvm.return
+  }
+
+  // CHECK: llvm.func @asked
+  // CHECK: griddepcontrol wait
+  llvm.func @asked() attributes {nvvm.kernel, tile.simt, tile.hints = {dependent_launch = 1 : i32}} {
+    llvm.return
+  }
+}
+
+// -----
+
 // Refused by the caller, or not known to the chip.
 module attributes {tile.target = "sm_90a"} {
   // CHECK: llvm.func @refused
