@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..dtype import int32, int64, uint32, uint64
 from ..errors import TileValueError
+from .emit import BINARY_OPS
 from .frame import Frame
 from .values import Range, Tile, is_number
 
@@ -53,10 +54,10 @@ class Count:
         """By a step above zero. The distance of two numbers fits into their type without a sign."""
         emit = self.emit
         unsigned = uint64 if self.variable is int64 else uint32
-        begin, end, by = (emit.cast(p, unsigned).ir for p in (start, stop, step))
-        distance = emit.typed("tile.sub", [end, begin], None, unsigned, ())
+        begin, end, by = (emit.cast(p, unsigned) for p in (start, stop, step))
+        distance = emit.op(BINARY_OPS["sub"], [end, begin])
         distance = emit.select(emit.compare("less", start, stop), distance, emit.constant(0, unsigned))
-        count = emit.typed("tile.ceildiv", [distance.ir, by], None, unsigned, ())
+        count = emit.op(BINARY_OPS["cdiv"], [distance, by])
         self.dtype = self.variable if natural else int64
         self.value, self.lower, self.step = self._after_iterations, *(emit.constant(n, self.dtype) for n in (0, 1))
         self.upper = emit.cast(count, self.dtype)
