@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ..dtype import int32, int64, uint32, uint64
 from ..errors import TileValueError
-from .emit import BINARY_OPS
 from .frame import Frame
 from .values import Range, Tile, is_number
 
@@ -55,9 +54,9 @@ class Count:
         emit = self.emit
         unsigned = uint64 if self.variable is int64 else uint32
         begin, end, by = (emit.cast(p, unsigned) for p in (start, stop, step))
-        distance = emit.op(BINARY_OPS["sub"], [end, begin])
+        distance = emit.plain("sub", end, begin)
         distance = emit.select(emit.compare("less", start, stop), distance, emit.constant(0, unsigned))
-        count = emit.op(BINARY_OPS["cdiv"], [distance, by])
+        count = emit.plain("cdiv", distance, by)
         self.dtype = self.variable if natural else int64
         self.value, self.lower, self.step = self._after_iterations, *(emit.constant(n, self.dtype) for n in (0, 1))
         self.upper = emit.cast(count, self.dtype)

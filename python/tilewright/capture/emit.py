@@ -229,6 +229,10 @@ class Emitter:
         found = self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
         return _bounded(self.rules, name, x, y, found)
 
+    def plain(self, name: str, x: Tile, y: Tile) -> Tile:
+        """Of two tiles of one dtype, whatever the rules say of the operator."""
+        return self.op(BINARY_OPS[name], [x, y])
+
     def compare(self, name: str, x: Any, y: Any) -> Any:
         if is_number(x) and is_number(y):
             return fold(name, x, y)
