@@ -374,6 +374,9 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 #define TW_SPLIT "tile.split"
 #define TW_THREADS "tile.threads"
 
+/* c_entry.c: the function that C++ of the host calls. */
+MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
+
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);

@@ -1,4 +1,5 @@
 /* functions.c - private functions beside the kernel: shared code, and what the process provides */
+#include "lowering/c_values.h"
 #include "lowering/cpu/cpu.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -84,6 +85,8 @@ MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute c
 }
 
 void cpu_look(cpu_t *cx) {
+  if (tw_has_attr(cx->func, TW_C_SIGNATURE)) /* nobody stops it */
+    return;
   MlirType i32 = cpu_int(cx, 32);
   MlirValue flag = cpu_global(cx, "tw_kernel_attention", i32, mlirAttributeGetNull());
   tw_attr_t attrs[] = {{"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 4)},

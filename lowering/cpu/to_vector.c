@@ -15,6 +15,7 @@
  *         scf.for %j = 0 to 1024 step 16 { llvm.intr.masked.load …
  *
  * and `scratch_bytes` in the launch record. What must hold: stage "legal"; every array is an argument of the kernel. */
+#include "lowering/c_values.h"
 #include "lowering/cpu/cpu.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -132,6 +133,8 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   MlirOperation thread = {NULL};
   cx->func = kernel;
   cx->location = mlirOperationGetLocation(kernel);
+  if (tw_has_attr(kernel, TW_C_SIGNATURE))
+    return cpu_build_c_entry(cx, kernel);
   if (tw_has_attr(kernel, "tile.simt") && !tw_has_attr(kernel, TW_SPLIT))
     thread = cpu_build_thread_function(cx, kernel);
   cpu_begin_function(cx, 5, types);

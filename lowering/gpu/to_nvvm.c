@@ -19,6 +19,7 @@
  * The launch record gets num_threads, shared_bytes and tensor_maps (what the maps are made from); the new function has
  * it, and the hints. How each op is re-emitted is in emit/rules/; what the rules emit with, in
  * emitter.h. */
+#include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
@@ -30,10 +31,9 @@
 
 #include "mlir-c/Dialect/LLVM.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SHARED_NAME "tile_shared"
 
 enum { MAX_THREADS = 1024 }; /* of a block */
 
@@ -100,8 +100,28 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
 
 static MlirValue sreg(tw_emitter_t *e, const char *name) { return twg_op(e, name, e->i32, 0, NULL, 0, NULL); }
 
+/* Whoever launches a kernel of a C signature knows nothing of its shared memory: it is declared. */
+static MlirStringRef shared_name(tw_emitter_t *e, size_t size, char *buffer) {
+  int64_t bytes = tw_launch_shared_bytes(e->kernel, 0);
+  if (e->c == NULL || bytes == 0)
+    return tw_str(TWG_SHARED_NAME);
+  MlirStringRef name = tw_attr_string(e->kernel, "sym_name");
+  snprintf(buffer, size, "%.*s_shared", (int)name.length, name.data);
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(buffer))),
+      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, (unsigned)bytes))),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
+      twg_named(e, "addr_space", twg_i32_attr(e, TW_SPACE_SHARED)),
+      twg_named(e, "alignment", twg_i64_attr(e, 1024)),
+  };
+  twg_add_to_module(e, "llvm.mlir.global", sizeof attributes / sizeof *attributes, attributes);
+  return tw_str(buffer);
+}
+
 static void emit_prologue(tw_emitter_t *e) {
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(SHARED_NAME)));
+  char buffer[256];
+  MlirStringRef shared = shared_name(e, sizeof buffer, buffer);
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, shared));
   e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
   e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
   e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
@@ -153,13 +173,19 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
   twg_bind(e, old, values);
 }
 
-static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
+/* The words of all arguments, each a parameter. */
+static void add_words(tw_emitter_t *e, MlirBlock old, MlirValue *words) {
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++) {
-    MlirValue argument = mlirBlockGetArgument(old, i), words[1 + 2 * TW_MAX_RANK];
+    MlirType type = mlirValueGetType(mlirBlockGetArgument(old, i));
+    for (int k = 0; k < tw_words_of(type); k++)
+      *words++ = word_of(e, mlirBlockAddArgument(e->entry, parameter_type(e, type, k), e->location));
+  }
+}
+
+static void bind_arguments(tw_emitter_t *e, MlirBlock old, MlirValue *words) {
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++) {
+    MlirValue argument = mlirBlockGetArgument(old, i);
     MlirType type = mlirValueGetType(argument);
-    int n = tw_words_of(type);
-    for (int k = 0; k < n; k++)
-      words[k] = word_of(e, mlirBlockAddArgument(e->entry, parameter_type(e, type, k), e->location));
     if (mlirTypeIsAMemRef(type)) {
       bind_array(e, argument, words);
     } else {
@@ -167,7 +193,20 @@ static void bind_arguments(tw_emitter_t *e, MlirBlock old) {
       value.at[0] = scalar_of_word(e, words[0], type);
       twg_bind(e, argument, value);
     }
+    words += tw_words_of(type);
   }
+}
+
+static bool add_arguments(tw_emitter_t *e, MlirOperation old, int num_words) {
+  MlirBlock body = tw_region_block(old, 0);
+  MlirValue *words = tw_allocate((size_t)num_words + 1, sizeof *words);
+  bool ok = e->c == NULL || twg_words_of_c(e, old, num_words, words);
+  if (e->c == NULL)
+    add_words(e, body, words);
+  if (ok)
+    bind_arguments(e, body, words);
+  free(words);
+  return ok;
 }
 
 static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
@@ -348,6 +387,12 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
     return false;
   }
   e->simt = tw_has_attr(old, "tile.simt");
+  tw_c_signature_t c;
+  if (tw_has_attr(old, TW_C_SIGNATURE)) {
+    e->c = &c;
+    if (!tw_read_c_signature(old, &c))
+      return false;
+  }
   MlirOperation roles = tw_roles_of(old);
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
   e->consumer_groups = tw_consumer_groups_of(old);
@@ -358,18 +403,19 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   }
   if (!twg_collect_maps(e, old))
     return false;
-  MlirOperation function = new_function(e, old, num_words);
+  bool is_function = tw_has_attr(old, TW_C_FUNCTION);
+  MlirOperation function = e->c ? twg_c_function(e, old, is_function) : new_function(e, old, num_words);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(old), old, function);
   e->region = mlirOperationGetRegion(function, 0);
   e->entry = e->block = twg_new_block(e, 0, NULL);
   emit_prologue(e);
   for (int i = 0; i < e->num_maps; i++)
     mlirBlockAddArgument(e->entry, mlirLLVMPointerTypeGet(e->context, 0), e->location);
-  bind_arguments(e, body);
+  bool ok = add_arguments(e, old, num_words);
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
   twg_set_up_barriers(e, old);
   twg_tell_blocks(e, old);
-  bool ok = emit_block(e, body);
+  ok = ok && emit_block(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
   record_launch(e, old, function);
@@ -389,7 +435,7 @@ static void add_shared_global(MlirOperation module) {
   MlirContext c = mlirOperationGetContext(module);
   MlirType bytes = mlirLLVMArrayTypeGet(mlirIntegerTypeGet(c, 8), 0);
   tw_attr_t attributes[] = {
-      {"sym_name", mlirStringAttrGet(c, tw_str(SHARED_NAME))},
+      {"sym_name", mlirStringAttrGet(c, tw_str(TWG_SHARED_NAME))},
       {"global_type", mlirTypeAttrGet(bytes)},
       {"linkage", mlirLLVMLinkageAttrGet(c, MlirLLVMLinkageExternal)},
       {"addr_space", mlirIntegerAttrGet(tw_i32(c), 3)},

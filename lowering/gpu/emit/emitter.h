@@ -21,8 +21,11 @@
 #define TILEWRIGHT_LOWERING_GPU_EMIT_EMITTER_H
 
 #include "dialect/layouts.h"
+#include "lowering/c_values.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/launch_record.h"
+
+#define TWG_SHARED_NAME "tile_shared" /* the shared memory that a launch gives */
 
 typedef struct tw_values {
   MlirValue *at; /* owned by the emitter */
@@ -60,6 +63,8 @@ typedef struct tw_emitter {
   MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
   int num_strings;                   /* globals made for print */
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */
+  const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */
+  MlirValue c_result;                /* where its result goes, if that has an address */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
   int num_maps;
   int producer_warps;       /* they come after those of the consumers; 0: the kernel has no roles */

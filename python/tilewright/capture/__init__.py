@@ -25,7 +25,7 @@ numerics.py     rounding modes and flushed subnormals, by plain operations
 checks.py       what the operations ask of their arguments
 simt/           the objects of tilewright.device
 rules.py        how literals, operands and assignments are typed, by language
-kernel.py       a kernel with its arguments: the way in
+kernel.py       a kernel with its arguments: the way in; c_entry.py has functions and kernels that C++ calls
 """
 
 from . import attributes, calls, contexts, loops, operators, patterns  # noqa: F401  (they register what nodes become)

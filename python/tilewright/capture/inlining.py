@@ -68,10 +68,10 @@ def inline(
         builder.end_call(location)
         builder.file(frame.source.file, frame.source.name)
     capture.active.pop()
-    return _returned(called, name)
+    return returned_value(called, name)
 
 
-def _returned(called: Frame, name: str) -> Any:
+def returned_value(called: Frame, name: str) -> Any:
     returned = called.env[RETURN]
     value = called.env.get(VALUE)
     if returned is False:

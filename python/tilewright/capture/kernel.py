@@ -134,28 +134,58 @@ def capture(
 
     `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
     uses them."""
-    source = source_of(function)
-    names = _parameters(source, arguments[: len(arguments) - extra])
-    builder = _core.Builder(source.file)
-    builder.set("tile.target", target)
-    state = Capture(builder, rules, target)
-    state.active.append(function.__code__)
-    run_time = [a for a in leaves(arguments) if not isinstance(a, ConstantArgument)]
-    block = builder.block([a.type() for a in run_time])
-    builder.enter(block)
-    frame = Frame(state, source, {}, is_kernel=True)
-    _Binding(frame, iter(block.args)).bind(names, arguments[: len(names)])
-    with _deep_stack():
-        run_body(frame, source.tree.body)
-    frame.at(source.tree)
-    builder.op("func.return", [], None, [])
-    builder.leave()
-    builder.op(
-        "func.func", [], _attributes(builder, name or function.__name__, run_time, rules.simt, hints or {}), [], [block]
-    )
-    module = builder.finish()
-    module.verify()
-    return Captured(module, sum(1 << i for i in state.written if i >= 0), list(state.reads.values()))
+    capturing = Capturing(function, arguments, target, rules, extra=extra)
+    capturing.body()
+    capturing.builder.op("func.return", [], None, [])
+    return capturing.module(name or function.__name__, hints or {})
+
+
+class Capturing:
+    """A function on its way to a module: its body, what ends it, and what is said of it."""
+
+    def __init__(
+        self,
+        function: types.FunctionType,
+        arguments: Sequence[Argument],
+        target: str,
+        rules: Rules,
+        is_kernel: bool = True,
+        extra: int = 0,
+    ) -> None:
+        self.source = source_of(function)
+        names = _parameters(self.source, arguments[: len(arguments) - extra])
+        self.builder = _core.Builder(self.source.file)
+        self.builder.set("tile.target", target)
+        self.state = Capture(self.builder, rules, target)
+        self.state.active.append(function.__code__)
+        self.run_time = [a for a in leaves(arguments) if not isinstance(a, ConstantArgument)]
+        self.block = self.builder.block([a.type() for a in self.run_time])
+        self.builder.enter(self.block)
+        self.frame = Frame(self.state, self.source, {}, is_kernel=is_kernel)
+        _Binding(self.frame, iter(self.block.args)).bind(names, arguments[: len(names)])
+
+    def body(self) -> Frame:
+        with _deep_stack():
+            run_body(self.frame, self.source.tree.body)
+        self.frame.at(self.source.tree)
+        return self.frame
+
+    def module(
+        self,
+        name: str,
+        hints: Mapping[str, int],
+        results: str = "()",
+        more: Mapping[str, Any] | None = None,
+        simt: bool | None = None,
+    ) -> Captured:
+        self.builder.leave()
+        is_simt = self.state.rules.simt if simt is None else simt
+        attributes = _attributes(self.builder, name, self.run_time, results, is_simt, hints) | dict(more or {})
+        self.builder.op("func.func", [], attributes, [], [self.block])
+        module = self.builder.finish()
+        module.verify()
+        written = sum(1 << i for i in self.state.written if i >= 0)
+        return Captured(module, written, list(self.state.reads.values()))
 
 
 @contextlib.contextmanager
@@ -228,13 +258,13 @@ class _Binding:
 
 
 def _attributes(
-    builder: Any, name: str, arguments: Sequence[Any], simt: bool, hints: Mapping[str, int]
+    builder: Any, name: str, arguments: Sequence[Any], results: str, simt: bool, hints: Mapping[str, int]
 ) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
     attributes = {
         "sym_name": symbol(name),
-        "function_type": builder.attribute(f"({types_}) -> ()"),
+        "function_type": builder.attribute(f"({types_}) -> {results}"),
         "tile.kernel": None,
     }
     if simt:

@@ -10,9 +10,11 @@
 signature.py   what an exported kernel takes for granted of its parameters
 mangling.py    the symbol that says it, and back
 export.py      the file
+interop.py     the same of functions and kernels that C++ calls
 """
 
 from .export import ExportedKernel, export_kernel
+from .interop import export_functions, include_folder
 from .mangling import demangle_kernel_name, mangle_kernel_name
 from .signature import (
     ArrayConstraint,
@@ -38,6 +40,8 @@ __all__ = [
     "ScalarConstraint",
     "TupleConstraint",
     "demangle_kernel_name",
+    "export_functions",
     "export_kernel",
+    "include_folder",
     "mangle_kernel_name",
 ]

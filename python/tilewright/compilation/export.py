@@ -72,8 +72,8 @@ def export_kernel(
         raise TileValueError("export_kernel needs one signature or more, found none")
     made = [_compile(kernel, signature, gpu_code) for signature in signatures]
     _check_symbols([entry.symbol for entry, _ in made])
-    ptx = _join([text for _, text in made])
-    _write(output_file, ptx.encode() if output_format == "ptx" else assemble(ptx, gpu_code))
+    ptx = join([text for _, text in made])
+    write(output_file, ptx.encode() if output_format == "ptx" else assemble(ptx, gpu_code))
     return tuple(entry for entry, _ in made)
 
 
@@ -85,7 +85,7 @@ def _check_symbols(symbols: Sequence[str]) -> None:
             raise TileValueError(f"two signatures have the symbol {symbol}; each needs one of its own")
 
 
-def _write(file: IO[bytes] | str | bytes | os.PathLike[str], content: bytes) -> None:
+def write(file: IO[bytes] | str | bytes | os.PathLike[str], content: bytes) -> None:
     if isinstance(file, str | bytes | os.PathLike):
         Path(os.fsdecode(file)).write_bytes(content)
     else:
@@ -187,7 +187,7 @@ _EXTERN = re.compile(r"^\.extern \.func [^;]*;\n", re.MULTILINE)
 _GLOBAL = re.compile(r"^\.global .* (\w+)\[", re.MULTILINE)
 
 
-def _join(modules: Sequence[str]) -> str:
+def join(modules: Sequence[str]) -> str:
     """Modules of PTX as one: what they declare alike stands once, and each has variables of its own."""
     joined, declared = modules[0], set(_SHARED.findall(modules[0]) + _EXTERN.findall(modules[0]))
     for number, text in enumerate(modules[1:], 1):

@@ -14,6 +14,7 @@ of an array is undefined behaviour; compare it with the extents first. (Source: 
 """
 
 from ..layout import align
+from .abi import array
 from .arrays import *  # noqa: F403
 from .arrays import __all__ as _arrays
 from .atomics import *  # noqa: F403
@@ -41,6 +42,7 @@ from .warps import __all__ as _warps
 
 __all__ = [
     "align",
+    "array",
     *_arrays,
     *_atomics,
     *_barriers,

@@ -30,6 +30,7 @@ def func(f: Callable[..., Any] | None = None, /, *, interop: bool = False, **unk
     if not isinstance(f, types.FunctionType):
         raise TileTypeError(f"@device.func needs a function made by 'def', found {f!r}")
     f.underlying = f  # type: ignore[attr-defined]
+    f.interop = interop  # type: ignore[attr-defined]
     f.__tw_func__ = True  # type: ignore[attr-defined]
     return f
 
@@ -58,7 +59,7 @@ class kernel(_tile_kernel):
 
     def __init__(self, function: Callable[..., Any], /, *, interop: bool = False) -> None:
         super().__init__(function)
-        self.underlying = function
+        self.underlying, self.interop = function, interop
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise TileTypeError(

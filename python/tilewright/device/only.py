@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TileError
 from ..reference import threads
+from .positions import refuse_on_host
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -36,6 +37,7 @@ class DeviceFunction:
         return getattr(module, self.__name__)(thread, *bound.args, **bound.kwargs)
 
     def __tw_call__(self, frame: Frame, *args: Any, **keywords: Any) -> Any:
+        refuse_on_host(frame, f"device.{self.__name__}()")
         module = importlib.import_module(f"tilewright.capture.simt.{self._module}")
         return getattr(module, self.__name__)(frame, *args, **keywords)
 

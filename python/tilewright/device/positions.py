@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TileError, TileTypeError, TileValueError
 from ..reference import threads
+from .targets import HOST_NAME
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
 
 __all__ = ["block_dim", "block_idx", "grid_dim", "grid_size", "lane_id", "thread_idx", "tid", "warp_size"]
+
+
+_ON_HOST = "is device only: it has a value in a kernel, and this is the host; use it in a @device.kernel"
+
+
+def refuse_on_host(frame: Frame, what: str) -> None:
+    """What no function has that is captured for C++ of the host."""
+    if frame.capture.target == HOST_NAME:
+        raise TileError(f"{what} {_ON_HOST}, or behind device.target(device.is_device)")
 
 
 class _DeviceOnly:
@@ -22,13 +32,13 @@ class _DeviceOnly:
     def __tw_value__(self, frame: Frame) -> Any:
         from ..capture.simt import positions
 
+        refuse_on_host(frame, f"device.{self._name}")
         return positions.VALUES[self._name](frame)
 
     def __tw_now__(self) -> Any:
         thread = threads.current()
         if thread is None:
-            told = "is device only: it has a value in a kernel, and this is the host; use it in a @device.kernel"
-            raise TileError(f"device.{self._name} {told}")
+            raise TileError(f"device.{self._name} {_ON_HOST}")
         return thread.position(self._name)
 
     def __repr__(self) -> str:
@@ -112,6 +122,7 @@ class _PlaceInGrid:
     def __tw_call__(self, frame: Frame, ndims: Any) -> Any:
         from ..capture.simt import positions
 
+        refuse_on_host(frame, "device.tid()")
         return _told(positions.place_in_grid(frame, _count(ndims, "device.tid")))
 
 
@@ -126,6 +137,7 @@ class _GridSize:
     def __tw_call__(self, frame: Frame, ndims: Any) -> Any:
         from ..capture.simt import positions
 
+        refuse_on_host(frame, "device.grid_size()")
         return _told(positions.grid_size(frame, _count(ndims, "device.grid_size")))
 
 

@@ -31,10 +31,13 @@ class Target:
 
 
 HOST, CPU = Target(False), Target(True)
+HOST_NAME = "host"  # of functions that C++ of the host calls
 
 
 def target_named(name: str) -> Target:
-    """`sm_90a` and its like; anything else is the CPU."""
+    """`sm_90a` and its like, or the host; anything else is the CPU."""
+    if name == HOST_NAME:
+        return HOST
     found = re.fullmatch(r"sm_(\d+)[a-z]*", name)
     return Target(True, int(found[1])) if found else CPU
 

@@ -1,4 +1,5 @@
 /* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
+#include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/ranges.h"
@@ -182,7 +183,8 @@ static bool rule_while(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool rule_return(tw_emitter_t *e, MlirOperation op) {
-  (void)op;
+  if (e->c && e->c->result.num_places)
+    return twg_return_to_c(e, op);
   twg_op(e, "llvm.return", (MlirType){NULL}, 0, NULL, 0, NULL);
   return true;
 }

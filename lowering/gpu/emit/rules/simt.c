@@ -96,12 +96,18 @@ static int64_t bytes_of(MlirType type) {
   return bits < 8 ? 1 : bits / 8;
 }
 
+/* What the launch gives: all of it where the arrays of static shape are declared. */
+static MlirValue declared_shared(tw_emitter_t *e) {
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(TWG_SHARED_NAME)));
+  return twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
+}
+
 /* What the launch gave beyond the arrays of static shape, behind them. */
 static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
-  int64_t first = (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
+  int64_t first = e->c ? 0 : (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
   MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, false);
   tw_values_t array = twg_new_values(e, 3);
-  array.at[0] = twg_shared_at(e, first);
+  array.at[0] = e->c ? declared_shared(e) : twg_shared_at(e, first);
   MlirValue bytes = twg_binary(e, "llvm.sub", all, twg_const_i32(e, first));
   bytes =
       twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, bytes_of(mlirValueGetType(mlirOperationGetResult(op, 0)))));

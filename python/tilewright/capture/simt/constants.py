@@ -22,6 +22,8 @@ def _hints(function: types.FunctionType) -> tuple[dict[str, Any], dict[str, Any]
     """Parameter -> the type of its constant, or None for any; parameter -> the type of its value."""
     constants, values = {}, {}
     for name, hint in annotations_of(function).items():
+        if name == "return":  # what is called is typed by what it does
+            continue
         if any(isinstance(mark, ConstantAnnotation) for mark in getattr(hint, "__metadata__", ())):
             constants[name] = hint.__origin__ if isinstance(hint.__origin__, type) else None
         elif isinstance(hint, DType) or hint in _PYTHON or hasattr(hint, "__tw_tree__"):

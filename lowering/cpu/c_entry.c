@@ -1,0 +1,136 @@
+/* c_entry.c - a function that C++ of the host calls (lowering/c_values.h)
+ *
+ *     func.func @area(%xy: vector<2xf32>) -> f32 {
+ *       %m = llvm.alloca …                       // a copy of the struct
+ *       llvm.store %xy, %m
+ *       %words = llvm.alloca …                   // what the launcher passes to a kernel
+ *       …                                        // the body, as the one thread of the one block
+ *       return %area : f32 */
+#include "base/memory.h"
+#include "lowering/c_values.h"
+#include "lowering/cpu/cpu.h"
+
+#include "mlir-c/Dialect/LLVM.h"
+
+#include <stdlib.h>
+
+enum { GRID_WORDS = 8 }; /* blocks and threads along each axis, and two of shared memory */
+
+static void begin(cpu_t *cx, const tw_c_form_t *form) {
+  MlirLocation *locations = tw_allocate((size_t)form->num_arguments + 1, sizeof *locations);
+  for (int i = 0; i < form->num_arguments; i++)
+    locations[i] = cx->location;
+  cx->entry = mlirBlockCreate(form->num_arguments, form->arguments, locations);
+  cx->scope[0] = cx->block = cx->entry;
+  free(locations);
+}
+
+static MlirOperation end(cpu_t *cx, MlirOperation old, const tw_c_form_t *form, const MlirValue *pieces) {
+  cpu_op0(cx, "func.return", form->num_results, pieces);
+  MlirType type =
+      mlirFunctionTypeGet(cx->context, form->num_arguments, form->arguments, form->num_results, form->results);
+  tw_attr_t attrs[] = {{"sym_name", tw_attr(old, "sym_name")},
+                       {"function_type", mlirTypeAttrGet(type)},
+                       {"arg_attrs", form->argument_attrs},
+                       {"res_attrs", form->result_attrs}};
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, cx->entry);
+  tw_builder_t at = tw_build_before(old);
+  return tw_build(
+      &at, "func.func",
+      (tw_op_parts_t){.num_attrs = form->num_results == 1 ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+}
+
+/* Memory of so many integers of a type, with these values; null: ones. */
+static MlirValue memory_of(cpu_t *cx, MlirType type, int count, const MlirValue *values) {
+  MlirValue size = cpu_i64_const(cx, count + 1);
+  tw_builder_t at = cpu_here(cx);
+  MlirValue memory =
+      tw_op1_attr(&at, "llvm.alloca", cpu_pointer_type(cx), 1, &size, "elem_type", mlirTypeAttrGet(type));
+  for (int i = 0; i < count; i++)
+    cpu_store(cx, values ? values[i] : cpu_int_const(cx, type, 1), cpu_address(cx, memory, type, cpu_index(i)), 4);
+  return memory;
+}
+
+/* The words that the parameters hold, in memory. */
+static MlirValue words_of(cpu_t *cx, const tw_c_signature_t *c) {
+  enum { MOST_WORDS = 512 };
+  MlirValue words[MOST_WORDS + TW_MAX_PLACES];
+  int num = 0, next = c->result.on_stack;
+  tw_builder_t at = cpu_here(cx);
+  for (int i = 0; i < c->num_parameters && num < MOST_WORDS; i++) {
+    const tw_c_value_t *value = &c->parameters[i];
+    MlirValue pieces[TW_MAX_PIECES];
+    int count = value->by_address || value->on_stack ? 1 : value->num_pieces;
+    for (int k = 0; k < count; k++)
+      pieces[k] = mlirBlockGetArgument(cx->entry, next++);
+    tw_words_of_pieces(&at, &at, value, pieces, words + num);
+    num += value->num_places;
+  }
+  return memory_of(cx, cpu_int(cx, 64), num, words);
+}
+
+static int number_of_words(MlirBlock body) {
+  int num = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(body); i++) {
+    MlirType type = mlirValueGetType(mlirBlockGetArgument(body, i));
+    num += mlirTypeIsAMemRef(type) ? 1 + 2 * (int)tw_rank(type) : 1;
+  }
+  return num;
+}
+
+/* What the function returns in pieces, or writes where the caller says. */
+static bool give_result(cpu_t *cx, const tw_c_value_t *result, MlirOperation done, MlirValue *pieces) {
+  MlirValue words[TW_MAX_PLACES];
+  if (mlirOperationGetNumOperands(done) != result->num_places)
+    return false;
+  for (int i = 0; i < result->num_places; i++) {
+    MlirValue old = mlirOperationGetOperand(done, i);
+    MlirType element = mlirValueGetType(old);
+    if (tw_bytes(element) != result->bytes[i])
+      return false;
+    words[i] = cpu_to_memory(cx, cpu_scalar(cx, old), element);
+  }
+  tw_builder_t at = cpu_here(cx);
+  if (result->on_stack)
+    tw_store_words(&at, result, words, mlirBlockGetArgument(cx->entry, 0));
+  else if (result->num_places)
+    tw_pieces_of_words(&at, &at, result, words, pieces);
+  return true;
+}
+
+static bool fits(const tw_c_signature_t *c, MlirBlock body) {
+  int places = 0;
+  for (int i = 0; i < c->num_parameters; i++)
+    places += c->parameters[i].num_places;
+  return places == number_of_words(body) && !c->result.by_address;
+}
+
+MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old) {
+  tw_c_signature_t c;
+  tw_c_form_t form;
+  MlirValue pieces[TW_MAX_PIECES];
+  MlirBlock body = tw_region_block(old, 0);
+  bool is_read = tw_read_c_signature(old, &c);
+  if (!is_read || !fits(&c, body)) {
+    if (is_read)
+      cpu_error(cx, old, "has other arguments than its " TW_C_SIGNATURE " says");
+    cx->failed = true;
+    c = (tw_c_signature_t){0};
+  }
+  tw_c_form(cx->context, &c, &form);
+  begin(cx, &form);
+  if (!cx->failed) {
+    MlirType i32 = cpu_int(cx, 32);
+    cx->grid = memory_of(cx, i32, GRID_WORDS, NULL);
+    cpu_unpack_arguments(cx, body, words_of(cx, &c), cx->grid);
+    for (int d = 0; d < 3; d++) {
+      cx->block_id[d] = cpu_int_const(cx, i32, 0);
+      cx->block_dim[d] = cpu_int_const(cx, i32, 1);
+    }
+    MlirOperation done = cpu_emit_block(cx, body);
+    if (!cx->failed && (!give_result(cx, &c.result, done, pieces) || cx->scratch_peak > 0))
+      cpu_error(cx, old, "has a result or tiles that its " TW_C_SIGNATURE " does not speak of");
+  }
+  return end(cx, old, &form, pieces);
+}
