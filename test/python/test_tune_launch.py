@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from fake_driver import find_driver
-from test_runtime_cuda import Fake
+from fake_launches import Fake
 
 from tilewright import _core, compile, tune
 from tilewright import tile as ct
