@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from .annotations import MemoryOrder, MemoryScope, RoundingMode
 from .dtype import DType, float32
 from .errors import TileTypeError, TileUnsupportedFeatureError
-from .tile import MemoryOrder, MemoryScope, RoundingMode
 
 _DIRECTED = (RoundingMode.RZ, RoundingMode.RM, RoundingMode.RP)
 _BASIC = (RoundingMode.RN, *_DIRECTED)

@@ -16,9 +16,9 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from .annotations import ArrayAnnotation, ConstantAnnotation, ListAnnotation, ScalarAnnotation
 from .dtype import DType
 from .errors import TileTypeError
-from .tile import ArrayAnnotation, ConstantAnnotation, ListAnnotation, ScalarAnnotation
 
 # What python/ext/structure.c is told of an argument: None is nothing, True that it is a constant, a tuple has the form
 # of each part, a list of one the form of all, an int which extents (bit d) and strides (bit 8 + d) of an array are.

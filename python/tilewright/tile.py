@@ -15,164 +15,98 @@ Shapes in the text: a tile has a static shape of powers of two; a scalar is a ti
 from __future__ import annotations
 
 import contextvars
-import dataclasses
-import enum
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_origin, overload
 
 from ._optable import OPS as _TABLE
+from .annotations import (
+    ArrayAnnotation as ArrayAnnotation,
+    Constant as Constant,
+    ConstantAnnotation as ConstantAnnotation,
+    IndexedWithInt64 as IndexedWithInt64,
+    ListAnnotation as ListAnnotation,
+    MemoryOrder as MemoryOrder,
+    MemoryScope as MemoryScope,
+    PaddingMode as PaddingMode,
+    RoundingMode as RoundingMode,
+    ScalarAnnotation as ScalarAnnotation,
+    ScalarInt64 as ScalarInt64,
+)
 from .dtype import (
     DType as DType,
-)
-from .dtype import (
     bfloat16 as bfloat16,
-)
-from .dtype import (
     bool_ as bool_,
-)
-from .dtype import (
     constant_of,
-)
-from .dtype import (
     float4_e2m1fn as float4_e2m1fn,
-)
-from .dtype import (
     float4e2m1 as float4e2m1,
-)
-from .dtype import (
     float8_e4m3fn as float8_e4m3fn,
-)
-from .dtype import (
     float8_e5m2 as float8_e5m2,
-)
-from .dtype import (
     float8_e8m0fnu as float8_e8m0fnu,
-)
-from .dtype import (
     float8e4m3 as float8e4m3,
-)
-from .dtype import (
     float8e5m2 as float8e5m2,
-)
-from .dtype import (
     float8e8m0 as float8e8m0,
-)
-from .dtype import (
     float16 as float16,
-)
-from .dtype import (
     float32 as float32,
-)
-from .dtype import (
     float64 as float64,
-)
-from .dtype import (
     int8 as int8,
-)
-from .dtype import (
     int16 as int16,
-)
-from .dtype import (
     int32 as int32,
-)
-from .dtype import (
     int64 as int64,
-)
-from .dtype import (
     tfloat32 as tfloat32,
-)
-from .dtype import (
     uint8 as uint8,
-)
-from .dtype import (
     uint16 as uint16,
-)
-from .dtype import (
     uint32 as uint32,
-)
-from .dtype import (
     uint64 as uint64,
 )
-from .errors import HostCallError
 from .errors import (
+    HostCallError,
     StaticException as StaticException,
-)
-from .errors import (
     TileCheckError as TileCheckError,
-)
-from .errors import (
     TileCompilationError as TileCompilationError,
-)
-from .errors import (
     TileCompilerExecutionError as TileCompilerExecutionError,
-)
-from .errors import (
     TileCompilerTimeoutError as TileCompilerTimeoutError,
-)
-from .errors import (
     TileError as TileError,
-)
-from .errors import (
     TileInternalError as TileInternalError,
-)
-from .errors import (
     TileRecursionError as TileRecursionError,
-)
-from .errors import (
     TileStaticAssertionError as TileStaticAssertionError,
-)
-from .errors import (
     TileStaticEvalError as TileStaticEvalError,
-)
-from .errors import (
     TileSyntaxError as TileSyntaxError,
-)
-from .errors import (
     TileTypeError as TileTypeError,
-)
-from .errors import (
     TileUnsupportedFeatureError as TileUnsupportedFeatureError,
-)
-from .errors import (
     TileValueError as TileValueError,
 )
 
 if TYPE_CHECKING:
-    from . import compilation as compilation
-    from . import tune as tune
+    from . import compilation as compilation, tune as tune
     from .deadline import compiler_timeout as compiler_timeout
-    from .interpret import Array as Array
-    from .interpret import Tile as Tile
-    from .kernel import ByTarget as ByTarget
-    from .kernel import function as function
-    from .kernel import kernel as _kernel
-    from .kernel import launch as launch
-    from .library import argsort as argsort
-    from .library import asinh as asinh
-    from .library import atan2 as atan2
-    from .library import cbrt as cbrt
-    from .library import clip as clip
-    from .library import dot as dot
-    from .library import erf as erf
-    from .library import expm1 as expm1
-    from .library import flip as flip
-    from .library import gelu as gelu
+    from .interpret import Array as Array, Tile as Tile
+    from .kernel import ByTarget as ByTarget, function as function, kernel as _kernel, launch as launch
     from .library import (
+        argsort as argsort,
+        asinh as asinh,
+        atan2 as atan2,
+        cbrt as cbrt,
+        clip as clip,
+        dot as dot,
+        erf as erf,
+        expm1 as expm1,
+        flip as flip,
+        gelu as gelu,
         grid_dependency_control_launch_dependents as grid_dependency_control_launch_dependents,
+        grid_dependency_control_wait as grid_dependency_control_wait,
+        log1p as log1p,
+        philox as philox,
+        rand as rand,
+        randn as randn,
+        relu as relu,
+        sigmoid as sigmoid,
+        silu as silu,
+        softplus as softplus,
+        sort as sort,
+        topk as topk,
     )
-    from .library import grid_dependency_control_wait as grid_dependency_control_wait
-    from .library import log1p as log1p
-    from .library import philox as philox
-    from .library import rand as rand
-    from .library import randn as randn
-    from .library import relu as relu
-    from .library import sigmoid as sigmoid
-    from .library import silu as silu
-    from .library import softplus as softplus
-    from .library import sort as sort
-    from .library import topk as topk
 
     # A type checker sees a decorator, with and without hints; it is the class.
     @overload
@@ -187,7 +121,6 @@ Index: TypeAlias = "Tile | int | Sequence[Tile | int]"
 Order: TypeAlias = str | Sequence[int]
 Scalar: TypeAlias = "Tile | bool | int | float"
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Names that live in modules which import this one, or which need NumPy; and such modules.
@@ -219,7 +152,7 @@ _MODULES = {"compilation", "tune"}
 
 # What other modules of this package import from here, and no program needs.
 _HELPERS = {
-    *("TYPE_CHECKING", "annotations", "F", "T", "OPS", "op", "Index", "Order", "Shape"),
+    *("TYPE_CHECKING", "annotations", "F", "OPS", "op", "Index", "Order", "Shape"),
     *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
     *("make_scalar", "HostCallError", "constant_of"),
 }
@@ -245,13 +178,10 @@ def __dir__() -> list[str]:
     """What tile code and its host use: no imports of this file, but what comes on demand."""
     inner = (
         contextvars,
-        dataclasses,
-        enum,
         functools,
         inspect,
         Callable,
         Sequence,
-        Annotated,
         Any,
         TypeAlias,
         TypeVar,
@@ -260,136 +190,6 @@ def __dir__() -> list[str]:
     )
     names = [n for n, v in globals().items() if not n.startswith("_") and not any(v is other for other in inner)]
     return sorted({*names, *_LAZY, *_MODULES} - _HELPERS)
-
-
-# ---------------------------------------------------------------------------------------------
-# Enumerations and annotations
-
-
-class PaddingMode(enum.Enum):
-    """What a load gives for elements outside the array.
-
-    Integer and bool arrays know ZERO and UNDETERMINED only; NAN, POS_INF and NEG_INF also need a
-    format that has such a value, and float8_e8m0fnu has no zero. Anything else is TileTypeError.
-    """
-
-    UNDETERMINED = "undetermined"
-    ZERO = "zero"
-    NEG_ZERO = "neg_zero"
-    NAN = "nan"
-    POS_INF = "pos_inf"
-    NEG_INF = "neg_inf"
-
-
-class RoundingMode(enum.Enum):
-    """Rounding of floating-point operations; without one they round to nearest even."""
-
-    RN = "nearest_even"
-    RZ = "zero"
-    RM = "negative_inf"
-    RP = "positive_inf"
-    RA = "nearest_away"
-    FULL = "full"
-    APPROX = "approx"
-    RZI = "nearest_int_to_zero"
-
-
-class MemoryOrder(enum.Enum):
-    """What other blocks see of an access, and in which order.
-
-    A WEAK access is none that others may look at while the kernel runs. A RELAXED one is, each element at once, but it
-    orders nothing beside it. Who reads by ACQUIRE what another block wrote by RELEASE sees all that it did before.
-    """
-
-    WEAK = "weak"
-    RELAXED = "relaxed"
-    ACQUIRE = "acquire"
-    RELEASE = "release"
-    ACQ_REL = "acq_rel"
-
-
-class MemoryScope(enum.Enum):
-    """Between whom a memory order holds; a WEAK access has NONE."""
-
-    NONE = "none"
-    BLOCK = "block"
-    CLUSTER = "cluster"
-    DEVICE = "device"
-    SYS = "sys"
-
-
-class ConstantAnnotation:
-    """Marks a kernel parameter as known at compile time."""
-
-    def __repr__(self) -> str:
-        return "ConstantAnnotation()"
-
-
-# `n: ct.Constant[int]` or `n: ct.Constant`: a static type checker sees plain `int`.
-Constant = Annotated[T, ConstantAnnotation()]
-
-
-_MOST_AXES = 8  # of an array
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ArrayAnnotation:
-    """How a kernel sees an array parameter: `x: Annotated[ct.Array, ct.ArrayAnnotation(index_dtype=ct.int64)]`.
-
-    With `index_dtype` int64 extents are int64 scalars. The extents along the axes `static_shape_dims`, and the strides
-    along `static_stride_dims`, are constants in tile code; the kernel is compiled for each of their values.
-    """
-
-    index_dtype: DType = int32
-    static_shape_dims: tuple[int, ...] = ()
-    static_stride_dims: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_index_dtype("ArrayAnnotation: index_dtype", self.index_dtype)
-        for name in ("static_shape_dims", "static_stride_dims"):
-            axes = getattr(self, name)
-            if not isinstance(axes, tuple) or not all(type(axis) is int for axis in axes):
-                raise TileTypeError(f"ct.ArrayAnnotation: {name} must be a tuple of integers, found {axes!r}")
-            if not all(0 <= axis < _MOST_AXES for axis in axes) or len(set(axes)) < len(axes):
-                raise TileValueError(
-                    f"ct.ArrayAnnotation: {name} has different axes, from 0 to {_MOST_AXES - 1}, found {axes}"
-                )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScalarAnnotation:
-    """How a kernel sees an integer parameter: as int32 or int64, whatever its value."""
-
-    dtype: DType
-
-    def __post_init__(self) -> None:
-        _check_index_dtype("ScalarAnnotation: dtype", self.dtype)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ListAnnotation:
-    """How a kernel sees the arrays of a list: `xs: Annotated[list, ct.ListAnnotation(element=ct.IndexedWithInt64)]`.
-
-    `element` is an `ArrayAnnotation`, or an `Annotated` type that has one.
-    """
-
-    element: Any
-
-    def __post_init__(self) -> None:
-        marks = [m for m in getattr(self.element, "__metadata__", [self.element]) if isinstance(m, ArrayAnnotation)]
-        if len(marks) != 1:
-            raise TileTypeError(f"ct.ListAnnotation: element needs one ct.ArrayAnnotation, found {self.element!r}")
-        object.__setattr__(self, "element", marks[0])
-
-
-def _check_index_dtype(what: str, dtype: Any) -> None:
-    if dtype not in (int32, int64):
-        raise TileValueError(f"ct.{what} is int32 or int64, found {dtype}")
-
-
-# `x: ct.IndexedWithInt64`: its extents are int64. `n: ct.ScalarInt64`: an int64, also where int32 would do.
-IndexedWithInt64 = Annotated[T, ArrayAnnotation(index_dtype=int64)]
-ScalarInt64 = Annotated[T, ScalarAnnotation(dtype=int64)]
 
 
 # ---------------------------------------------------------------------------------------------

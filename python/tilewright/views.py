@@ -12,11 +12,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .annotations import MemoryOrder, MemoryScope, PaddingMode
 from .dtype import DType
 from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 from .modes import AtomicAccess
 from .shape_rules import dimensions
-from .tile import MemoryOrder, MemoryScope, PaddingMode
 
 Shape = tuple[int, ...]
 

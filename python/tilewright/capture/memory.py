@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+from ..annotations import MemoryOrder, MemoryScope, PaddingMode
 from ..dtype import DType, bool_, float8_e5m2, float8_e8m0fnu, int32, int64
 from ..errors import TileTypeError, TileValueError
 from ..modes import AtomicAccess, is_ordered
 from ..shape_rules import broadcast_shapes, dimensions
-from ..tile import MemoryOrder, MemoryScope, PaddingMode
 from .checks import array_of, check_axis, check_order, check_tile_shape, constant_flag, fit, static_int
 from .frame import Frame
 from .table import op

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._optable import BY_PUBLIC
+from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
 from ..modes import LEAST_NORMAL, check_flush, check_rounding, is_directed, is_exact
 from ..shape_rules import broadcast_shapes
-from ..tile import RoundingMode
 from .checks import constant_flag
 from .emit import fold
 from .frame import Frame

@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 from .. import views
+from ..annotations import MemoryOrder, MemoryScope, PaddingMode
 from ..dtype import DType, bool_, int32, int64, uint32
 from ..errors import TileTypeError
 from ..modes import AtomicAccess
-from ..tile import MemoryOrder, MemoryScope, PaddingMode
 from . import atomics, memory
 from .checks import array_of, fit
 from .frame import Frame

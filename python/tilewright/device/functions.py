@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _core
+from ..annotations import Constant
 from ..capture import DEVICE
 from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as _tile_kernel
-from ..tile import Constant
 from . import records
 
 __all__ = ["ConstExpr", "func", "kernel", "launch", "machine_representation"]

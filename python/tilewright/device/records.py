@@ -13,11 +13,11 @@ import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..annotations import Constant
 from ..arrays import Array
 from ..dtype import DType, as_dtype
 from ..errors import TileTypeError
 from ..layout import Aligned, layout_of
-from ..tile import Constant
 from . import complexes
 from .complexes import KINDS, Complex, PythonComplex, complex64
 

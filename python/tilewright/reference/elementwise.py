@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import dtype as dt
 from .._optable import OPS
+from ..annotations import RoundingMode
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import check_flush, check_rounding, is_directed
 from ..shape_rules import broadcast_shapes
-from ..tile import RoundingMode
 from .table import op
 from .values import (
     Tile,

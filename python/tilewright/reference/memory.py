@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import dtype as dt
+from ..annotations import PaddingMode
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..findings import Finding, error_of
 from ..modes import is_ordered
 from ..shape_rules import broadcast_shapes, check_fits, dimensions
-from ..tile import PaddingMode
 from .checks import check_order, check_tile_shape
 from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, is_number, promote_to

@@ -8,10 +8,10 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import views
+from ..annotations import PaddingMode
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from ..modes import AtomicAccess
-from ..tile import PaddingMode
 from . import atomics, memory
 from .table import op
 from .values import Array, Shape, Tile, as_array, as_tile, int32_scalar, promote_to

@@ -6,10 +6,10 @@ import functools
 import types
 from typing import Any
 
+from ...annotations import ConstantAnnotation
 from ...dtype import DType
 from ...errors import TileError, TileTypeError
 from ...structure import annotations_of
-from ...tile import ConstantAnnotation
 from ..frame import Frame
 from ..values import Array, Tile, describe, is_number, is_run_time
 from . import structs
