@@ -20,7 +20,8 @@ BUILD = Path(os.environ.get("TW_BIN", ROOT / "build/dev/bin")).parent
 # What the extension and the numerics tests are made of.
 PARTS = (
     *("CMakeLists.txt", "cmake", "base", "dialect", "include", "lowering", "runtime", "python", "tools"),
-    *("test/conftest.py", "test/data", "test/numerics", "test/emulator", "pyproject.toml", "docs"),
+    *("test/conftest.py", "test/data", "test/numerics", "test/program_outcome.py", "test/emulator"),
+    *("pyproject.toml", "docs"),
 )
 
 
