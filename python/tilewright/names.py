@@ -164,6 +164,19 @@ ELSEWHERE: dict[str, str] = {
     "long": "ct.int64",
 }
 
+_LOOP = "a loop over the elements"
+_LOCAL = "a local array, whose extents are constants"
+
+# Names of NumPy and of Python's containers that the code of one thread does not have.
+THREADS: dict[str, str] = {
+    **dict.fromkeys(("sum", "mean", "max", "min", "amax", "amin", "prod", "dot", "norm", "any", "all", "std"), _LOOP),
+    **dict.fromkeys(("argmax", "argmin", "cumsum", "sort", "copy", "fill", "tolist", "matmul", "average"), _LOOP),
+    **dict.fromkeys(("zeros", "ones", "empty", "full", "array", "zeros_like", "empty_like", "arange"), _LOCAL),
+    **dict.fromkeys(("append", "extend", "insert", "pop", "remove", "list", "dict", "set"), _LOCAL),
+    **dict.fromkeys(("rand", "randn", "random", "randint", "normal"), "numbers that the host makes, in an array"),
+    "open": "an array for the results, and write the file on the host",
+    "input": "a parameter of the kernel",
+}
 
 # What other systems call the module of their operations in a kernel.
 MODULES = frozenset(
@@ -210,6 +223,14 @@ def hint_advice(name: str, known: Iterable[str]) -> str:
     """What to write in the place of an unknown hint, as the end of a sentence; empty where nothing is near."""
     if name in RENAMED_HINTS:
         return f"; it is called {RENAMED_HINTS[name]} now"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def thread_advice(name: str, known: Iterable[str]) -> str:
+    """`advice` for the code of one thread."""
+    if name in THREADS and name not in known:
+        return f"; use {THREADS[name]}"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
     return f"; did you mean {near[0]}?" if near else ""
 

@@ -76,6 +76,8 @@ def test_texts_are_for_users(path: Path) -> None:
         text = program.expected
         message = text.split("\n  File ")[0]
         assert not text.startswith(("nothing", "TypeError", "AttributeError", "KeyError")), program.name
+        if path.stem in ("device", "numba_kernels", "threads"):
+            assert not re.search(r"\bct\.|\btile code", message), (program.name, "words of the tile language")
         assert "TileCompilationError" not in text and "TileInternalError" not in text, program.name
         assert not INSIDE.search(text), (program.name, text)
         assert not GRAMMAR.search(message), (program.name, message)

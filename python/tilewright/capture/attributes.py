@@ -11,7 +11,7 @@ from typing import Any
 from .. import tile as ct
 from ..dtype import constant_dtype
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
-from ..names import ELSEWHERE, MODULES, advice, module_advice
+from ..names import ELSEWHERE, MODULES, advice, module_advice, thread_advice
 from ..views import ARRAY_METHODS
 from . import memory, ops, records, shapes, views
 from .branches import each
@@ -26,7 +26,8 @@ from .values import Array, Format, LocalFunction, Method, Range, Selection, Tile
 @handles(ast.Attribute)
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     if isinstance(node.value, ast.Name) and node.value.id in MODULES and not frame.knows(node.value.id):
-        hint = module_advice(node.value.id, node.attr, set(dir(ct)))
+        simt = frame.capture.rules.simt
+        hint = "; import it" if simt else module_advice(node.value.id, node.attr, set(dir(ct)))
         raise TileSyntaxError(f"the name '{node.value.id}' is not defined{hint}", frame.places(node))
     value = evaluate(frame, node.value)
     frame.at(node)
@@ -51,7 +52,7 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
     if is_number(value) and name == "astype":
         return Method(value, name)
     if isinstance(value, Format | Range | Method | LocalFunction):
-        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in tile code; it has none")
+        raise TileTypeError(f"{describe(value)} has no attribute '{name}' in {frame.capture.rules.code}; it has none")
     if type(value) is tuple and is_run_time(value):
         return Method(value, name)
     if records.is_property(value, name):
@@ -62,7 +63,7 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         if hasattr(type(value), "__tw_tree__"):
             known = ", ".join(field.name for field in dataclasses.fields(value))
             raise TileTypeError(f"{describe(value)} has no attribute '{name}'; it has {known}") from None
-        raise TileTypeError(f"{describe(value)} has no attribute '{name}'{_near(value, name)}") from None
+        raise TileTypeError(f"{_described(value)} has no attribute '{name}'{_near(frame, value, name)}") from None
     _note_attribute(frame, value, name, found)
     return frame.adopt(found)
 
@@ -75,8 +76,15 @@ def _attribute_of_chosen(frame: Frame, selection: Selection, name: str) -> Any:
     return each(frame, selection, lambda choice: attribute(frame, choice, name))
 
 
-def _near(value: Any, name: str) -> str:
+def _described(value: Any) -> str:
+    """A module of ours that stands for another by that one's name."""
+    return f"the module '{value.__tw_name__}'" if hasattr(value, "__tw_name__") else describe(value)
+
+
+def _near(frame: Frame, value: Any, name: str) -> str:
     """What may be meant by an attribute that a module does not have."""
+    if frame.capture.rules.simt:
+        return thread_advice(name, [n for n in dir(value) if not n.startswith("_")])
     if not isinstance(value, types.ModuleType):
         return advice(name, (n for n in dir(value) if not n.startswith("_")), "")
     is_ours = getattr(value, "kernel", None) is ct.kernel

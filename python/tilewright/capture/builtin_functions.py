@@ -89,7 +89,7 @@ def _to_number(plain: type, dtype: DType) -> Builtin:
 def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
     unknown = keywords.keys() - {"sep", "end"}
     if unknown:
-        raise TileTypeError(f"print in tile code takes no '{min(unknown)}'; it takes sep and end")
+        raise TileTypeError(f"print in {frame.capture.rules.code} takes no '{min(unknown)}'; it takes sep and end")
     ops.OPS["print"](frame, *args, **{"sep": " ", "end": "\n", **keywords})
 
 
@@ -143,7 +143,8 @@ BUILTINS.update(_operator_functions())
 
 def _sum(frame: Frame, values: Any, start: Any) -> Any:
     if not isinstance(values, tuple):
-        raise TileTypeError(f"sum needs a tuple, found {describe(values)}; ct.sum adds up a tile")
+        adds = "use a loop over the elements" if frame.capture.rules.simt else "ct.sum adds up a tile"
+        raise TileTypeError(f"sum needs a tuple, found {describe(values)}; {adds}")
     for value in values:
         start = frame.emit.binary("add", start, value)
     return start

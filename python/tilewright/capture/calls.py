@@ -13,7 +13,7 @@ from .. import _core
 from .. import tile as ct
 from ..dtype import DType, as_dtype, constant_of
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
-from ..names import ELSEWHERE
+from ..names import ELSEWHERE, THREADS
 from . import ops, records, shapes, static
 from .attributes import attribute
 from .branches import each
@@ -167,13 +167,12 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     if isinstance(function, type) and issubclass(function, enum.Enum | contextlib.nullcontext):
         known = True
     if not known or function in _REFUSED:
-        expected = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
-        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
-        raise TileSyntaxError(f"{name or repr(function)} cannot be called in tile code; {told or expected}")
+        told = _instead(frame, str(name).rsplit(".", 1)[-1]) or frame.capture.rules.callables
+        raise TileSyntaxError(f"{name or repr(function)} cannot be called in {frame.capture.rules.code}; {told}")
     if isinstance(receiver, dict | tuple) and name in _READS_OF_CONTAINERS:
         return frame.adopt(function(*args, **keywords))
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
-        told = _in_tile_code(str(name).rsplit(".", 1)[-1])
+        told = _instead(frame, str(name).rsplit(".", 1)[-1])
         whole = name if module == "builtins" else f"{module}.{name}"
         raise TileTypeError(f"'{whole}' works on constants only; {told or 'expected no run-time values'}")
     try:
@@ -183,8 +182,10 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         raise (TileTypeError if is_numpy_type else TileValueError)(f"'{name}' of constants: {error}") from None
 
 
-def _in_tile_code(name: str) -> str:
-    """What tile code has for a function of NumPy, Triton or another system; empty where there is nothing known."""
+def _instead(frame: Frame, name: str) -> str:
+    """What there is for a function of NumPy, Triton or another system; empty where there is nothing known."""
+    if frame.capture.rules.simt:
+        return f"use {THREADS[name]}" if name in THREADS else ""
     found = getattr(ct, name, None)
     is_here = name in ct.OPS or isinstance(found, DType) or getattr(found, "__module__", "") == "tilewright.library"
     return f"use ct.{name}" if is_here else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""

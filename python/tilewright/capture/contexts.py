@@ -71,10 +71,12 @@ def _try(frame: Frame, node: ast.Try) -> None:
     """`try` with nothing but a `finally`: tile code raises nothing."""
     if node.handlers or node.orelse:
         raise TileSyntaxError(
-            "a 'try' statement with 'except' is not supported: tile code raises no exceptions; "
+            f"a 'try' statement with 'except' is not supported: {frame.capture.rules.code} raises no exceptions; "
             "ask for the condition by 'if'"
         )
     run_statements(frame, node.body)
     if frame.exit_state() is not False:
-        raise TileSyntaxError("a 'return', 'break' or 'continue' inside of 'try' is not supported in tile code")
+        raise TileSyntaxError(
+            f"a 'return', 'break' or 'continue' inside of 'try' is not supported in {frame.capture.rules.code}"
+        )
     run_statements(frame, node.finalbody)

@@ -36,16 +36,16 @@ UNSUPPORTED = {
 
 _INSTEAD: dict[type, str] = {
     ast.ClassDef: "; define it outside of the kernel, as a dataclass or a named tuple",
-    ast.Global: "; a kernel changes arrays only, by ct.store",
+    ast.Global: "; a kernel changes arrays only",
     ast.Nonlocal: "; return the value",
     ast.Import: "; import outside of the kernel",
     ast.ImportFrom: "; import outside of the kernel",
 }
 
 
-def unsupported(node: ast.AST) -> TileSyntaxError:
+def unsupported(frame: Frame, node: ast.AST) -> TileSyntaxError:
     name = UNSUPPORTED.get(type(node), f"'{type(node).__name__}'")
-    return TileSyntaxError(f"{name} is not supported in tile code{_INSTEAD.get(type(node), '')}")
+    return TileSyntaxError(f"{name} is not supported in {frame.capture.rules.code}{_INSTEAD.get(type(node), '')}")
 
 
 def evaluate(frame: Frame, node: ast.AST) -> Any:
@@ -53,7 +53,7 @@ def evaluate(frame: Frame, node: ast.AST) -> Any:
     handler = _handlers.get(type(node))
     try:
         if handler is None:
-            raise unsupported(node)
+            raise unsupported(frame, node)
         return handler(frame, node)
     except TileError as error:
         if not error.places:
@@ -82,7 +82,7 @@ def _constant(frame: Frame, node: ast.Constant) -> Any:
         return complexes.literal(node.value)
     if isinstance(node.value, complex | bytes):
         kind = type(node.value).__name__
-        raise TileTypeError(f"a {kind} constant cannot be used in tile code")
+        raise TileTypeError(f"{frame.capture.rules.code} has no {kind} constants; expected a real number")
     return node.value
 
 

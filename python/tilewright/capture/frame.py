@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
-from ..names import advice
+from ..names import advice, thread_advice
 from .emit import Emitter
 from .rules import TILE, Rules
 from .source import Source
@@ -146,7 +146,8 @@ class Frame:
             value = self.capture.rules.names[name]
         else:
             known = {*self.env, *function.__globals__, *vars(builtins)}
-            hint = advice(name, (n for n in known if n.isidentifier()), "")
+            names = [n for n in known if n.isidentifier()]
+            hint = thread_advice(name, names) if self.capture.rules.simt else advice(name, names, "")
             hint = hint or "; assign it before, or define it outside of the kernel"
             raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
         return value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
-from .rules import Rules
+from .rules import STORED, Rules
 from .templates import Merging, Slot, Tree
 from .values import Tile, describe, is_number
 
@@ -61,6 +61,8 @@ class ThreadRules(Rules, ABC):
     """What both have in common."""
 
     simt = True
+    code = "device code"
+    callables = "expected a function of device code, or a Python function"
     wide = True  # numbers of Python are int64 and float64, at a launch, too
 
     # -- types
@@ -119,7 +121,8 @@ class ThreadRules(Rules, ABC):
     def converted(self, emit: Emitter, value: Any, dtype: DType, what: str) -> Tile:
         """What is stored: any number converts to any other."""
         if not is_scalar(value):
-            raise TileTypeError(f"{what}: a number is stored to an element of {dtype}, found {describe(value)}")
+            what = {"ct.scatter": STORED}.get(what, what)
+            raise TileTypeError(f"{what} needs a number, found {describe(value)}")
         return self.as_type(emit, value, dtype)
 
     # -- operators

@@ -87,7 +87,7 @@ def _matches(frame: Frame, subject: Any, pattern: ast.pattern, bindings: Binding
             return _matches_sequence(frame, subject, pattern.patterns, bindings)
         case ast.MatchClass():
             return _matches_class(frame, subject, pattern, bindings)
-    raise TileSyntaxError("this kind of pattern is not supported in tile code", frame.places(pattern))
+    raise TileSyntaxError(f"this kind of pattern is not supported in {frame.capture.rules.code}", frame.places(pattern))
 
 
 def _matches_any(frame: Frame, subject: Any, pattern: ast.MatchOr, bindings: Bindings) -> bool | Tile:

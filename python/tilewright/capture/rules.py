@@ -38,11 +38,16 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 
+STORED = "an element that is stored"
+
+
 class Rules:
     """Those of tile code: constants are loosely typed, and the dialect promotes what is typed."""
 
     name = "tile"
     simt = False  # a value is one element a thread; arrays are indexed
+    code = "tile code"  # what errors call a program of this language
+    callables = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
     walks_arrays = False  # `for x in array` goes over its first axis
     fills = False  # whether a variable that some way does not assign has a value there: 0
     wide = False  # whether numbers of Python are int64 and float64 as arguments
@@ -186,6 +191,8 @@ class DeviceRules(Rules):
 
     name = "device"
     simt = walks_arrays = True
+    code = "device code"
+    callables = "expected a function of device code, or a Python function"
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # filled by simt/functions.py
 
     def counted(self, emit: Emitter, variable: Tile) -> Tile:
@@ -244,7 +251,7 @@ class DeviceRules(Rules):
         return dataclasses.replace(found, loose=loose and found.dtype in _LOOSE_NAMES)
 
     def converted(self, emit: Emitter, value: Any, dtype: DType, what: str) -> Tile:
-        what = {"ct.scatter": "an element that is stored"}.get(what, what)
+        what = {"ct.scatter": STORED}.get(what, what)
         value = require_number(value, what)
         found = value.dtype if isinstance(value, Tile) else LOOSE[type(value).__name__]
         if found.category > dtype.category:

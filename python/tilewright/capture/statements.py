@@ -63,7 +63,7 @@ def run_statement(frame: Frame, node: ast.stmt) -> None:
     try:
         deadline.check()
         if handler is None:
-            raise unsupported(node)
+            raise unsupported(frame, node)
         handler(frame, node)
     except TileError as error:
         if not error.places:
@@ -174,21 +174,25 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             records.call_method(frame, what, "__setitem__", [index, value], {})
             return
         raise TileTypeError(
-            f"{describe(what)} cannot be assigned by index"
-            + (
-                "; use ct.store for a tile of it, or ct.scatter for elements"
-                if isinstance(what, Array)
-                else "; tiles and tuples are immutable: make a new one, as with ct.where"
-            ),
+            f"{describe(what)} cannot be assigned by index; {_instead_of_item(frame, what)}",
             frame.places(target),
         )
     elif isinstance(target, ast.Attribute) and frame.capture.rules.simt:
         _assign_field(frame, target, value)
     else:
+        code = frame.capture.rules.code
         raise TileSyntaxError(
-            "only names and tuples of names can be assigned in tile code; ct.store writes to an array",
+            f"only names and tuples of names can be assigned in {code}; ct.store writes to an array",
             frame.places(target),
         )
+
+
+def _instead_of_item(frame: Frame, what: Any) -> str:
+    if frame.capture.rules.simt:
+        return "tuples, lists and dicts never change; a local array does"
+    if isinstance(what, Array):
+        return "use ct.store for a tile of it, or ct.scatter for elements"
+    return "tiles and tuples are immutable: make a new one, as with ct.where"
 
 
 def _assign_field(frame: Frame, target: ast.Attribute, value: Any) -> None:
@@ -234,7 +238,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
 def _delete(frame: Frame, node: ast.Delete) -> None:
     for target in node.targets:
         if not isinstance(target, ast.Name):
-            raise TileSyntaxError("only names can be deleted in tile code")
+            raise TileSyntaxError(f"only names can be deleted in {frame.capture.rules.code}")
         evaluate(frame, ast.copy_location(ast.Name(target.id, ast.Load()), target))
         del frame.env[target.id]
 

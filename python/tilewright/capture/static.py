@@ -291,7 +291,9 @@ def raised(frame: Frame, node: ast.Raise) -> None:
     plain = call is not None and isinstance(call.func, ast.Name | ast.Attribute)
     if call is None or not plain or keyword(frame, call, evaluate(frame, call.func)) != "static_exception":
         raise TileSyntaxError(
-            "a 'raise' statement in tile code raises ct.static_exception(...), at compile time; "
+            "device code raises no exceptions; 'assert' tells of what goes wrong at run time"
+            if frame.capture.rules.simt
+            else "a 'raise' statement in tile code raises ct.static_exception(...), at compile time; "
             "'assert' tells of what goes wrong at run time"
         )
     found = evaluated(frame, _only_argument(call, "static_exception"), "ct.static_exception")

@@ -21,6 +21,8 @@ from .memory import *  # noqa: F403
 from .memory import __all__ as _memory
 from .wholes import Reduce, reduce, vectorize
 
+__tw_name__ = "cuda"  # what errors call it
+
 __all__ = [
     "In",
     "InOut",

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...dtype import int32
 from ...errors import TileTypeError
+from ...shape_rules import dimensions
 from .. import memory
 from ..frame import Frame
 from ..values import Array, Method, Tile, describe
@@ -37,10 +38,14 @@ def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
 def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
     indices = index if isinstance(index, tuple) else (index,)
     if not views.is_element(array, index):
+        if any(isinstance(i, slice) for i in indices):
+            raise TileTypeError("a slice of an array is not assigned at once; assign its elements in a loop")
         raise TileTypeError(
-            f"{describe(array)} is indexed by {array.ndim} integers, one an axis, found {len(indices)} entries, or "
-            "slices; assign each element"
+            f"{describe(array)} has {dimensions(array.ndim)}, the index is for {len(indices)}; give one for each"
         )
+    for i in indices:
+        if isinstance(i, Tile) and not i.dtype.is_integral:
+            raise TileTypeError(f"an index is an integer, found {describe(i)}; convert it, as in int(i)")
     return tuple(_from_end(frame, array, axis, i) for axis, i in enumerate(indices))
 
 
