@@ -29,7 +29,18 @@ static const struct {
 } hints[] = {
 #define TW_HINT(name, least, most, meaning) {#name, least, most},
 #include "tilewright/hints.def"
-#undef TW_HINT
+};
+
+static const struct {
+  const char *name, *words;
+} word_hints[] = {
+#define TW_WORD_HINT(name, words, meaning) {#name, words},
+#include "tilewright/hints.def"
+};
+
+static const char *const tile_hints[] = {
+#define TW_TILE_HINT(name, meaning) #name,
+#include "tilewright/hints.def"
 };
 
 static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason",
@@ -56,7 +67,32 @@ static bool are_between(MlirAttribute list, int64_t low, int64_t high) {
   return all;
 }
 
+/* Whether a text is one of the words of a list, which spaces part. */
+static bool is_word_of(MlirStringRef text, const char *words) {
+  for (const char *at = words, *end; *at; at = *end ? end + 1 : end) {
+    end = at + strcspn(at, " ");
+    if (text.length == (size_t)(end - at) && !memcmp(text.data, at, text.length))
+      return true;
+  }
+  return false;
+}
+
+/* `kind(tile)` */
+static bool is_of_tile(MlirStringRef name, const char *kind) {
+  size_t length = strlen(kind);
+  return name.length > length + 2 && !memcmp(name.data, kind, length) && name.data[length] == '(' &&
+         name.data[name.length - 1] == ')';
+}
+
 static bool verify_hint(const tw_check_t *check, MlirStringRef name, MlirAttribute value) {
+  for (size_t i = 0; i < sizeof word_hints / sizeof *word_hints; i++)
+    if (is_called(name, word_hints[i].name))
+      return (mlirAttributeIsAString(value) && is_word_of(mlirStringAttrGetValue(value), word_hints[i].words)) ||
+             tw_fail(check, "has the hint %s, which is none of: %s", word_hints[i].name, word_hints[i].words);
+  for (size_t i = 0; i < sizeof tile_hints / sizeof *tile_hints; i++)
+    if (is_of_tile(name, tile_hints[i]))
+      return mlirAttributeIsAString(value) ||
+             tw_fail(check, "has the hint %.*s, which is no text", (int)name.length, name.data);
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
     if (is_called(name, hints[i].name))
       return hints[i].high == 0 || is_between(value, hints[i].low, hints[i].high) ||

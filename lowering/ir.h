@@ -192,6 +192,7 @@ __attribute__((format(printf, 2, 3))) void tw_op_remark(MlirOperation op, const 
 /* The same for what a block, or a thread, has too little of: an error, upon which the kernel is planned again
  * (tile-plan-block). The attribute TW_DOES_NOT_FIT of the function says of what. */
 #define TW_DOES_NOT_FIT "tile.does_not_fit"
+#define TW_REFUSED_HINT "hint" /* which no other plan mends */
 #define TW_REGISTERS "registers"
 #define TW_SHARED_MEMORY "shared memory"
 __attribute__((format(printf, 3, 4))) void tw_op_does_not_fit(MlirOperation op, const char *what, const char *format,

@@ -7,6 +7,7 @@
 #include "tilewright/compiler.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* An entry of a dictionary, or null. */
 static MlirAttribute entry_of(MlirAttribute dictionary, const char *name) {
@@ -213,6 +214,65 @@ int64_t tw_hint(MlirOperation op, const char *name, int64_t otherwise) {
   return integer_or(entry_of_kernel(op, TW_HINTS, name), otherwise);
 }
 
+MlirStringRef tw_hint_text(MlirOperation op, const char *name) {
+  MlirAttribute value = entry_of_kernel(op, TW_HINTS, name);
+  return !mlirAttributeIsNull(value) && mlirAttributeIsAString(value) ? mlirStringAttrGetValue(value) : tw_str("");
+}
+
+/* ---- hints of tiles ---------------------------------------------------------------------------------------- */
+
+MlirStringRef tw_tile_name(MlirValue tile) {
+  MlirOperation def = tw_def(tile);
+  MlirLocation at = mlirOperationIsNull(def) ? mlirValueGetLocation(tile) : mlirOperationGetLocation(def);
+  if (!mlirLocationIsAName(at))
+    return tw_str("");
+  MlirStringRef name = mlirIdentifierStr(mlirLocationNameGetName(at));
+  bool of_tile = name.length > 1 && name.data[0] == '%'; /* others are of functions */
+  return of_tile ? (MlirStringRef){name.data + 1, name.length - 1} : tw_str("");
+}
+
+/* The tile in `kind(tile)`; empty where the text is no such hint. */
+static MlirStringRef tile_of_hint(MlirStringRef text, const char *kind) {
+  size_t length = strlen(kind);
+  bool is_one = text.length > length + 2 && !memcmp(text.data, kind, length) && text.data[length] == '(';
+  return is_one ? (MlirStringRef){text.data + length + 1, text.length - length - 2} : tw_str("");
+}
+
+bool tw_each_tile_hint(MlirOperation func, const char *kind,
+                       bool (*visit)(void *user, MlirStringRef tile, MlirStringRef text), void *user) {
+  MlirAttribute hints = tw_attr(func, TW_HINTS);
+  if (mlirAttributeIsNull(hints) || !mlirAttributeIsADictionary(hints))
+    return true;
+  for (intptr_t i = 0; i < mlirDictionaryAttrGetNumElements(hints); i++) {
+    MlirNamedAttribute entry = mlirDictionaryAttrGetElement(hints, i);
+    MlirStringRef tile = tile_of_hint(mlirIdentifierStr(entry.name), kind);
+    if (tile.length > 0 && mlirAttributeIsAString(entry.attribute) &&
+        !visit(user, tile, mlirStringAttrGetValue(entry.attribute)))
+      return false;
+  }
+  return true;
+}
+
+typedef struct {
+  MlirStringRef tile, text;
+} tile_hint_t;
+
+static bool is_other_tile(void *user, MlirStringRef tile, MlirStringRef text) {
+  tile_hint_t *wanted = user;
+  bool found = tile.length == wanted->tile.length && !memcmp(tile.data, wanted->tile.data, tile.length);
+  if (found)
+    wanted->text = text;
+  return !found;
+}
+
+MlirStringRef tw_tile_hint(MlirValue tile, const char *kind) {
+  tile_hint_t wanted = {.tile = tw_tile_name(tile), .text = tw_str("")};
+  MlirOperation func = tw_function_of(tw_def(tile));
+  if (wanted.tile.length > 0 && !mlirOperationIsNull(func))
+    (void)tw_each_tile_hint(func, kind, is_other_tile, &wanted);
+  return wanted.text;
+}
+
 int64_t tw_num_warps(MlirOperation op, int64_t otherwise) {
   return tw_launch_num_warps(op, tw_hint_num_warps(op, otherwise));
 }
@@ -248,12 +308,44 @@ tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out) {
   return tw_launch_record_encode(&record, out);
 }
 
-intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most) {
+static MlirOperation kernel_named(MlirModule module, const char *kernel) {
   for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_FUNC_FUNC) && tw_str_is(tw_attr_string(op, "sym_name"), kernel)) {
-      intptr_t count = tw_attr_ints(op, TW_LAYOUT_COSTS, out, most);
-      return count < most ? count : most;
-    }
-  return 0;
+    if (tw_op_is(op, TW_FUNC_FUNC) && tw_str_is(tw_attr_string(op, "sym_name"), kernel))
+      return op;
+  return tw_null_op();
+}
+
+intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most) {
+  MlirOperation func = kernel_named(module, kernel);
+  intptr_t count = mlirOperationIsNull(func) ? 0 : tw_attr_ints(func, TW_LAYOUT_COSTS, out, most);
+  return count < most ? count : most;
+}
+
+/* Entries of the dictionary that tools read: a text of another module may have anything in their places. */
+static bool is_row(MlirAttribute row) {
+  MlirAttribute kinds = entry_of(row, "kinds"), bits = entry_of(row, "bits"), slots = entry_of(row, "slots"),
+                names = entry_of(row, "names"), tile = entry_of(row, "tile"), taken = entry_of(row, "taken");
+  bool there = !mlirAttributeIsNull(kinds) && !mlirAttributeIsNull(bits) && !mlirAttributeIsNull(slots) &&
+               !mlirAttributeIsNull(names) && !mlirAttributeIsNull(tile) && !mlirAttributeIsNull(taken);
+  bool good = there && mlirAttributeIsAArray(kinds) && mlirAttributeIsAArray(bits) &&
+              mlirAttributeIsADenseI64Array(slots) && mlirAttributeIsAArray(names) && mlirAttributeIsAString(tile) &&
+              mlirAttributeIsAInteger(taken);
+  intptr_t count = good ? mlirArrayAttrGetNumElements(kinds) : 0;
+  good = good && mlirArrayAttrGetNumElements(bits) == count && mlirDenseArrayGetNumElements(slots) == count;
+  for (intptr_t i = 0; good && i < count; i++)
+    good = mlirAttributeIsAString(mlirArrayAttrGetElement(kinds, i)) &&
+           mlirAttributeIsAString(mlirArrayAttrGetElement(bits, i));
+  for (intptr_t i = 0; good && i < mlirArrayAttrGetNumElements(names); i++)
+    good = mlirAttributeIsAString(mlirArrayAttrGetElement(names, i));
+  return good;
+}
+
+MlirAttribute tw_layouts_of(MlirModule module, const char *kernel) {
+  MlirOperation func = kernel_named(module, kernel);
+  MlirAttribute rows = mlirOperationIsNull(func) ? mlirAttributeGetNull() : tw_attr(func, TW_LAYOUTS);
+  bool good = !mlirAttributeIsNull(rows) && mlirAttributeIsAArray(rows);
+  for (intptr_t i = 0; good && i < mlirArrayAttrGetNumElements(rows); i++)
+    good = is_row(mlirArrayAttrGetElement(rows, i));
+  return good ? rows : mlirAttributeGetNull();
 }

@@ -22,6 +22,7 @@
 #define TW_HINTS "tile.hints"
 /* What the layouts of a kernel cost, and the runners-up: for the tuner. */
 #define TW_LAYOUT_COSTS "tile.layout_costs"
+#define TW_LAYOUTS "tile.layouts" /* of tiles with names (gpu/layout/named_choices.h) */
 
 /* ---- fields, by their number ---------------------------------------------------------------------- */
 
@@ -75,6 +76,18 @@ size_t tw_launch_get(MlirOperation op, int field, void *values, size_t most);
 
 bool tw_has_hint(MlirOperation op, const char *name);
 int64_t tw_hint(MlirOperation op, const char *name, int64_t otherwise);
+/* A word; empty where the program does not say it. */
+MlirStringRef tw_hint_text(MlirOperation op, const char *name);
+/* The hint `kind(tile)` for the name that a tile has in Python; empty where there is none. */
+MlirStringRef tw_tile_hint(MlirValue tile, const char *kind);
+
+/* Such hints in the order of the dictionary: calls `visit` with the name of the tile and the text, until it is false.
+ */
+bool tw_each_tile_hint(MlirOperation func, const char *kind,
+                       bool (*visit)(void *user, MlirStringRef tile, MlirStringRef text), void *user);
+
+/* The name that a tile has in Python, which its op's location tells: loc("%acc"(...)); empty where it has none. */
+MlirStringRef tw_tile_name(MlirValue tile);
 
 /* Another value than the program's, by tile-plan-block alone, which plans again what did not fit. */
 void tw_plan_hint(MlirOperation func, const char *name, int64_t value);
@@ -84,8 +97,11 @@ void tw_drop_hint(MlirOperation func, const char *name);
 #define TW_HINT(name, least, most, meaning)                                                                            \
   static inline bool tw_has_hint_##name(MlirOperation op) { return tw_has_hint(op, #name); }                           \
   static inline int64_t tw_hint_##name(MlirOperation op, int64_t otherwise) { return tw_hint(op, #name, otherwise); }
+#define TW_WORD_HINT(name, words, meaning)                                                                             \
+  static inline MlirStringRef tw_hint_##name(MlirOperation op) { return tw_hint_text(op, #name); }
+#define TW_TILE_HINT(name, meaning)                                                                                    \
+  static inline MlirStringRef tw_tile_hint_##name(MlirValue tile) { return tw_tile_hint(tile, #name); }
 #include "tilewright/hints.def"
-#undef TW_HINT
 
 /* The warps that hold the kernel's tiles: as decided, else as the program wants it, else `otherwise`. */
 int64_t tw_num_warps(MlirOperation op, int64_t otherwise);

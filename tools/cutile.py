@@ -63,9 +63,10 @@ def missing_keywords(value: Any, keywords: str) -> list[str]:
     """Keywords of the table that the thing does not take."""
     if not keywords:
         return []
-    from tilewright import kernel
+    from tilewright.kernel import kernel
 
-    own = {*kernel._HINTS, "num_worker_warps"} if value is kernel.kernel else set(inspect.signature(value).parameters)
+    takes_hints = value is kernel
+    own = {*kernel.hint_names, "num_worker_warps"} if takes_hints else set(inspect.signature(value).parameters)
     return [k for k in keywords.split() if k not in own]
 
 

@@ -64,6 +64,9 @@ tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out);
  * `most`. */
 intptr_t tw_layout_costs(MlirModule module, const char *kernel, int64_t *out, intptr_t most);
 
+/* What tiles with names could have (lowering/gpu/layout/named_choices.h): a well-formed list of entries, or null. */
+MlirAttribute tw_layouts_of(MlirModule module, const char *kernel);
+
 enum { TW_WORK_ARRAYS = 64 };
 
 /* What one block does. Bytes are those of the tiles that it loads and stores, whether or not they hit a cache; arrays

@@ -101,6 +101,8 @@ static MlirLocation scoped(lines_t *l, MlirLocation at) {
 static MlirWalkResult visit(MlirOperation op, void *user) {
   lines_t *l = user;
   MlirLocation at = mlirOperationGetLocation(op);
+  if (mlirLocationIsAName(at)) /* of a tile */
+    at = mlirLocationNameGetChildLoc(at);
   if (!mlirLocationIsACallSite(at))
     return MlirWalkResultAdvance;
   const MlirValue *known = tw_map_get(&l->locations, at.ptr, NULL);

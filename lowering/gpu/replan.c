@@ -24,6 +24,7 @@ enum {
   REGISTERS = 1,
   SHARED = 2,
   LOCAL = 4,
+  NONE = 0,
   ANY = REGISTERS | SHARED,
   MOST_WARPS = 16,
   WIDE_STEP = 128,
@@ -65,6 +66,7 @@ int tw_next_plan(int plan, MlirStringRef reason) {
   int needs = tw_str_is(reason, TW_REGISTERS)       ? REGISTERS
               : tw_str_is(reason, TW_SHARED_MEMORY) ? SHARED
               : tw_str_is(reason, "local memory")   ? LOCAL
+              : tw_str_is(reason, TW_REFUSED_HINT)  ? NONE
                                                     : ANY;
   for (int next = plan < 0 ? 0 : plan; next < NUM_PLANS; next++)
     if (plans[next].helps & needs)

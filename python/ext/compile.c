@@ -260,6 +260,56 @@ static PyObject *module_layout_costs(PyObject *object, PyObject *args) {
   return tw_ext_integers(costs, tw_layout_costs(((module_object_t *)object)->module, name, costs, MOST));
 }
 
+static PyObject *text_of(MlirAttribute text) {
+  MlirStringRef value = mlirStringAttrGetValue(text);
+  return PyUnicode_FromStringAndSize(value.data, (Py_ssize_t)value.length);
+}
+
+static MlirAttribute entry_of(MlirAttribute row, const char *name) {
+  return mlirDictionaryAttrGetElementByName(row, mlirStringRefCreateFromCString(name));
+}
+
+/* [(kind, bits, slots)] of an entry of tile.layouts. */
+static PyObject *choices_of(MlirAttribute row) {
+  MlirAttribute kinds = entry_of(row, "kinds"), bits = entry_of(row, "bits"), slots = entry_of(row, "slots");
+  intptr_t count = mlirArrayAttrGetNumElements(kinds);
+  PyObject *list = PyList_New(count);
+  for (intptr_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, i,
+                   Py_BuildValue("(NNL)", text_of(mlirArrayAttrGetElement(kinds, i)),
+                                 text_of(mlirArrayAttrGetElement(bits, i)),
+                                 (long long)mlirDenseI64ArrayGetElement(slots, i)));
+  return list;
+}
+
+static PyObject *names_of(MlirAttribute row) {
+  MlirAttribute names = entry_of(row, "names");
+  intptr_t count = mlirArrayAttrGetNumElements(names);
+  PyObject *list = PyList_New(count);
+  for (intptr_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, i, text_of(mlirArrayAttrGetElement(names, i)));
+  return list;
+}
+
+/* layouts(kernel) -> [(names, tile, taken, [(kind, bits, slots)])]: what tiles with names could have. */
+static PyObject *module_layouts(PyObject *object, PyObject *args) {
+  const char *name;
+  if (!PyArg_ParseTuple(args, "s", &name))
+    return NULL;
+  MlirAttribute rows = tw_layouts_of(((module_object_t *)object)->module, name);
+  intptr_t count = mlirAttributeIsNull(rows) ? 0 : mlirArrayAttrGetNumElements(rows);
+  PyObject *list = PyList_New(count);
+  for (intptr_t i = 0; list && i < count; i++) {
+    MlirAttribute row = mlirArrayAttrGetElement(rows, i);
+    long long taken = mlirIntegerAttrGetValueInt(entry_of(row, "taken"));
+    PyList_SetItem(list, i,
+                   Py_BuildValue("(NNLN)", names_of(row), text_of(entry_of(row, "tile")), taken, choices_of(row)));
+  }
+  if (PyErr_Occurred())
+    Py_CLEAR(list);
+  return list;
+}
+
 /* work(words, grid, block) -> dict: what one block does, of a module at the stage "legal" */
 static PyObject *module_work(PyObject *object, PyObject *args) {
   PyObject *words;
@@ -300,6 +350,9 @@ static PyMethodDef module_methods[] = {
     {"does_not_fit", module_does_not_fit, METH_NOARGS,
      "does_not_fit() -> str: what a kernel took too much of, upon an error; else \"\"."},
     {"kernels", module_kernels, METH_NOARGS, "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
+    {"layouts", module_layouts, METH_VARARGS,
+     "layouts(kernel) -> [(names, tile, taken, [(kind, bits, slots)])]: what tiles with names could have, at the stage "
+     "\"layout\"."},
     {"layout_costs", module_layout_costs, METH_VARARGS,
      "layout_costs(kernel) -> ints: what its layouts cost, then the runners-up, at the stage \"layout\"."},
     {NULL, NULL, 0, NULL},

@@ -457,9 +457,22 @@ TW_COLD static PyObject *launch_checked(PyObject *const values[4]) {
   return result;
 }
 
+/* The kernel with the hints of a dict; None: as it is. */
+TW_COLD static PyObject *with_hints(PyObject *kernel, PyObject *hints) {
+  if (hints == Py_None)
+    return Py_NewRef(kernel);
+  if (!PyDict_Check(hints))
+    return tw_ext_error(TW_TYPE_ERROR, "launch(): hints is a dict, as in hints={\"num_warps\": 4}, found %R", hints);
+  PyObject *replace = PyObject_GetAttrString(kernel, "replace_hints"), *none = PyTuple_New(0);
+  PyObject *found = replace && none ? PyObject_Call(replace, none, hints) : NULL;
+  Py_XDECREF(replace);
+  Py_XDECREF(none);
+  return found;
+}
+
 /* Some of the arguments by name. */
 static PyObject *launch_by_name(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-  PyObject *values[4] = {NULL};
+  PyObject *values[4] = {NULL}, *hints = Py_None;
   int check = 0;
   for (Py_ssize_t i = 0; i < count && i < 4; i++)
     values[i] = arguments[i];
@@ -472,18 +485,28 @@ static PyObject *launch_by_name(PyObject *module, PyObject *const *arguments, Py
         return NULL;
       continue;
     }
+    if (!PyUnicode_CompareWithASCIIString(name, "hints")) {
+      hints = arguments[count + i];
+      continue;
+    }
     Py_ssize_t position = launch_position(name);
     if (position < 0 || values[position])
       return tw_ext_error(TW_TYPE_ERROR,
                           position < 0 ? "launch() takes no '%U'; it takes stream, grid, kernel, kernel_args, "
-                                         "programmatic_dependent_launch and check"
+                                         "hints, programmatic_dependent_launch and check"
                                        : "launch() was given '%U' twice",
                           name);
     values[position] = arguments[count + i];
   }
   if (count > 4 || !values[0] || !values[1] || !values[2] || !values[3])
     return tw_ext_error(TW_TYPE_ERROR, "launch() takes (stream, grid, kernel, kernel_args)");
-  return check ? launch_checked(values) : launch_objects(module, values[0], values[1], NULL, 0, values[2], values[3]);
+  PyObject *kernel = values[2] = with_hints(values[2], hints);
+  if (!kernel)
+    return NULL;
+  PyObject *result =
+      check ? launch_checked(values) : launch_objects(module, values[0], values[1], NULL, 0, values[2], values[3]);
+  Py_DECREF(kernel);
+  return result;
 }
 
 TW_HOT static PyObject *launch(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
@@ -773,7 +796,8 @@ static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(disp
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"launch", FAST(launch), METH_FASTCALL | METH_KEYWORDS,
-     "launch(stream, grid, kernel, kernel_args, *, programmatic_dependent_launch=False, check=False)\n--\n\nRun a "
+     "launch(stream, grid, kernel, kernel_args, *, hints=None, programmatic_dependent_launch=False, "
+     "check=False)\n--\n\nRun a "
      "kernel over a "
      "grid of blocks where its arrays are"},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,

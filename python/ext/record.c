@@ -163,7 +163,6 @@ static PyObject *hint_ranges(PyObject *unused, PyObject *nothing) {
   } hints[] = {
 #define TW_HINT(name, least, most, meaning) {#name, least, most},
 #include "tilewright/hints.def"
-#undef TW_HINT
   };
   (void)unused;
   (void)nothing;
@@ -179,6 +178,24 @@ static PyObject *hint_ranges(PyObject *unused, PyObject *nothing) {
   return dict;
 }
 
+static PyObject *hint_words(PyObject *unused, PyObject *nothing) {
+  static const char *const hints[][2] = {
+#define TW_WORD_HINT(name, words, meaning) {#name, words},
+#define TW_TILE_HINT(name, meaning) {#name, ""},
+#include "tilewright/hints.def"
+  };
+  (void)unused;
+  (void)nothing;
+  PyObject *dict = PyDict_New();
+  for (size_t i = 0; dict && i < sizeof hints / sizeof *hints; i++) {
+    PyObject *words = PyUnicode_FromString(hints[i][1]);
+    if (!words || PyDict_SetItemString(dict, hints[i][0], words))
+      Py_CLEAR(dict);
+    Py_XDECREF(words);
+  }
+  return dict;
+}
+
 static PyMethodDef functions[] = {
     {"launch_record", (PyCFunction)(void (*)(void))launch_record, METH_VARARGS | METH_KEYWORDS,
      "launch_record(**fields) -> bytes: what a launch must know of a kernel."},
@@ -187,6 +204,8 @@ static PyMethodDef functions[] = {
      "settled_record(record) -> bytes: without what a launch decides by which variant it runs."},
     {"asks_for_room", asks_for_room, METH_O,
      "asks_for_room(record) -> bool: whether a launch loads the kernel to see how many blocks a multiprocessor holds."},
+    {"hint_words", hint_words, METH_NOARGS,
+     "hint_words() -> dict: the words of each hint that is a text, parted by spaces; none for hints of a tile."},
     {"hint_ranges", hint_ranges, METH_NOARGS, "hint_ranges() -> dict: least and most of each hint of a kernel."},
     {NULL, NULL, 0, NULL},
 };

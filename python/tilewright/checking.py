@@ -67,7 +67,7 @@ class CheckedKernel(_core.Dispatcher):
         self.kernel, self.function, self.rules = kernel, kernel.function, kernel.rules
         self.sites: dict[int, tuple[Any, list[_Site]]] = {}  # of each variant, by its address
 
-    def hints_for(self, target: str) -> dict[str, int]:
+    def hints_for(self, target: str) -> dict[str, int | str]:
         return {**self.kernel.hints_for(target), "check": 1}
 
     def replace_hints(self, **hints: Any) -> CheckedKernel:
@@ -202,10 +202,13 @@ def launch(
     kernel: Any,
     kernel_args: tuple[Any, ...],
     *,
+    hints: dict[str, Any] | None = None,
     programmatic_dependent_launch: bool = False,
     check: bool = True,
 ) -> None:
     """ct.launch that waits for the kernel and raises a TileCheckError if something went wrong."""
+    if hints is not None and hasattr(kernel, "replace_hints"):
+        kernel = kernel.replace_hints(**hints)
     if not check or not hasattr(kernel, "checked") or not isinstance(kernel_args, tuple):
         _core.launch(stream, grid, kernel, kernel_args)
         return

@@ -231,10 +231,23 @@ def lower(
     if remarks:
         print(remarks_text(f"{kernel.name} for {target}", diagnostics), file=sys.stderr)
     if not final:
-        return module.text().encode()
+        named = f"{layouts_text(module, kernel.name)}\n" if stage == "layout" else ""
+        return (named + module.text()).encode()
     with times.step("asm" if target.startswith("cpu") else "ptx"):
         assembly = module.emit(EMIT_ASSEMBLY)
     return disassemble(assembly, target) if stage == "sass" else assembly
+
+
+def layouts_text(module: Any, kernel: str) -> str:
+    """The layouts that tiles with names may have, as comments: `layout(x)` and its values, the one that is taken with
+    a star, and what the kernel costs with each."""
+    lines = []
+    for names, tile, taken, choices in module.layouts(kernel):
+        lines.append(f"// {', '.join(f'layout({name})' for name in names)}: {tile}")
+        wide = max(len(kind) for kind, *_ in choices)
+        for number, (kind, bits, slots) in enumerate(choices):
+            lines.append(f"//  {'*' if number == taken else ' '} {kind:{wide}}  {slots:7} slots  {bits}")
+    return "\n".join(lines)
 
 
 def find_tool(name: str) -> str:

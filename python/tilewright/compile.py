@@ -14,11 +14,11 @@ import os
 import struct
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core, deadline, knobs, plans
+from . import _core, deadline, hints, knobs, plans
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, StructureArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileError, TileTypeError, TileValueError
@@ -79,8 +79,8 @@ def capture_kernel(
     if problem := _core.target_problem(target):
         raise TileValueError(problem)
     arguments = [_argument(entry, kernel.name, name) for entry, name in zip(key, kernel.parameters, strict=True)]
-    hints = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
-    return capture(kernel.function, arguments, target, hints, kernel.rules, name, 2 if "check" in hints else 0)
+    wanted = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
+    return capture(kernel.function, arguments, target, wanted, kernel.rules, name, 2 if "check" in wanted else 0)
 
 
 def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:
@@ -129,7 +129,7 @@ class Specialization:
         with deadline.running(name):
             with times.step("capture"):
                 captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
-            text = captured.module.text(bool(_WITH_PLACES & self.kernel.hints_for(self.target).keys()))
+            text = captured.module.text(_needs_places(self.kernel.hints_for(self.target)))
             if knobs.log_ir():
                 print(text, file=sys.stderr)
             image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
@@ -179,6 +179,11 @@ class Specialization:
 
 
 _WITH_PLACES = {"check", "line_info"}  # hints whose code depends on the lines of the program
+
+
+def _needs_places(wanted: Iterable[str]) -> bool:
+    """Whether code depends on what locations say: lines, or the names of tiles."""
+    return any(name in _WITH_PLACES or hints.tile_of(name) for name in wanted)
 
 
 def compile_kernel(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import enum
 import functools
-import re
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _core, compile, knobs, ranges
+from . import _core, compile, hints, knobs, ranges
 from .capture import TILE
 from .dtype import DType
 from .errors import (
@@ -25,43 +24,23 @@ from .errors import (
     TileUnsupportedFeatureError,
     TileValueError,
 )
-from .names import hint_advice
 from .structure import UNMARKED, parameter_marks
 
 if TYPE_CHECKING:
     from .checking import CheckedKernel
 
-_HINTS: dict[str, tuple[int, int]] = _core.hint_ranges()  # least and most of each, from include/tilewright/hints.def
-_POWERS_OF_TWO = {"num_warps"}
-
-
-class ByTarget:
-    """A hint that differs by target: `ByTarget(sm_90=4, default=8)`."""
-
-    def __init__(self, *, default: Any = None, **values: Any) -> None:
-        for name in values:
-            if re.fullmatch(r"sm_\d+[af]?|cpu", name) is None:
-                raise ValueError(f"Invalid GPU architecture name: {name}, expected sm_<major><minor>, or cpu")
-        self.default = default
-        self.values = values
-
-    def of(self, target: str) -> Any:
-        return self.values.get(target, self.values.get(target.rstrip("af"), self.default))
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{k}={v!r}" for k, v in self.values.items())
-        return f"ByTarget({values}, default={self.default!r})"
-
 
 class kernel(_core.Dispatcher):
     """Make a kernel of a function: `@ct.kernel`, or with hints `@ct.kernel(num_warps=8)`.
 
-    A hint changes what the compiler would choose. It is an integer or a `ct.ByTarget`; docs/options.md describes each.
+    A hint changes what the compiler would choose. It is an integer, a word or a `ct.ByTarget`; docs/options.md
+    describes each.
 
     - Of a block: `num_warps`, `num_stages`, `occupancy` (blocks on a multiprocessor).
     - Of the grid: `dynamic_schedule`, `split_k`, `slice_tiles`, `coarsen_tiles`, `num_ctas` and `cluster_axis`,
-      `dependent_launch`.
-    - Of the code: `approximate`, `lazy_rescale`, `layout_rank`, `opt_level`.
+      `raster` and `group`, `dependent_launch`.
+    - Of the code: `family` and `roles`, `vector`, `approximate`, `lazy_rescale`, `layout_rank`, `opt_level`.
+    - Of a tile with a name: `**{"layout(acc)": "access"}`, `**{"warps(acc)": "4x2"}`.
 
     Hints change no result, but for one: `fp8_fast_accum=1` sums products of 8-bit floats as the Tensor Cores do, on
     Hopper to about 14 bits. `num_worker_warps`, a hint of cuTile, is accepted and not used.
@@ -69,22 +48,22 @@ class kernel(_core.Dispatcher):
 
     rules = TILE  # one program a block; device.kernel: one a thread
     decorator = "@ct.kernel"
-    hint_names: Iterable[str] = _HINTS
+    hint_names: Iterable[str] = hints.NAMES
 
     def on_miss(self, target: str, key: compile.Key) -> Any:
         """The variant for a launch that none fits, or the error to raise."""
         return compile_variant(self, target, key)
 
-    def __new__(cls, function: Callable[..., Any] | None = None, /, **hints: Any) -> Any:
-        for name, value in hints.items():
-            _check_hint(cls, name, value)
+    def __new__(cls, function: Callable[..., Any] | None = None, /, **wanted: Any) -> Any:
+        for name, value in hints.full_names(wanted).items():
+            hints.check(cls.decorator, cls.hint_names, name, value)
         if function is None:
-            return functools.partial(cls, **hints)
+            return functools.partial(cls, **wanted)
         if not isinstance(function, types.FunctionType):
             raise TileTypeError(f"{cls.decorator} needs a function made by 'def', found {function!r}")
         return super().__new__(cls)
 
-    def __init__(self, function: Callable[..., Any], /, **hints: Any) -> None:
+    def __init__(self, function: Callable[..., Any], /, **wanted: Any) -> None:
         assert isinstance(function, types.FunctionType)  # says __new__
         code = function.__code__
         parameters = code.co_varnames[: code.co_argcount]
@@ -109,7 +88,7 @@ class kernel(_core.Dispatcher):
             forms,
         )
         self.function: Any = function
-        self.hints = hints
+        self.hints = hints.full_names(wanted)
         if self.hints.pop("num_worker_warps", None) is not None:
             warnings.warn(
                 "the hint num_worker_warps is not taken: the compiler chooses the warps; num_warps sets their number",
@@ -153,9 +132,9 @@ class kernel(_core.Dispatcher):
             self.capture("cpu", key)
             self._accepted.add(told)
 
-    def replace_hints(self, **hints: Any) -> kernel:
+    def replace_hints(self, **wanted: Any) -> kernel:
         """The same kernel with other hints over its own. Equal hints give the same object, which compiles once."""
-        merged = self.hints | hints
+        merged = self.hints | hints.full_names(wanted)
         row = tuple(sorted(merged.items(), key=lambda item: item[0]))
         if row not in self._with_hints:
             self._with_hints[row] = type(self)(self.function, **merged)
@@ -169,45 +148,18 @@ class kernel(_core.Dispatcher):
             self._checked = checking.CheckedKernel(self)
         return self._checked
 
-    def hints_for(self, target: str) -> dict[str, int]:
+    def hints_for(self, target: str) -> dict[str, hints.Value]:
         """The hints that the compiler gets for a target."""
-        values = {k: v.of(target) if isinstance(v, ByTarget) else v for k, v in self.hints.items()}
+        values = hints.for_target(self.hints, target)
         if knobs.race_check() and not target.startswith("cpu"):
             values |= {"race_check": 1, "dependent_launch": 0}
         if knobs.line_info() and not target.startswith("cpu"):
             values |= {"line_info": 1}
-        return {name: int(value) for name, value in values.items() if value is not None}
+        return values
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The kernel's module of tile IR for a target and the facts of a specialization."""
         return compile.capture_kernel(self, target, key).module
-
-
-def _check_hint(decorator: type[kernel], name: str, value: Any) -> None:
-    if name == "num_worker_warps" and decorator.hint_names:
-        return _check_wish(name, value)
-    if name not in decorator.hint_names:
-        known = ", ".join(decorator.hint_names) or "none"
-        advice = hint_advice(name, decorator.hint_names) if decorator.hint_names else ""
-        raise TileTypeError(f"{decorator.decorator} has no hint {name!r}{advice}; it has {known}")
-    low, high = _HINTS[name]
-    for one in _each_value(value):
-        integer = type(one) is int or ((low, high) == (0, 1) and type(one) is bool)
-        if one is not None and not (integer and low <= one <= high):
-            raise TileValueError(f"@ct.kernel: the hint {name} is an integer from {low} to {high}, found {one!r}")
-        if name in _POWERS_OF_TWO and one is not None and one & (one - 1):
-            raise TileValueError(f"@ct.kernel: the hint {name} is a power of two from {low} to {high}, found {one!r}")
-
-
-def _check_wish(name: str, value: Any) -> None:
-    """A hint of cuTile that this compiler decides by itself, and so does not take: it changes no result."""
-    for one in _each_value(value):
-        if one not in (None, 4, 8):
-            raise TileValueError(f"@ct.kernel: the hint {name} is 4 or 8, found {one!r}")
-
-
-def _each_value(value: Any) -> list[Any]:
-    return [*value.values.values(), value.default] if isinstance(value, ByTarget) else [value]
 
 
 _OF_THE_PROGRAM = (TileStaticEvalError, TileSyntaxError, TileTypeError, TileUnsupportedFeatureError, TileValueError)
@@ -259,12 +211,15 @@ def _interpret_launch(
     kernel: Any,
     kernel_args: tuple[Any, ...],
     *,
+    hints: dict[str, Any] | None = None,
     programmatic_dependent_launch: bool = False,
     check: bool = True,
 ) -> None:
     if not isinstance(kernel, _core.Dispatcher):
         raise LaunchError(f"launch() needs a @ct.kernel, found {kernel!r}")
-    kernel.interpret(grid, kernel_args)  # type: ignore[attr-defined]
+    if hints is not None:
+        kernel = kernel.replace_hints(**hints)  # type: ignore[attr-defined]
+    kernel.interpret(grid, kernel_args)
 
 
 # launch(stream, grid, kernel, kernel_args): start a kernel on the device that its arrays live on. NumPy arrays

@@ -81,8 +81,9 @@ from .errors import (
 if TYPE_CHECKING:
     from . import compilation as compilation, tune as tune
     from .deadline import compiler_timeout as compiler_timeout
+    from .hints import ByTarget as ByTarget
     from .interpret import Array as Array, Tile as Tile
-    from .kernel import ByTarget as ByTarget, function as function, kernel as _kernel, launch as launch
+    from .kernel import function as function, kernel as _kernel, launch as launch
     from .library import (
         argsort as argsort,
         asinh as asinh,
@@ -128,7 +129,7 @@ _LAZY = {
     "kernel": "kernel",
     "function": "kernel",
     "launch": "kernel",
-    "ByTarget": "kernel",
+    "ByTarget": "hints",
     "compiler_timeout": "deadline",
     "Array": "interpret",
     "Tile": "interpret",

@@ -155,7 +155,7 @@ def test_heads_of_passes_have_no_figures() -> None:
 
 
 def test_options_are_all_named() -> None:
-    from tilewright.kernel import _HINTS
+    from tilewright import hints
 
     text = (ROOT / "docs/options.md").read_text()
     variables = {
@@ -165,7 +165,7 @@ def test_options_are_all_named() -> None:
         if path.suffix in (".py", ".c")
         for name in re.findall(r"TILEWRIGHT_[A-Z]+(?:_[A-Z]+)*", path.read_text())
     }
-    missing = [name for name in (*_HINTS, *sorted(variables)) if f"`{name}" not in text]
+    missing = [name for name in (*hints.NAMES, *hints.OF_TILES, *sorted(variables)) if f"`{name}" not in text]
     assert not missing
 
 

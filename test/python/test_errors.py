@@ -611,8 +611,8 @@ def test_read_only_output() -> None:
 
 
 def test_hints() -> None:
-    with pytest.raises(TileTypeError, match=r"has no hint 'warps'; did you mean num_warps\?; it has num_warps"):
-        ct.kernel(warps=4)
+    with pytest.raises(TileTypeError, match=r"has no hint 'num_warp'; did you mean num_warps\?; it has num_warps"):
+        ct.kernel(num_warp=4)
     for old, new in RENAMED_HINTS.items():
         with pytest.raises(TileTypeError, match=f"@ct.kernel has no hint '{old}'; it is called {new} now; it has"):
             copy.replace_hints(**{old: 1})

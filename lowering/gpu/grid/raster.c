@@ -5,6 +5,7 @@
 #include "lowering/divide.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/launch_record.h"
 
 enum { ALL_AXES = 7, MAX_GROUP = 128 };
 
@@ -44,6 +45,19 @@ static int64_t cost(const traffic_t *traffic, const tw_raster_t *raster, int64_t
 
 static int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
+/* The order that the program asks for: its axis first, then the lowest other one that positions depend on. */
+static tw_raster_t asked_for(MlirOperation func, const tw_raster_t *best, uint32_t used) {
+  tw_raster_t raster = *best;
+  if (tw_has_hint_raster(func)) {
+    raster.rows = (int)tw_hint_raster(func, 0);
+    raster.columns = raster.rows == 0 ? (used & 2 ? 1 : 2) : raster.rows == 1 && !(used & 1) ? 2 : used & 1 ? 0 : 1;
+    raster.slices = 3 - raster.rows - raster.columns;
+    raster.group = best->rows == raster.rows && best->columns == raster.columns ? best->group : 0;
+  }
+  raster.group = tw_hint_group(func, raster.group);
+  return raster;
+}
+
 tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, int64_t in_flight) {
   static const tw_raster_t planes[] = {{.rows = 0, .columns = 1, .slices = 2},
                                        {.rows = 0, .columns = 2, .slices = 1},
@@ -64,7 +78,7 @@ tw_raster_t tw_raster_choose(MlirOperation func, const tw_block_axes_t *axes, in
       }
     }
   }
-  return best;
+  return asked_for(func, &best, traffic.used);
 }
 
 /* ---- decoding ---------------------------------------------------------------------------------- */

@@ -8,7 +8,11 @@
 #include "lowering/gpu/isa/sm90/wgmma.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static const tw_mma_family_t *const families[] = {&tw_wgmma_family, &tw_mma_sync_family, &tw_fma_family};
 enum { NUM_FAMILIES = sizeof families / sizeof *families };
@@ -34,6 +38,8 @@ const tw_async_mma_t *tw_async_mma_of(MlirOperation op) {
 
 static const tw_mma_family_t *synchronous_family(MlirOperation mma) {
   tw_gpu_target_t target = tw_gpu_target_of(mma);
+  if (tw_str_is(tw_hint_family(mma), tw_fma_family.name))
+    return &tw_fma_family;
   for (int i = 0; i < NUM_FAMILIES; i++)
     if (families[i]->async == NULL && is_of(&target, families[i]) && families[i]->why_not(mma, 0) == NULL)
       return families[i];
@@ -71,6 +77,46 @@ tw_mma_plan_t tw_mma_plan(MlirOperation mma, int num_warps) {
   tw_mma_family_of(mma)->plan(mma, num_warps, &plan);
   return plan;
 }
+
+/* ---- the hint warps(tile) ------------------------------------------------------------------------------- */
+
+typedef struct {
+  MlirOperation func;
+  MlirStringRef tile;
+} named_product_t;
+
+static bool is_named_product(MlirOperation op, const void *user) {
+  const named_product_t *named = user;
+  MlirStringRef name = tw_op_is(op, TW_TILE_MMA) ? tw_tile_name(mlirOperationGetResult(op, 0)) : tw_str("");
+  return name.length == named->tile.length && name.length > 0 && !memcmp(name.data, named->tile.data, name.length);
+}
+
+static bool check_warps_hint(void *user, MlirStringRef tile, MlirStringRef text) {
+  named_product_t named = {*(MlirOperation *)user, tile};
+  MlirOperation mma = tw_find_op(named.func, is_named_product, &named);
+  if (mlirOperationIsNull(mma)) {
+    tw_op_does_not_fit(named.func, TW_REFUSED_HINT,
+                       "kernel asks for warps(%.*s), an axis that it does not have: no product has this name",
+                       (int)tile.length, tile.data);
+    return false;
+  }
+  tw_mma_split_t splits[TW_MAX_SPLITS];
+  const tw_mma_family_t *family = tw_mma_family_of(mma);
+  int num_warps = (int)tw_num_warps(named.func, 0);
+  int count = family->splits ? family->splits(mma, num_warps, splits) : 0;
+  if (tw_split_named(splits, count, text) >= 0)
+    return true;
+  char legal[160] = "no other than the compiler's";
+  for (int i = 0, used = 0; i < count; i++)
+    used += snprintf(legal + used, sizeof legal - (size_t)used, "%s%dx%d", i ? ", " : "", splits[i].m, splits[i].n);
+  tw_op_does_not_fit(
+      mma, TW_REFUSED_HINT,
+      "is asked for warps(%.*s)=%.*s, which is no value of this axis; as a product of %s on %d warps it has %s",
+      (int)tile.length, tile.data, (int)text.length, text.data, family->name, num_warps, legal);
+  return false;
+}
+
+bool tw_check_warps_hints(MlirOperation func) { return tw_each_tile_hint(func, "warps", check_warps_hint, &func); }
 
 tw_mma_place_t tw_mma_place(MlirOperation mma, int operand) {
   MlirStringRef letters = tw_attr_string(mma, TW_MMA_PLACES);

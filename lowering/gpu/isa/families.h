@@ -21,6 +21,8 @@ bool tw_mma_has_instruction(MlirOperation mma);
 
 /* The three layouts of a tile.mma for a block of `num_warps` warps. */
 tw_mma_plan_t tw_mma_plan(MlirOperation mma, int num_warps);
+/* Whether the splits over warps are there that hints `warps(tile)` ask for; an error where not. */
+bool tw_check_warps_hints(MlirOperation func);
 /* Where a tile.mma has operand 0 or 1; TW_PLACE_NONE of one that is not asynchronous. */
 tw_mma_place_t tw_mma_place(MlirOperation mma, int operand);
 

@@ -4,6 +4,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/launch_record.h"
 
 enum { LANE_BITS = TW_WARP_LANE_BITS };
 
@@ -60,6 +61,17 @@ tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *w
   return f.l;
 }
 
+/* No more bytes at a time than the program says. */
+static int limited(MlirOperation op, int vector_bits) {
+  enum { MOST_BYTES = 16 };
+  MlirValue tile = tw_op_loads_tile(op) || tw_op_gathers(op)
+                       ? mlirOperationGetResult(op, 0)
+                       : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
+  int64_t bytes = tw_hint_vector(op, MOST_BYTES), bits = tw_memory_bits(tw_element(mlirValueGetType(tile)));
+  int most = bytes * 8 > bits ? tw_log2(bytes * 8 / bits) : 0;
+  return bytes < MOST_BYTES ? min_int(vector_bits, most) : vector_bits;
+}
+
 tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
   tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
   if (tw_op_loads_tile(op) || tw_op_stores_tile(op)) {
@@ -70,6 +82,7 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
     if (bits > 0)
       wish = (tw_wish_t){.contiguous = dim, .vector_bits = bits, .num_warps = num_warps};
   }
+  wish.vector_bits = wish.vector_bits > 0 ? limited(op, wish.vector_bits) : 0;
   return wish;
 }
 

@@ -14,8 +14,9 @@
  * store may have a layout of its own, where that and a conversion cost less. Constants, splats and iotas are made anew
  * for each use, in the layout that it needs.
  *
- * The kernel gets tile.layout_costs: what the layouts cost, and the runners-up. tile.layout_rank = n takes the n-th of
- * those. What must hold: the number of warps is chosen (tile-plan-block), no unsigned types. */
+ * The kernel gets tile.layout_costs: what the layouts cost, and the runners-up, of which the hint layout_rank = n takes
+ * the n-th; and tile.layouts: what each tile with a name in Python could have (named_choices.h), of which the hint
+ * "layout(name)" takes one. What must hold: the number of warps is chosen (tile-plan-block), no unsigned types. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
@@ -322,12 +323,14 @@ bool tw_run_assign_layouts(MlirOperation function) {
     return false;
   }
   twl_classify(classes, function);
-  twl_choose(classes, function);
-  set_types(&a);
-  for (size_t i = 0; i < classes->num_ops; i++)
-    rewrite(&a, classes->ops[i]);
-  erase_unused(&a);
+  bool good = twl_choose(classes, function);
+  if (good) {
+    set_types(&a);
+    for (size_t i = 0; i < classes->num_ops; i++)
+      rewrite(&a, classes->ops[i]);
+    erase_unused(&a);
+  }
   twl_free(classes);
   tw_map_free(&a.moved);
-  return true;
+  return good;
 }

@@ -15,6 +15,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/access_layout.h"
+#include "lowering/gpu/layout/named_choices.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/launch_record.h"
@@ -41,7 +42,11 @@ typedef struct class_choice {
   bool has_more;   /* candidates than TW_MAX_CHOICES */
   int count;
   int layout[TW_MAX_CHOICES]; /* numbers of layouts */
-  int variable;               /* in the graph; -1: there is nothing to choose */
+  const char *kind[TW_MAX_CHOICES];
+  int64_t slots[TW_MAX_CHOICES]; /* of the kernel, with this choice and what then is best */
+  int variable;                  /* in the graph; -1: there is nothing to choose */
+  bool asked;                    /* the program says which: `wanted` */
+  int wanted;
 } class_choice_t;
 
 /* A conversion whose cost is known. */
@@ -278,7 +283,7 @@ static class_choice_t *choice_of(chooser_t *x, MlirValue value) {
   return &x->classes[twl_class_of(x->c, value)->number];
 }
 
-static bool add_candidate(chooser_t *x, class_choice_t *k, const tw_layout_t *layout) {
+static bool add_candidate(chooser_t *x, class_choice_t *k, const tw_layout_t *layout, const char *kind) {
   if (k->forced)
     return false;
   int number = number_of(x, layout);
@@ -289,6 +294,7 @@ static bool add_candidate(chooser_t *x, class_choice_t *k, const tw_layout_t *la
     k->has_more = true;
     return false;
   }
+  k->kind[k->count] = kind;
   k->layout[k->count++] = number;
   return true;
 }
@@ -312,9 +318,9 @@ tw_layout_t twl_copy_layout(const twl_classes_t *c, MlirOperation gather) {
 }
 
 /* The only candidate, if another one has not been that before. */
-static void force(chooser_t *x, MlirValue value, const tw_layout_t *layout) {
+static void force(chooser_t *x, MlirValue value, const tw_layout_t *layout, const char *kind) {
   class_choice_t *k = choice_of(x, value);
-  (void)add_candidate(x, k, layout);
+  (void)add_candidate(x, k, layout, kind);
   k->forced = true;
 }
 
@@ -333,7 +339,7 @@ static void add_loads(chooser_t *x, MlirOperation mma, int operand, const tw_lay
   for (int i = 0; i < loads.count; i++)
     tw_map_set(&x->c->promoted, loads.at[i].ptr, 0, NULL);
   if (loads.count > 0)
-    force(x, value, layout);
+    force(x, value, layout, "operand");
   tw_ops_free(&loads);
 }
 
@@ -344,7 +350,7 @@ static void add_products(chooser_t *x) {
     if (!tw_op_is(c->ops[i], TW_TILE_MMA))
       continue;
     tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
-    force(x, mlirOperationGetResult(c->ops[i], 0), &plan.acc);
+    force(x, mlirOperationGetResult(c->ops[i], 0), &plan.acc, "product");
     for (int o = 0; o < 2; o++) {
       MlirOperation load = tw_load_behind(mlirOperationGetOperand(c->ops[i], o));
       if (mlirOperationIsNull(load) || !tw_promotes(load))
@@ -352,7 +358,7 @@ static void add_products(chooser_t *x) {
       tw_map_set(&c->promoted, load.ptr, 0, NULL);
       if (tw_op_gathers(load)) {
         tw_layout_t copied = twl_copy_layout(c, load);
-        force(x, mlirOperationGetResult(load, 0), &copied);
+        force(x, mlirOperationGetResult(load, 0), &copied, "copy");
       }
     }
   }
@@ -379,7 +385,7 @@ static void add_operands(chooser_t *x) {
       if (is_in_memory(x, c->ops[i], o) || !twl_has_class(value) || !twl_needs_operand_layout(c->ops[i], o))
         continue;
       tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
-      (void)add_candidate(x, choice_of(x, value), o == 0 ? &plan.lhs : &plan.rhs);
+      (void)add_candidate(x, choice_of(x, value), o == 0 ? &plan.lhs : &plan.rhs, "operand");
     }
 }
 
@@ -410,13 +416,13 @@ static void propagate(chooser_t *x) {
       class_choice_t *from = choice_of_node(x, edge->from), *to = choice_of_node(x, edge->to);
       for (int k = 0; k < from->count && !to->forced && !to->has_more; k++) {
         tw_layout_t have = candidate(x, from, k), l = twl_forward(edge->op, &have);
-        changed |= add_candidate(x, to, &l);
+        changed |= add_candidate(x, to, &l, from->kind[k]);
       }
       for (int k = 0; k < to->count && !from->forced && !from->has_more; k++) {
         if (tw_op_form(edge->op) == TW_FORM_REDUCTION)
           break;
         tw_layout_t have = candidate(x, to, k), l = twl_backward(edge->op, &have);
-        changed |= add_candidate(x, from, &l);
+        changed |= add_candidate(x, from, &l, to->kind[k]);
       }
     }
   }
@@ -427,11 +433,11 @@ static void add_variants(chooser_t *x, const access_t *a) {
   tw_wish_t wish = a->wish;
   uint32_t reduced = reduced_axes(x->c, a->value);
   tw_layout_t l = blocked(x->c, a->value, ~reduced, wish);
-  (void)add_candidate(x, choice_of(x, a->value), &l);
+  (void)add_candidate(x, choice_of(x, a->value), &l, "across");
   if (wish.vector_bits-- == 0)
     return;
   l = blocked(x->c, a->value, reduced, wish);
-  (void)add_candidate(x, choice_of(x, a->value), &l);
+  (void)add_candidate(x, choice_of(x, a->value), &l, "narrow");
 }
 
 static void find_candidates(chooser_t *x) {
@@ -446,19 +452,107 @@ static void find_candidates(chooser_t *x) {
   sort_accesses(x);
   for (int i = 0; i < x->num_accesses; i++)
     for (int k = 0; k < x->accesses[i].count; k++)
-      (void)add_candidate(x, choice_of(x, x->accesses[i].value), &x->accesses[i].own[k]);
+      (void)add_candidate(x, choice_of(x, x->accesses[i].value), &x->accesses[i].own[k],
+                          k + 1 < x->accesses[i].count ? "patch" : "access");
   add_operands(x);
   propagate(x);
   for (int i = 0; i < c->num_classes; i++)
     if (x->classes[i].count == 0) {
       tw_layout_t l = twl_default_layout(c, x->classes[i].value);
-      (void)add_candidate(x, &x->classes[i], &l);
+      (void)add_candidate(x, &x->classes[i], &l, "plain");
       propagate(x);
     }
   for (int i = 0; i < x->num_accesses; i++)
     if (!is_promoted(x->c, x->accesses[i].op))
       add_variants(x, &x->accesses[i]);
   propagate(x);
+}
+
+/* ---- what the program asks for ------------------------------------------------------------------------ */
+
+static twl_choices_t choices_of(const chooser_t *x, const class_choice_t *k) {
+  twl_choices_t choices = {.count = k->count};
+  for (int i = 0; i < k->count; i++)
+    choices.at[i] = (twl_choice_t){candidate(x, k, i), k->kind[i], k->slots[i]};
+  return choices;
+}
+
+/* Bits of the program's own are one choice more; where there are as many as are compared, in the place of the last. */
+static int add_given(chooser_t *x, class_choice_t *k, const tw_layout_t *layout) {
+  if (k->forced)
+    return -1;
+  if (k->count == TW_MAX_CHOICES)
+    k->count--;
+  (void)add_candidate(x, k, layout, "given");
+  return k->count - 1;
+}
+
+typedef struct asking {
+  chooser_t *x;
+  MlirOperation function;
+  bool is_good;
+} asking_t;
+
+static bool refuse(asking_t *a, MlirStringRef tile, MlirStringRef text, const class_choice_t *k, const char *why) {
+  char labels[TW_MAX_CHOICES * TWL_MAX_LABEL];
+  twl_choices_t choices = choices_of(a->x, k);
+  twl_labels(&choices, sizeof labels, labels);
+  tw_op_does_not_fit(a->function, TW_REFUSED_HINT,
+                     "kernel asks for layout(%.*s)=%.*s, which is no value of this axis: %s; it has %s",
+                     (int)tile.length, tile.data, (int)text.length, text.data, why, labels);
+  return false;
+}
+
+static bool ask_class(asking_t *a, class_choice_t *k, MlirStringRef tile, MlirStringRef text) {
+  twl_choices_t choices = choices_of(a->x, k);
+  tw_layout_t bits;
+  const char *why;
+  int found = twl_choice_named(&choices, text);
+  if (found < 0 && !twl_read_bits(text, &choices.at[0].layout, &bits, &why))
+    return refuse(a, tile, text, k, why);
+  if (found < 0 && (found = add_given(a->x, k, &bits)) < 0)
+    return refuse(a, tile, text, k, "the product decides it");
+  if (k->asked && k->wanted != found)
+    return refuse(a, tile, text, k, "another tile of this layout asks for another one");
+  k->asked = true;
+  k->wanted = found;
+  return true;
+}
+
+static bool ask(void *user, MlirStringRef tile, MlirStringRef text) {
+  asking_t *a = user;
+  twl_classes_t *c = a->x->c;
+  bool any = false;
+  for (int i = 0; i < c->sets.count && a->is_good; i++) {
+    MlirStringRef name = tw_tile_name(c->nodes[i].value);
+    if (name.length != tile.length || memcmp(name.data, tile.data, name.length) != 0)
+      continue;
+    any = true;
+    a->is_good = ask_class(a, choice_of_node(a->x, i), tile, text);
+  }
+  if (!any) {
+    tw_op_does_not_fit(a->function, TW_REFUSED_HINT,
+                       "kernel asks for layout(%.*s), an axis that it does not have: threads hold no such tile",
+                       (int)tile.length, tile.data);
+    a->is_good = false;
+  }
+  return a->is_good;
+}
+
+static bool ask_for_hints(chooser_t *x, MlirOperation function) {
+  asking_t a = {x, function, true};
+  return tw_each_tile_hint(function, "layout", ask, &a);
+}
+
+/* What the program does not ask for costs more than anything else. */
+static const int64_t NEVER = INT64_C(1) << 48;
+
+static void exclude_others(chooser_t *x) {
+  for (int i = 0; i < x->c->num_classes; i++) {
+    const class_choice_t *k = &x->classes[i];
+    for (int c = 0; k->asked && k->variable >= 0 && c < k->count; c++)
+      x->cost[k->variable][c] += c == k->wanted ? 0 : NEVER;
+  }
 }
 
 /* ---- the graph ------------------------------------------------------------------------------------- */
@@ -621,7 +715,7 @@ static void insert(ranking_t *ranking, const runner_up_t *r, size_t size) {
 }
 
 /* Each choice that is not the best of its variable, with what then is best for all others. */
-static ranking_t find_runners_up(const chooser_t *x, const int *best, int64_t slots) {
+static ranking_t find_runners_up(chooser_t *x, const int *best, int64_t slots) {
   ranking_t ranking = {.count = 0};
   size_t n = (size_t)x->graph.num_variables;
   for (int v = 0; v < x->graph.num_variables; v++)
@@ -631,6 +725,7 @@ static ranking_t find_runners_up(const chooser_t *x, const int *best, int64_t sl
       bool least;
       runner_up_t r = {.variable = v, .choice = i, .chosen = tw_allocate(n, sizeof(int))};
       r.slots = tw_least_cost(&x->graph, v, i, r.chosen, &least) + x->fixed;
+      x->classes[x->class_of_variable[v]].slots[i] = r.slots % NEVER;
       if (r.slots * 100 <= slots * (100 + WITHIN_PERCENT))
         insert(&ranking, &r, n * sizeof(int));
       else
@@ -686,36 +781,91 @@ static void tell(const chooser_t *x, MlirOperation function, int64_t slots, cons
     tw_op_remark(function, "has no layout_rank %lld: the best is taken", (long long)wanted);
 }
 
-void twl_choose(twl_classes_t *c, MlirOperation function) {
+/* The names of the tiles of a class, each once. */
+static MlirAttribute names_of(const chooser_t *x, int number) {
+  enum { MOST_NAMES = 32 };
+  MlirAttribute names[MOST_NAMES];
+  intptr_t count = 0;
+  for (int i = 0; i < x->c->sets.count && count < MOST_NAMES; i++) {
+    MlirStringRef name = tw_tile_name(x->c->nodes[i].value);
+    if (name.length == 0 || twl_class_of_node(x->c, i)->number != number)
+      continue;
+    MlirAttribute text = mlirStringAttrGet(x->c->context, name);
+    bool known = false;
+    for (intptr_t n = 0; n < count; n++)
+      known |= mlirAttributeEqual(names[n], text);
+    if (!known)
+      names[count++] = text;
+  }
+  return mlirArrayAttrGet(x->c->context, count, names);
+}
+
+/* Writes down what each tile with a name could have: tile.layouts. */
+static void write_choices(const chooser_t *x, MlirOperation function, const int *taken, int64_t slots) {
+  intptr_t count = 0;
+  MlirAttribute *entries = tw_allocate((size_t)x->c->num_classes, sizeof *entries);
+  for (int i = 0; i < x->c->num_classes; i++) {
+    const class_choice_t *k = &x->classes[i];
+    MlirAttribute names = names_of(x, i);
+    if (mlirArrayAttrGetNumElements(names) == 0)
+      continue;
+    twl_choices_t choices = choices_of(x, k);
+    choices.taken = k->variable >= 0 ? taken[k->variable] : 0;
+    for (int n = 0; n < choices.count; n++) /* the best of each, which no search has looked for */
+      choices.at[n].slots = choices.at[n].slots == 0 ? slots : choices.at[n].slots;
+    entries[count++] = twl_choices_attribute(names, mlirValueGetType(k->value), &choices);
+  }
+  if (count > 0)
+    tw_set_attr(function, TW_LAYOUTS, mlirArrayAttrGet(x->c->context, count, entries));
+  free(entries);
+}
+
+static void free_chooser(chooser_t *x) {
+  free(x->classes);
+  free(x->accesses);
+  free(x->layouts);
+  free(x->known);
+  free(x->class_of_variable);
+  free(x->num_choices);
+  free(x->cost);
+  free(x->pairs);
+}
+
+/* The minimum, or the runner-up that is asked for, goes to the classes. */
+static void decide(chooser_t *x, MlirOperation function) {
+  twl_classes_t *c = x->c;
+  int *chosen = tw_allocate((size_t)x->graph.num_variables, sizeof *chosen);
+  int64_t wanted = tw_hint_layout_rank(function, 0);
+  bool least;
+  int64_t slots = tw_least_cost(&x->graph, -1, 0, chosen, &least) + x->fixed;
+  tell_limits(x, function, least);
+  ranking_t ranking = find_runners_up(x, chosen, slots);
+  tell(x, function, slots, &ranking);
+  const int *taken = wanted > 0 && wanted <= ranking.count ? ranking.at[wanted - 1].chosen : chosen;
+  write_choices(x, function, taken, slots);
+  for (int i = 0; i < c->sets.count; i++)
+    if (tw_sets_find(&c->sets, i) == i) {
+      const class_choice_t *k = choice_of_node(x, i);
+      c->nodes[i].layout = candidate(x, k, k->variable >= 0 ? taken[k->variable] : 0);
+    }
+  for (int i = 0; i < ranking.count; i++)
+    free(ranking.at[i].chosen);
+  free(chosen);
+}
+
+bool twl_choose(twl_classes_t *c, MlirOperation function) {
   chooser_t x = {.c = c,
                  .layouts = tw_allocate(1, sizeof(tw_layout_t)),
                  .classes = tw_allocate((size_t)c->num_classes, sizeof(class_choice_t)),
                  .accesses = tw_allocate(c->num_ops, sizeof(access_t)),
                  .known = tw_allocate(MEMO_SLOTS, sizeof(known_t))};
   find_candidates(&x);
-  build_graph(&x);
-  int *chosen = tw_allocate((size_t)x.graph.num_variables, sizeof *chosen);
-  int64_t wanted = tw_hint_layout_rank(function, 0);
-  bool least;
-  int64_t slots = tw_least_cost(&x.graph, -1, 0, chosen, &least) + x.fixed;
-  tell_limits(&x, function, least);
-  ranking_t ranking = find_runners_up(&x, chosen, slots);
-  tell(&x, function, slots, &ranking);
-  const int *taken = wanted > 0 && wanted <= ranking.count ? ranking.at[wanted - 1].chosen : chosen;
-  for (int i = 0; i < c->sets.count; i++)
-    if (tw_sets_find(&c->sets, i) == i) {
-      const class_choice_t *k = choice_of_node(&x, i);
-      c->nodes[i].layout = candidate(&x, k, k->variable >= 0 ? taken[k->variable] : 0);
-    }
-  for (int i = 0; i < ranking.count; i++)
-    free(ranking.at[i].chosen);
-  free(chosen);
-  free(x.classes);
-  free(x.accesses);
-  free(x.layouts);
-  free(x.known);
-  free(x.class_of_variable);
-  free(x.num_choices);
-  free(x.cost);
-  free(x.pairs);
+  bool good = ask_for_hints(&x, function);
+  if (good) {
+    build_graph(&x);
+    exclude_others(&x);
+    decide(&x, function);
+  }
+  free_chooser(&x);
+  return good;
 }

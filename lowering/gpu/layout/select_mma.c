@@ -228,17 +228,47 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+/* Whether the program asks for this family, of which a product is then not computed otherwise. */
+static bool is_asked_for(const selector_t *s) { return tw_str_is(tw_hint_family(s->func), s->family->name); }
+
+static bool refuse_family(MlirOperation product, MlirStringRef family, const char *reason) {
+  tw_op_does_not_fit(product, TW_REFUSED_HINT, "is asked to be of the family %.*s by the hint family: %s",
+                     (int)family.length, family.data, reason);
+  return false;
+}
+
+static bool has_products(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
+
+/* The family that the hint names must be one of the target's, and take each product. */
+static bool check_family(MlirOperation func) {
+  MlirStringRef wanted = tw_hint_family(func);
+  tw_ops_t products = tw_ops_in(func, has_products, MlirWalkPreOrder);
+  bool good = true;
+  for (int i = 0; wanted.length > 0 && good && i < products.count; i++) {
+    const char *found = tw_mma_family_of(products.at[i])->name;
+    if (!tw_str_is(wanted, found))
+      good = refuse_family(products.at[i], wanted, "the target, or its dtypes, have no such instruction");
+  }
+  tw_ops_free(&products);
+  return good;
+}
+
 static bool select_async(MlirOperation func) {
   selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
   s.family = tw_async_family(&s.target);
   if (s.family == NULL || tw_has_attr(func, TW_NO_ASYNC_MMA))
     return true;
+  if (tw_hint_family(func).length > 0 && !is_asked_for(&s))
+    return true;
   s.async = s.family->async;
   s.num_warps = (int)tw_num_warps(func, 0);
   mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
-  for (int i = 0; i < s.products.count; i++) {
+  bool good = true;
+  for (int i = 0; good && i < s.products.count; i++) {
     const char *reason = why_not(&s, s.products.at[i]);
-    if (reason)
+    if (reason && is_asked_for(&s))
+      good = refuse_family(s.products.at[i], tw_str(s.family->name), reason);
+    else if (reason)
       tw_op_remark(s.products.at[i], "is not a %s: %s", s.family->name, reason);
     else
       mark(&s, s.products.at[i]);
@@ -247,7 +277,9 @@ static bool select_async(MlirOperation func) {
   free(s.loads);
   if (s.any)
     tw_set_attr(func, TW_HAS_ASYNC_MMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
-  return true;
+  return good;
 }
 
-bool tw_run_select_mma(MlirOperation func) { return select_async(func) && tw_widen_mma(func); }
+bool tw_run_select_mma(MlirOperation func) {
+  return select_async(func) && tw_widen_mma(func) && check_family(func) && tw_check_warps_hints(func);
+}

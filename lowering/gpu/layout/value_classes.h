@@ -65,9 +65,9 @@ tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to);
 
 /* ---- choose_layouts.c ----------------------------------------------------------------------------- */
 
-/* Chooses the layout of every class: that of least cost, or where the module has tile.layout_rank = n, the n-th
- * runner-up. */
-void twl_choose(twl_classes_t *c, MlirOperation function);
+/* Chooses the layout of every class: that of least cost, or where the kernel has the hint layout_rank = n, the n-th
+ * runner-up; what hints of tiles ask for stays. False after an error: they ask for what cannot be. */
+bool twl_choose(twl_classes_t *c, MlirOperation function);
 
 /* The layout in which an op should make an access whose tile has `layout` (null: a flexible one): that one, or one of
  * its own and a conversion. */

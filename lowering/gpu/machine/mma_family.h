@@ -10,7 +10,10 @@
 #define TILEWRIGHT_LOWERING_GPU_MACHINE_MMA_FAMILY_H
 
 #include "lowering/gpu/machine/target.h"
+#include "lowering/ir.h"
 #include "lowering/layout/layout.h"
+
+#include <stdio.h>
 
 /* Attributes of a tile.mma that tile-select-mma gave to an asynchronous family: its name; where the operands are, a
  * letter each (tw_mma_place_t); that an operand in place is the transpose of the tile that is loaded for it; and how
@@ -48,6 +51,8 @@ typedef struct tw_mma_split {
   int m, n, same;
 } tw_mma_split_t;
 
+enum { TW_MAX_SPLITS = 8 };
+
 /* What is asked of products that run by themselves, on operands in shared memory. */
 typedef struct tw_async_mma {
   int warps;   /* of a group, which starts a product together */
@@ -80,11 +85,24 @@ typedef struct tw_mma_family {
   const char *(*why_not)(MlirOperation mma, int num_warps);
   /* Layouts of the sum and of operands in registers; what is written gets that of `written`. */
   void (*plan)(MlirOperation mma, int num_warps, tw_mma_plan_t *out);
+  /* The ways in which so many warps may share the sum, by rows and columns; how many. Null: there is one. */
+  int (*splits)(MlirOperation mma, int num_warps, tw_mma_split_t out[TW_MAX_SPLITS]);
   /* "m16n8k16 on 8 warps"; empty where there is nothing to say. */
   void (*describe)(MlirOperation product, int num_warps, size_t size, char *out);
   /* Rules of tile-to-nvvm, for tile.mma or, of an asynchronous family, tile.async_mma and its wait. */
   bool (*emit)(struct tw_emitter *e, MlirOperation product);
   bool (*emit_wait)(struct tw_emitter *e, MlirOperation wait);
 } tw_mma_family_t;
+
+/* The one of `splits` that a text names, "4x2"; -1: none. */
+static inline int tw_split_named(const tw_mma_split_t *splits, int count, MlirStringRef text) {
+  for (int i = 0; i < count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%dx%d", splits[i].m, splits[i].n);
+    if (tw_str_is(text, name))
+      return i;
+  }
+  return -1;
+}
 
 #endif /* TILEWRIGHT_LOWERING_GPU_MACHINE_MMA_FAMILY_H */

@@ -154,7 +154,10 @@ bool tw_choose_stages(tw_stage_plan_t *plan) {
   for (int r = 0; r < plan->num_multibuffers; r++)
     plan->multibuffers[r].stages = stages_needed(plan, &plan->multibuffers[r]);
   int64_t least = multibuffer_bytes(plan), twice = TEAMS * taken + least / TW_MIN_STAGES * ENOUGH_FOR_PINGPONG;
-  plan->consumer_groups = tw_may_pingpong(plan) && twice <= own.shared_bytes ? TEAMS : 1;
+  bool one = tw_str_is(tw_hint_roles(plan->func), "one");
+  plan->consumer_groups = !one && tw_may_pingpong(plan) && twice <= own.shared_bytes ? TEAMS : 1;
+  if (plan->consumer_groups == 1 && tw_str_is(tw_hint_roles(plan->func), "pingpong"))
+    tw_op_remark(plan->func, "has no roles=pingpong: its products, warps or shared memory do not allow it");
   taken *= plan->consumer_groups;
   int64_t half = target.shared_bytes_sm / 2 - TW_SHARED_BYTES_OF_DRIVER - taken;
   if (taken + least > target.shared_bytes)

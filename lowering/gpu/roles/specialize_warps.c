@@ -152,7 +152,7 @@ static MlirWalkResult find_store(MlirOperation op, void *user) {
 
 static bool make_roles(MlirOperation func) {
   if (!tw_has_engine(func) || !tw_has_attr(func, "tile.kernel") ||
-      tw_hint_num_stages(func, TW_MIN_STAGES) < TW_MIN_STAGES)
+      tw_hint_num_stages(func, TW_MIN_STAGES) < TW_MIN_STAGES || tw_str_is(tw_hint_roles(func), "none"))
     return true;
   tw_stage_plan_t *plan = tw_allocate(1, sizeof *plan);
   plan->func = func;

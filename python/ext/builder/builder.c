@@ -182,6 +182,7 @@ static PyMethodDef builder_methods[] = {
     {"op", FAST(tw_builder_op), METH_FASTCALL,
      "op(name, operands, attributes=None, types=None, regions=()) -> Value, tuple or None: append an op."},
     {"constant", FAST(tw_builder_constant), METH_FASTCALL, "constant(type, number) -> Value: a scalar or a splat."},
+    {"name", tw_builder_name, METH_VARARGS, "name(value, text): what the program calls a value, unless it has a name."},
     {"set", tw_builder_set, METH_VARARGS, "set(name, value): an attribute of the module."},
     {"finish", builder_finish, METH_NOARGS, "finish() -> Module."},
     {NULL, NULL, 0, NULL},

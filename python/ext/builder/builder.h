@@ -114,6 +114,7 @@ PyObject *tw_builder_file(PyObject *self, PyObject *path);
 PyObject *tw_builder_at(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 PyObject *tw_builder_call(PyObject *self, PyObject *unused);
 PyObject *tw_builder_end_call(PyObject *self, PyObject *outer);
+PyObject *tw_builder_name(PyObject *self, PyObject *args);
 PyObject *tw_builder_block(PyObject *self, PyObject *arguments);
 PyObject *tw_builder_enter(PyObject *self, PyObject *block);
 PyObject *tw_builder_leave(PyObject *self, PyObject *unused);

@@ -71,6 +71,29 @@ PyObject *tw_builder_end_call(PyObject *object, PyObject *outer) {
   Py_RETURN_NONE;
 }
 
+/* What tile of the program an op computes: the first name stays. */
+static void name_op(const tw_py_builder_t *self, MlirOperation op, MlirStringRef name) {
+  MlirLocation at = mlirOperationGetLocation(op);
+  if (mlirOperationGetNumResults(op) == 1 && !mlirLocationIsAName(at))
+    mlirOperationSetLocation(op, mlirLocationNameGet(self->context, name, at));
+}
+
+/* name(value, text): what the program calls a value, in the location of its op: loc("%acc"(...)). */
+PyObject *tw_builder_name(PyObject *object, PyObject *args) {
+  tw_py_builder_t *self = (tw_py_builder_t *)object;
+  PyObject *value;
+  const char *text;
+  if (tw_builder_is_finished(self) || !PyArg_ParseTuple(args, "O!s:name", self->state->value, &value, &text))
+    return NULL;
+  MlirValue named = ((tw_value_t *)value)->value;
+  tw_strbuf_t label = {0};
+  tw_strbuf_printf(&label, "%%%s", text);
+  if (mlirValueIsAOpResult(named))
+    name_op(self, mlirOpResultGetOwner(named), (MlirStringRef){tw_strbuf_cstr(&label), label.size});
+  tw_strbuf_free(&label);
+  Py_RETURN_NONE;
+}
+
 static PyType_Slot location_slots[] = {
     {Py_tp_dealloc, tw_built_dealloc},
     {0, NULL},

@@ -43,7 +43,14 @@ class Capture:
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
         self.plans: dict[Any, Any] = {}  # what loops have learnt (loops.py)
+        self.tiles: set[str] = set()  # names of those that have one
         self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
+
+    def name(self, value: Any, name: str) -> None:
+        """What the program calls a tile: hints speak of it by that name, and so does what the compiler says."""
+        if isinstance(value, Tile) and value.shape and not self.rules.simt:
+            self.builder.name(value.ir, name)
+            self.tiles.add(name)
 
     def note_read(self, container: Any, name: str, value: Any) -> None:
         """Remember a global or closure variable, or an attribute, that the kernel depends on."""

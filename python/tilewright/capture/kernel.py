@@ -15,7 +15,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import _core
+from .. import _core, hints
 from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
 from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
@@ -125,19 +125,19 @@ def capture(
     function: types.FunctionType,
     arguments: Sequence[Argument],
     target: str,
-    hints: Mapping[str, int] | None = None,
+    wanted: Mapping[str, hints.Value] | None = None,
     rules: Rules = TILE,
     name: str | None = None,
     extra: int = 0,
 ) -> Captured:
-    """Capture `function` as a kernel for `target` under the rules of its language; `hints` are those of hints.def.
+    """Capture `function` as a kernel for `target` under the rules of its language; `wanted` are hints.
 
     `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
     uses them."""
     capturing = Capturing(function, arguments, target, rules, extra=extra)
     capturing.body()
     capturing.builder.op("func.return", [], None, [])
-    return capturing.module(name or function.__name__, hints or {})
+    return capturing.module(name or function.__name__, wanted or {})
 
 
 class Capturing:
@@ -173,15 +173,16 @@ class Capturing:
     def module(
         self,
         name: str,
-        hints: Mapping[str, int],
+        wanted: Mapping[str, hints.Value],
         results: str = "()",
         more: Mapping[str, Any] | None = None,
         simt: bool | None = None,
     ) -> Captured:
         self.builder.leave()
         is_simt = self.state.rules.simt if simt is None else simt
-        attributes = _attributes(self.builder, name, self.run_time, results, is_simt, hints) | dict(more or {})
+        attributes = _attributes(self.builder, name, self.run_time, results, is_simt, wanted) | dict(more or {})
         self.builder.op("func.func", [], attributes, [], [self.block])
+        hints.check_tiles(name, wanted, self.state.tiles)
         module = self.builder.finish()
         module.verify()
         written = sum(1 << i for i in self.state.written if i >= 0)
@@ -258,7 +259,7 @@ class _Binding:
 
 
 def _attributes(
-    builder: Any, name: str, arguments: Sequence[Any], results: str, simt: bool, hints: Mapping[str, int]
+    builder: Any, name: str, arguments: Sequence[Any], results: str, simt: bool, wanted: Mapping[str, hints.Value]
 ) -> dict[str, Any]:
     types_ = ", ".join(a.type() for a in arguments)
     facts = ", ".join(f"{{{a.facts()}}}" for a in arguments)
@@ -269,8 +270,8 @@ def _attributes(
     }
     if simt:
         attributes["tile.simt"] = None
-    if hints:
-        attributes["tile.hints"] = builder.attribute(f"{{{', '.join(f'{k} = {v} : i32' for k, v in hints.items())}}}")
+    if wanted:
+        attributes["tile.hints"] = builder.attribute(hints.attribute(wanted))
     if arguments:
         attributes["arg_attrs"] = builder.attribute(f"[{facts}]")
     return attributes

@@ -153,7 +153,10 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Range):
             raise TileTypeError("a range can only be the head of a loop: for i in range(...)")
-        frame.env[target.id] = value if frame.of_library else frame.capture.rules.assigned(frame, target.id, value)
+        if not frame.of_library:
+            value = frame.capture.rules.assigned(frame, target.id, value)
+            frame.capture.name(value, target.id)
+        frame.env[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)
     elif isinstance(target, ast.Subscript):

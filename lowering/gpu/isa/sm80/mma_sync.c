@@ -5,6 +5,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 
 #include <stdio.h>
 
@@ -56,11 +57,28 @@ typedef struct {
   int m, n;
 } warps_t;
 
-/* Gives each warp a part as square as possible, at least 16 x 8: what a warp reads of both operands
- * is as the sum of the sides of its part. */
+/* Each warp has at least 16 x 8. */
+static int splits(MlirOperation mma, int num_warps, tw_mma_split_t out[TW_MAX_SPLITS]) {
+  enum { ROWS = 16, COLUMNS = 8 };
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  int64_t rank = tw_rank(acc), m = tw_extent(acc, rank - 2), n = tw_extent(acc, rank - 1);
+  int count = 0;
+  for (int along_m = 1; along_m <= num_warps && count < TW_MAX_SPLITS; along_m *= 2)
+    if (num_warps % along_m == 0 && along_m * ROWS <= m && num_warps / along_m * COLUMNS <= n)
+      out[count++] = (tw_mma_split_t){along_m, num_warps / along_m, 1};
+  return count;
+}
+
+/* As the program asks, or gives each warp a part as square as possible, at least 16 x 8: what a warp reads of both
+ * operands is as the sum of the sides of its part. */
 static warps_t split_warps(MlirOperation mma, int64_t m, int64_t n, int num_warps) {
   bool together = tw_rows_stay_together(mma);
   warps_t warps = {1, 1};
+  tw_mma_split_t all[TW_MAX_SPLITS];
+  MlirStringRef wanted = tw_tile_hint_warps(mlirOperationGetResult(mma, 0));
+  int asked = wanted.length > 0 ? tw_split_named(all, splits(mma, num_warps, all), wanted) : -1;
+  if (asked >= 0)
+    return (warps_t){all[asked].m, all[asked].n};
   while (warps.m * warps.n < num_warps) {
     int64_t part_m = m / warps.m, part_n = n / warps.n;
     bool can_m = part_m > 16, can_n = part_n > 8;
@@ -92,5 +110,9 @@ static void describe(MlirOperation mma, int num_warps, size_t size, char *out) {
   snprintf(out, size, "mma.sync m16n8k%d on %d warp%s", tw_mma_sync_row(mma)->k, num_warps, num_warps == 1 ? "" : "s");
 }
 
-const tw_mma_family_t tw_mma_sync_family = {
-    .name = "mma.sync", .why_not = why_not, .plan = plan, .describe = describe, .emit = twg_emit_mma_sync};
+const tw_mma_family_t tw_mma_sync_family = {.name = "mma.sync",
+                                            .why_not = why_not,
+                                            .plan = plan,
+                                            .splits = splits,
+                                            .describe = describe,
+                                            .emit = twg_emit_mma_sync};
