@@ -85,7 +85,7 @@ def nbody(bodies, acceleration):
         device.syncthreads()
         for k in range(NBODY_THREADS):
             dx, dy, dz = tile[k, 0] - x, tile[k, 1] - y, tile[k, 2] - z
-            inverse = 1 / math.sqrt(dx * dx + dy * dy + dz * dz + 1e-3)
+            inverse = device.rsqrt(dx * dx + dy * dy + dz * dz + 1e-3)
             s = tile[k, 3] * inverse * inverse * inverse
             ax += dx * s
             ay += dy * s

@@ -2,7 +2,8 @@
  *
  * The LLVM pass lists are short on purpose: the lowering already emits what -O3 would look for, and its loop
  * transformations cost compile time and undo schedules. The code generator of NVPTX looks for common subexpressions
- * itself, several times. */
+ * itself, several times. Accesses of a thread to neighbours become one where the address allows it, which the rules for
+ * tiles do themselves. */
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -25,6 +26,8 @@
 #include <string.h>
 
 #define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
+#define THREAD_PASSES                                                                                                  \
+  "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer),globaldce"
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse,loop(loop-rotate,indvars),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg),"   \
@@ -120,7 +123,35 @@ static void stamp_functions(LLVMModuleRef module, const target_t *target) {
                                                         (unsigned)strlen(values[i])));
 }
 
-static char *optimize(LLVMModuleRef module, const target_t *target) {
+/* Kernels whose functions are the code of one thread as the program has it. */
+static bool is_of_threads(MlirModule module) {
+  MlirStringRef name = mlirStringRefCreateFromCString("tile.simt");
+  MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
+  while (!mlirOperationIsNull(op) && mlirAttributeIsNull(mlirOperationGetDiscardableAttributeByName(op, name)))
+    op = mlirOperationGetNextInBlock(op);
+  return !mlirOperationIsNull(op);
+}
+
+static bool is_pure_assembly(LLVMValueRef op) {
+  LLVMValueRef called = LLVMIsACallInst(op) ? LLVMGetCalledValue(op) : NULL;
+  return called && LLVMIsAInlineAsm(called) && !LLVMGetInlineAsmHasSideEffects(called);
+}
+
+/* Assembly without side effects computes, and ends: accesses to memory may move across it. */
+static void tell_pure_assembly(LLVMModuleRef module) {
+  static const char *const names[] = {"memory", "willreturn"}; /* memory(none) is 0 */
+  LLVMContextRef context = LLVMGetModuleContext(module);
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
+        for (int i = 0; i < 2 && is_pure_assembly(op); i++) {
+          unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
+          LLVMAddCallSiteAttribute(op, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                   LLVMCreateEnumAttribute(context, kind, 0));
+        }
+}
+
+static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *target) {
   char *triple = LLVMGetTargetMachineTriple(target->machine);
   LLVMSetTarget(module, triple);
   LLVMDisposeMessage(triple);
@@ -130,7 +161,11 @@ static char *optimize(LLVMModuleRef module, const target_t *target) {
   if (target->cpu)
     stamp_functions(module, target);
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(module, target->cpu ? CPU_PASSES : GPU_PASSES, target->machine, options);
+  bool of_threads = !target->cpu && is_of_threads(source);
+  if (of_threads)
+    tell_pure_assembly(module);
+  const char *passes = target->cpu ? CPU_PASSES : of_threads ? THREAD_PASSES : GPU_PASSES;
+  LLVMErrorRef error = LLVMRunPasses(module, passes, target->machine, options);
   LLVMDisposePassBuilderOptions(options);
   return error ? LLVMGetErrorMessage(error) : NULL;
 }
@@ -183,7 +218,7 @@ static char *generate(MlirModule source, LLVMModuleRef module, const target_t *t
 
 static char *emit_module(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
                          size_t *out_size) {
-  char *error = optimize(module, target);
+  char *error = optimize(source, module, target);
   if (error) {
     fail(source, "LLVM passes failed", error);
     LLVMDisposeErrorMessage(error);

@@ -67,6 +67,24 @@ def test_cube_roots(run: Any, name: str) -> None:
 
 
 @device.kernel
+def inverse_roots(x, y):
+    i = device.tid(1)
+    y[i] = device.rsqrt(x[i])
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_inverse_roots(run: Any, name: str) -> None:
+    dtype = as_dtype(name)
+    digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[name]
+    x = np.array([0.0, -0.0, 1, 4, 1e-6, 1000.5, -1, math.inf, -math.inf, math.nan]).astype(dtype.numpy)
+    y = np.zeros_like(x)
+    run(inverse_roots, x, y, block=len(x))
+    expected = [math.inf, -math.inf, *(1 / math.sqrt(v) for v in x[2:6]), math.nan, 0, math.nan, math.nan]
+    np.testing.assert_allclose(y.astype(np.float64), expected, rtol=2 * 2.0 ** (1 - digits))
+    assert device.rsqrt(x[3]) == 0.5
+
+
+@device.kernel
 def fused(a, b, c, y):
     i = device.tid(1)
     y[i] = device.fma(a[i], b[i], c[i])
@@ -100,10 +118,10 @@ def test_operands_of_fma_promote(run: Any) -> None:
 
 
 @pytest.mark.spec("D-551", "D-554", "D-557", "D-560", "D-563", "D-566")
-@pytest.mark.parametrize("name", ["popc", "brev", "clz", "ffs", "cbrt", "fma"])
+@pytest.mark.parametrize("name", ["popc", "brev", "clz", "ffs", "cbrt", "rsqrt", "fma"])
 def test_operands_of_another_kind(run: Any, name: str) -> None:
     function = getattr(device, name)
-    wrong = np.zeros(1, np.int32 if name in ("cbrt", "fma") else np.float32)
+    wrong = np.zeros(1, np.int32 if name in ("cbrt", "rsqrt", "fma") else np.float32)
     count = 3 if name == "fma" else 1
 
     @device.kernel

@@ -14,7 +14,7 @@ from ..reference.numbers import Number, common
 if TYPE_CHECKING:
     from ..capture.frame import Frame
 
-__all__ = ["brev", "cbrt", "clz", "ffs", "fma", "popc"]
+__all__ = ["brev", "cbrt", "clz", "ffs", "fma", "popc", "rsqrt"]
 
 
 def _dtype_of(value: Any) -> DType | None:
@@ -66,21 +66,28 @@ clz = _OfBits("clz", _LEADING, lambda x, bits: bits - x.bit_length())
 ffs = _OfBits("ffs", _FIRST, lambda x, bits: (x & -x).bit_length())
 
 
-class _CubeRoot:
-    """cbrt(a): the real cube root, of the float's format."""
+class _OfFloat:
+    """A function of a float, of its format."""
 
-    __name__ = "cbrt"
+    def __init__(self, name: str, text: str, compute: Callable[[float], float]) -> None:
+        self.__name__, self.__doc__, self._compute = name, text, compute
 
     def __call__(self, a: Any) -> Any:
         dtype = _dtype_of(a)
         if dtype is None or not dtype.is_float:
-            raise TileTypeError(f"device.cbrt is a function of a float, found {a!r}")
-        return _made(math.cbrt(float(a)), dtype, (a,))
+            raise TileTypeError(f"device.{self.__name__} is a function of a float, found {a!r}")
+        return _made(self._compute(float(a)), dtype, (a,))
 
     def __tw_call__(self, frame: Frame, a: Any) -> Any:
         from ..capture.simt import intrinsics
 
-        return intrinsics.cbrt(frame, a)
+        return getattr(intrinsics, self.__name__)(frame, a)
+
+
+def _inverse_root(a: float) -> float:
+    if a > 0:
+        return 1 / math.sqrt(a)
+    return math.copysign(math.inf, a) if a == 0 else math.nan
 
 
 class _MultiplyAdd:
@@ -118,4 +125,8 @@ def _is_even(value: float) -> bool:
     return not (int(math.ldexp(math.frexp(value)[0], 53)) & 1)
 
 
-cbrt, fma = _CubeRoot(), _MultiplyAdd()
+cbrt = _OfFloat("cbrt", "cbrt(a): the real cube root, of the float's format.", math.cbrt)
+rsqrt = _OfFloat(
+    "rsqrt", "rsqrt(a): one over the square root; of float32 within 2 units in the last place.", _inverse_root
+)
+fma = _MultiplyAdd()

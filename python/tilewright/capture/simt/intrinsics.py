@@ -116,6 +116,10 @@ def cbrt(frame: Frame, a: Any) -> Any:
     return emit.cast(y, value.dtype)
 
 
+def rsqrt(frame: Frame, a: Any) -> Any:
+    return frame.emit.unary("rsqrt", _float(frame, "device.rsqrt", a))
+
+
 def fma(frame: Frame, a: Any, b: Any, c: Any) -> Any:
     for value in (a, b, c):
         _float(frame, "device.fma", value)

@@ -1,0 +1,48 @@
+"""Accesses of a thread to neighbours become one where the address allows it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda import device
+from tilewright.cli import lower
+
+BLOCK = 8
+
+
+def _kernel(align: int) -> Any:
+    @device.kernel
+    def sums(x, out):
+        rows = device.shared_array((BLOCK, 4), device.float32, align=align)
+        t = device.int32(device.thread_idx.x)
+        for c in range(4):
+            rows[t, c] = x[t, c]
+        device.syncthreads()
+        total = device.float32(0)
+        for k in range(BLOCK):
+            total += rows[k, 3] * device.rsqrt(rows[k, 0] + rows[k, 1] * rows[k, 2])
+        out[t] = total
+
+    return sums
+
+
+ALIGNED, SHIFTED = _kernel(16), _kernel(4)
+
+
+@pytest.mark.parametrize("kernel", [ALIGNED, SHIFTED], ids=["aligned", "anywhere"])
+def test_neighbours_in_shared_memory(run: Any, kernel: Any) -> None:
+    x = np.random.default_rng(0).random((BLOCK, 4)).astype(np.float32)
+    out = np.zeros(BLOCK, np.float32)
+    run(kernel, x, out, block=BLOCK)
+    expected = (x[:, 3] / np.sqrt(x[:, 0] + x[:, 1] * x[:, 2])).sum()
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+
+
+def test_width_of_loads() -> None:
+    arrays = [("array", "float32", n, 4, (1,) * n, ((0, 1),) * n, True, False) for n in (2, 1)]
+    text = lower(ALIGNED, tuple(arrays), "sm_90a", "ptx").decode()
+    assert re.findall(r"ld\.shared\.\S+", text) == ["ld.shared.v4.b32"]
