@@ -327,7 +327,7 @@ tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_re
 /* --- questions --------------------------------------------------------------------------------------- */
 
 bool tw_launch_record_has_choices(const tw_launch_record_t *r) {
-  return !r->split_applied && (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen);
+  return !r->split_applied && (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen || r->has_tile_grid);
 }
 
 bool tw_launch_record_asks_for_room(const tw_launch_record_t *r) { return r->has_split || r->has_multicast; }

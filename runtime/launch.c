@@ -58,9 +58,6 @@ uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident) {
   return (uint32_t)((blocks + waves - 1) / waves);
 }
 
-/* A persistent kernel counts the blocks of its grid in 32 bits, and may go one start's worth beyond. */
-enum { MAX_PERSISTENT = 1 << 30 };
-
 /* The grid that is started, its rows of threads, and the words that go with it. */
 typedef struct started {
   uint32_t grid[3], rows;
@@ -163,13 +160,20 @@ static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], ui
 tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                      const uint64_t *words, tw_alternative_t *out) {
   const tw_device_t *device;
-  uint32_t started[3] = {grid[0], grid[1], grid[2]};
-  *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_NONE};
+  uint32_t tiles[3], started[3];
+  *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_AS_LAUNCHED};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  if (kernel->record.has_tile_grid) {
+    if (!tw_tile_grid_of(&kernel->record.tile_grid, grid, words, tiles))
+      return NULL;
+    grid = tiles;
+  }
+  *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_NONE};
+  memcpy(started, grid, sizeof started);
   if (kernel->record.grid_scale[0])
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, started));
   uint64_t plane = (uint64_t)started[0] * started[1], blocks = plane * started[2];
-  if (plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT)
+  if (plane > TW_MAX_PERSISTENT || blocks > TW_MAX_PERSISTENT)
     return NULL;
   *out = find_parts(kernel, device, grid, words, (int64_t)blocks);
   if (out->kind || !tw_launch_record_asks_for_room(&kernel->record))
@@ -201,10 +205,10 @@ static void add_counter(const tw_device_t *device, tw_stream_use_t *use, uint64_
 static tw_status_t start_in_line(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
                                  const uint32_t grid[3], uint64_t *words, started_t *start) {
   uint64_t plane = (uint64_t)grid[0] * grid[1], blocks = plane * grid[2];
-  if (TW_UNLIKELY(plane > MAX_PERSISTENT || blocks > MAX_PERSISTENT))
+  if (TW_UNLIKELY(plane > TW_MAX_PERSISTENT || blocks > TW_MAX_PERSISTENT))
     return TW_ERROR(TW_LAUNCH_ERROR,
                     "kernel %s, grid (%u, %u, %u): more than %d blocks; use larger tiles, or launch it in parts",
-                    kernel->name, grid[0], grid[1], grid[2], MAX_PERSISTENT);
+                    kernel->name, grid[0], grid[1], grid[2], TW_MAX_PERSISTENT);
   TW_RETURN_IF_ERROR(tell_grid(kernel, grid, words, start));
   uint64_t all = kernel->record.split_applied ? add_shares(kernel, device, use, blocks, words, start) : blocks;
   if (kernel->record.dynamic)
@@ -236,10 +240,23 @@ static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_
   return tell_grid(kernel, grid, words, start);
 }
 
+/* Of a variant that was made for launches like another one, and has no choice. */
+TW_COLD static tw_status_t tile_grid_error(const tw_cuda_kernel_t *kernel, const uint32_t grid[3]) {
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "kernel %s, grid (%u, %u, %u): it was compiled for as many blocks as its tiles have rows times "
+                  "columns; launch so many, or tune it for this grid",
+                  kernel->name, grid[0], grid[1], grid[2]);
+}
+
 /* The kernel is loaded, the context current. */
 TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
                                    const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
-  uint32_t slices[3];
+  uint32_t tiles[3], slices[3];
+  if (TW_UNLIKELY(kernel->record.has_tile_grid)) {
+    if (!tw_tile_grid_of(&kernel->record.tile_grid, grid, words, tiles))
+      return tile_grid_error(kernel, grid);
+    grid = tiles;
+  }
   if (TW_UNLIKELY(kernel->record.grid_scale[0] != 0)) {
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, slices));
     grid = slices;

@@ -141,6 +141,13 @@ int tw_coarsen_choose(const tw_coarsening_t *coarsen, const uint32_t grid[3], co
 bool tw_coarsen_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3], const uint32_t grid[3],
                         const uint64_t *words);
 
+/* --- tile_grid.c --- */
+
+/* A persistent kernel counts the blocks of its grid in 32 bits, and may go one start's worth beyond. */
+enum { TW_MAX_PERSISTENT = 1 << 30 };
+/* The grid of the tiles that the program counts in one number; false where that of the launch is another one. */
+bool tw_tile_grid_of(const tw_tile_grid_t *tiles, const uint32_t grid[3], const uint64_t *words, uint32_t out[3]);
+
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {
   size_t count;

@@ -21,7 +21,8 @@ enum {
   TW_MAX_LOADED = 64,   /* as many arrays as a kernel may have */
   TW_SLICE_CLASSES = 3,
   TW_PLANS = 5,
-  TW_COARSEN_STORES = 24
+  TW_COARSEN_STORES = 24,
+  TW_EXTENT_FACTORS = 4
 };
 
 #define TW_STRUCT(struct_) typedef struct tw_##struct_ {

@@ -242,6 +242,7 @@ static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t
   static const char *const kinds[] = {[TW_ALTERNATIVE_SLICED] = "slice",
                                       [TW_ALTERNATIVE_COARSENED] = "coarsen",
                                       [TW_ALTERNATIVE_CLUSTERS] = "clusters",
+                                      [TW_ALTERNATIVE_AS_LAUNCHED] = "as_launched",
                                       [TW_ALTERNATIVE_SPLIT_K] = "split_k"};
   if (!*made) {
     PyObject *fresh = PyObject_CallFunction(maker, "si", kinds[what.kind], what.number);

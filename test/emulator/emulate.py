@@ -49,6 +49,7 @@ APPROXIMATE = {
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
 # What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that copies.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
+typedef struct { int word, plus, by; } factor_t;
 unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
 """
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
@@ -66,6 +67,7 @@ class Start:
     grid_scale: Sequence[int]  # blocks for one of the program's
     shared: int
     maps: list[tuple[int, int, int, Sequence[int], Sequence[int]]]
+    tiles: dict[str, Any] | None  # the grid in place of the launch's
 
 
 def split(text: str) -> list[str]:
@@ -637,6 +639,17 @@ def map_forms(maps: Any) -> str:
     )
 
 
+def tile_grid_form(tiles: dict[str, Any] | None) -> str:
+    """The grid in place of the launch's, as C: two axes, each with its factors."""
+    axes = [tiles[axis] for axis in ("rows", "columns")] if tiles else [[], []]
+    rows = [", ".join(f"{{{f['word']}, {f['plus']}, {f['by']}}}" for f in axis) or "{0}" for axis in axes]
+    return (
+        f"const int emu_tile_grid = {int(tiles is not None)}, emu_any_grid = {int(bool(tiles and tiles['any']))};\n"
+        f"const int emu_num_factors[2] = {{{len(axes[0])}, {len(axes[1])}}};\n"
+        f"const factor_t emu_factors[2][4] = {{{{{rows[0]}}}, {{{rows[1]}}}}};\n"
+    )
+
+
 def runtime_objects() -> list[Path]:
     """The files in C, which are the same for all kernels, each built once."""
     header = (HERE / "threads.h").read_text()
@@ -669,7 +682,7 @@ def shared_object(text: str, start: Start) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
     source = Rewriter().module(text, start)
-    data = SHARED + map_forms(start.maps)
+    data = SHARED + map_forms(start.maps) + tile_grid_form(start.tiles)
     runtime = runtime_objects()
     name = hashlib.sha256((source + data + "".join(part.name for part in runtime)).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -715,6 +728,7 @@ def start_of(facts: dict[str, Any]) -> Start:
         grid_scale=facts["grid_scale"] if any(facts["grid_scale"]) else (1, 1, 1),
         shared=facts["shared_bytes"],
         maps=[(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])],
+        tiles=facts["tile_grid"],
     )
 
 

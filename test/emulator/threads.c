@@ -21,6 +21,10 @@ enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, 
 
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
     emu_grid_scale[3], emu_shared_bytes;
+extern const int emu_tile_grid, emu_any_grid, emu_num_factors[2]; /* of the tiles that the program counts */
+extern const struct {
+  int word, plus, by;
+} emu_factors[2][4];
 void emu_call(const int64_t *words);
 
 thread_t threads[MAX_THREADS];
@@ -506,10 +510,29 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
     workspace();
 }
 
+/* The grid of the tiles that a program counts in one number, as runtime/tile_grid.c has it. */
+static void unfold_grid(const int64_t *words, int32_t dims[3]) {
+  int64_t extents[2] = {1, 1};
+  for (int axis = 0; axis < 2; axis++)
+    for (int i = 0; i < emu_num_factors[axis]; i++) {
+      int word = emu_factors[axis][i].word;
+      extents[axis] *= ((word < 0 ? 0 : words[word]) + emu_factors[axis][i].plus) / emu_factors[axis][i].by;
+    }
+  if (!emu_num_factors[1])
+    extents[1] = dims[0] / extents[0];
+  if (!emu_any_grid && (extents[0] * extents[1] != dims[0] || dims[2] != 1)) {
+    fprintf(stderr, "emulator: a grid of %d blocks for %d x %d tiles\n", dims[0], (int)extents[0], (int)extents[1]);
+    abort();
+  }
+  dims[2] = emu_any_grid ? 1 : dims[1];
+  dims[1] = (int32_t)extents[1];
+  dims[0] = (int32_t)extents[0];
+}
+
 /* The signature of a CPU kernel. */
 __attribute__((visibility("default"))) void emu_entry(const int64_t *words, const int32_t *dims, int64_t from,
                                                       int64_t to, void *scratch) {
-  int32_t grid_scale[3];
+  int32_t grid_scale[3], tiles[3] = {dims[0], dims[1], dims[2]};
   int64_t slices = 1, blocks = 1;
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
@@ -519,13 +542,15 @@ __attribute__((visibility("default"))) void emu_entry(const int64_t *words, cons
   for (int i = 0; i < 3; i++)
     block_dims[i] = is_simt() ? dims[3 + i] : i ? 1 : emu_num_threads;
   dynamic_bytes = is_simt() ? dims[6] : 0;
+  if (emu_tile_grid)
+    unfold_grid(words, tiles);
   for (int i = 0; i < 3; i++) {
-    slices *= emu_grid_scale[i];
-    blocks *= grid_scale[i] =
-        emu_grid_scale[i] < 0 ? (dims[i] - emu_grid_scale[i] - 1) / -emu_grid_scale[i] : dims[i] * emu_grid_scale[i];
+    int scale = emu_grid_scale[i];
+    slices *= scale;
+    blocks *= grid_scale[i] = scale < 0 ? (tiles[i] - scale - 1) / -scale : tiles[i] * scale;
   }
   int other = emu_persistent || emu_joined || emu_parts;
-  if (!other && slices == 1)
+  if (!other && slices == 1 && !emu_tile_grid)
     run_plain(words, dims, from, to);
   else if (from == 0 && other) /* the call that has the first block runs all */
     run_other_grid(words, grid_scale);

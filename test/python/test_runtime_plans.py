@@ -337,6 +337,35 @@ def blocks_that_are_fused() -> None:
     assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 2, 1]
 
 
+@case()
+def tiles_counted_in_one_number() -> None:
+    """Rows and columns of 64: those of the array's first extents; a grid of another number of blocks is left alone."""
+    rows, columns = ({"word": word, "plus": 63, "by": 64} for word in (1, 2))
+
+    def better(kind: str, number: int) -> Any:
+        assert (kind, number) == ("as_launched", 0)
+        return cuda(384, 1)
+
+    def started(tiles: dict[str, Any], grid: tuple[int, ...], *shape: int) -> tuple[int, ...]:
+        k = make("A", threads=384, tile_grid=tiles, better=better)
+        _core.launch(0x5001, grid, k, (on(0, *shape),))
+        return (*fake.last.grid, fake.last.shared_bytes)
+
+    grid = {"rows": [rows], "columns": [columns], "any": 0}
+    assert started(grid, (12,), 200, 180) == (4, 3, 1, 0)
+    assert started(grid, (12, 5), 200, 180) == (4, 3, 5, 0)
+    assert started(grid, (11,), 200, 180) == (11, 1, 1, 1)
+    assert started(grid, (12, 1, 2), 200, 180) == (12, 1, 2, 1)
+    assert started(grid, (12,), 200, 0) == (12, 1, 1, 1)
+    assert started(grid | {"columns": []}, (8,), 200, 180) == (4, 2, 1, 0)
+    assert started(grid | {"columns": []}, (9,), 200, 180) == (9, 1, 1, 1)
+    assert started(grid | {"any": 1}, (5, 2, 2), 200, 180) == (4, 3, 1, 0)
+    constant = {"word": -1, "plus": 70000, "by": 1}
+    assert started(grid | {"any": 1, "columns": [constant]}, (5,), 200, 180) == (5, 1, 1, 1)  # too many on axis 1
+    settled = make("A", threads=384, tile_grid=grid)
+    refused(LaunchError, "as its tiles have rows times columns", _core.launch, None, 11, settled, (on(0, 200, 180),))
+
+
 def records_with(field: str, value: Any) -> Iterator[Any]:
     """What is like the value, but for one number that is far beyond its bounds, or one entry that has gone."""
     if isinstance(value, dict):
@@ -364,6 +393,11 @@ def records_that_are_refused() -> None:
         "no_alias": [r.no_alias(0, 1, 32, 3, 2, 32, 0)],
         "tensor_maps": [r.tensor_map(*MAP)],
         "grid_scale": (2, 1, 1),
+        "tile_grid": {
+            "rows": [{"word": 1, "plus": 63, "by": 64}],
+            "columns": [{"word": -1, "plus": 3, "by": 1}],
+            "any": 0,
+        },
     }
     for field, value in good.items():
         cuda(64, **{field: value})

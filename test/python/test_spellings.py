@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tilewright import cli
+from tilewright import cli, plans
+from tilewright import compile as compiler
 from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
@@ -69,6 +70,78 @@ def test_a_spelling_comes_to_the_plan_of_its_plain_form(
     found = respell.plan_of(respell.choices_of(kind, tile=tile, **change))
     assert plain.counts["wgmma"] > 0 and 1 in plain.waits and not plain.spills
     assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+# ---- tiles counted in one number ---------------------------------------------------------------------------------
+
+
+@ct.kernel
+def plane(A, B, C):
+    sum_of_tile(A, B, C, ct.bid(0), ct.bid(1))
+
+
+@ct.kernel
+def turned(A, B, C):
+    sum_of_tile(A, B, C, ct.bid(1), ct.bid(0))
+
+
+@ct.kernel
+def in_line(A, B, C):
+    t, rows = ct.bid(0), ct.cdiv(A.shape[0], 128)
+    sum_of_tile(A, B, C, t % rows, t // rows)
+
+
+@ct.kernel
+def in_groups(A, B, C):
+    i, j = grouped_position(A.shape[0], B.shape[1], ct.bid(0))
+    sum_of_tile(A, B, C, i, j)
+
+
+@ct.kernel
+def in_turn(A, B, C):
+    columns = ct.cdiv(B.shape[1], 128)
+    for t in range(ct.bid(0), ct.cdiv(A.shape[0], 128) * columns, ct.num_blocks(0)):
+        sum_of_tile(A, B, C, t // columns, t % columns)
+
+
+@ct.kernel
+def groups_in_turn(A, B, C):
+    t, all_tiles = ct.bid(0), ct.num_tiles(A, 0, (128, 64)) * ct.num_tiles(B, 1, (64, 128))
+    while t < all_tiles:
+        i, j = grouped_position(A.shape[0], B.shape[1], t)
+        sum_of_tile(A, B, C, i, j)
+        t += ct.num_blocks(0)
+
+
+def grouped_position(m, n, t):
+    rows, columns = ct.cdiv(m, 128), ct.cdiv(n, 128)
+    group = t // (8 * columns)
+    height = min(rows - group * 8, 8)
+    return group * 8 + t % height, t % (8 * columns) // height
+
+
+def sum_of_tile(A, B, C, i, j):
+    acc = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.cdiv(A.shape[1], 64)):
+        a = ct.load(A, (i, k), (128, 64), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, ct.load(B, (k, j), (64, 128), padding_mode=ct.PaddingMode.ZERO), acc)
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
+def code_of(kernel: Any) -> str:
+    """PTX, but for the kernel's name. Rows begin within lines of the cache, so that neighbours share tiles."""
+    arrays = ["A=bf16[4000,4104]", "B=bf16[4104,4360]", "C=bf16[4000,4360]"]
+    module = kernel.capture("sm_90a", cli.specialization(kernel, arrays))
+    plans.lower(module, compiler.GPU_STAGES, module.lower)
+    return module.emit(compiler.EMIT_ASSEMBLY).decode().replace(kernel.name, "kernel")
+
+
+@pytest.mark.parametrize("kernel", [in_line, in_groups, in_turn, groups_in_turn])
+def test_tiles_counted_in_one_number_are_a_grid(kernel: Any) -> None:
+    """The code of the plain program, clusters and all."""
+    same = code_of(turned if kernel is in_turn else plane)
+    assert ".reqnctapercluster" in same or ".explicitcluster" in same
+    assert code_of(kernel) == same
 
 
 # ---- flat offsets ------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ static bool is_block_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID
 static bool is_num_blocks(MlirOperation op) { return tw_op_is(op, TW_TILE_NUM_BLOCKS); }
 
 /* The only op of the function that does more than to compute; null if it is not such a loop. */
-static MlirOperation loop_over_tiles(MlirOperation func) {
+MlirOperation tw_loop_over_tiles(MlirOperation func) {
   MlirOperation loop = tw_null_op(), end = mlirBlockGetTerminator(tw_region_block(func, 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(func, 0)); !mlirOperationEqual(op, end);
        op = mlirOperationGetNextInBlock(op)) {
@@ -72,13 +72,18 @@ static bool may_be_reordered(MlirOperation loop, const tw_ops_t *accesses) {
   return true;
 }
 
-bool tw_adopt_loop(MlirOperation func) {
-  MlirOperation loop = loop_over_tiles(func);
-  if (mlirOperationIsNull(loop))
-    return false;
+bool tw_may_reorder_steps(MlirOperation loop) {
   tw_ops_t accesses = tw_ops_in(loop, is_access, MlirWalkPreOrder);
   bool ok = may_be_reordered(loop, &accesses);
   tw_ops_free(&accesses);
+  return ok;
+}
+
+bool tw_adopt_loop(MlirOperation func) {
+  MlirOperation loop = tw_loop_over_tiles(func);
+  if (mlirOperationIsNull(loop))
+    return false;
+  bool ok = tw_may_reorder_steps(loop);
   if (ok) {
     tw_set_attr(loop, TW_PERSISTENT, mlirUnitAttrGet(mlirOperationGetContext(loop)));
     tw_op_remark(loop, "is taken for one over the blocks of a grid: each step stores to other tiles");

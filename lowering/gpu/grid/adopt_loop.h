@@ -8,4 +8,8 @@
  * the kernel has none. */
 bool tw_adopt_loop(MlirOperation func);
 
+/* The loop of such a kernel, or null; and whether its steps may be done in any order, and by any block. */
+MlirOperation tw_loop_over_tiles(MlirOperation func);
+bool tw_may_reorder_steps(MlirOperation loop);
+
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_ADOPT_LOOP_H */

@@ -8,8 +8,7 @@
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
-/* The word that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
-static int64_t word_of(MlirOperation func, MlirValue value) {
+int64_t tw_word_behind(MlirOperation func, MlirValue value) {
   MlirBlock entry = tw_region_block(func, 0);
   MlirOperation dim = tw_def(value);
   bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, TW_TILE_DIM);
@@ -48,7 +47,7 @@ bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
     return true;
   if (is_quotient(count, &out->per_step))
     count = mlirOperationGetOperand(tw_def(count), 0);
-  out->word = word_of(func, count);
+  out->word = tw_word_behind(func, count);
   return out->word >= 0 && out->per_step > 0;
 }
 
