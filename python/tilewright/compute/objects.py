@@ -55,6 +55,10 @@ class Algorithm:
         """What stage 3 starts, in order."""
         raise TypeError(f"{type(self).__name__} starts nothing")
 
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        """Launches of all kernels that there are, for stage 1 to compile."""
+        return self.launches(given, n, temporary)
+
     def counts(self, given: Given) -> int:
         """The number of items by which storage and launches are planned."""
         return int(given["num_items"])
@@ -74,7 +78,7 @@ class Algorithm:
         n = self.counts(sample)
         parts = self.parts(n)
         temporary = carved(empty_bytes(bytes_of(parts), self.place, None), parts)
-        for launch in self.launches(sample, n, temporary):
+        for launch in self.sample_launches(sample, n, temporary):
             launch.compile()
 
     def sample(self, given: Given) -> Given:

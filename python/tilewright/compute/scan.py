@@ -1,0 +1,145 @@
+"""inclusive_scan and exclusive_scan: running totals by an operator, whose operands keep their order."""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import Array
+from ..errors import TileTypeError
+from .inputs import ArrayInput, is_array
+from .iterators import states_of
+from .launching import Launch, Part
+from .objects import Algorithm, Given, call, initial, initial_type, make
+from .reduce import Determinism
+from .scanning import Scanned, Scanner, is_exact
+from .types import Convert, item_type, name_of
+
+
+class _Scan(Algorithm):
+    ins, outs, ops = ("d_in",), ("d_out",), {"op": 2}
+    order = ("d_in", "d_out", "op", "num_items", "init_value")
+    inclusive: bool
+
+    def __init__(self, given: Given, place: Any, determinism: Determinism) -> None:
+        self.determinism = determinism
+        super().__init__(given, place)
+
+    @staticmethod
+    def more_key(given: Given) -> Any:
+        """Where the initial value is, and its type."""
+        init = given["init_value"]
+        if init is None:
+            return None
+        if _is_on_device(init):
+            return "array", item_type(ArrayInput(init, "'init_value'").value_type)
+        return "value", initial_type(init, "'init_value'")
+
+    def build(self, given: Given) -> None:
+        self.init = self.more_key(given)
+        if self.init is None and not self.inclusive:
+            raise TileTypeError(f"{self.name} needs an 'init_value', which is its first item; found None")
+        t = self.type = given["d_in"].value_type if self.init is None else self.init[1]
+        convert, operator = Convert(t, f"{self.name}: 'd_in'"), given["op"].giving(t)
+        read, write, inclusive = given["d_in"].reader(), given["d_out"].writer(), self.inclusive
+
+        def fold(states, a, b):
+            return operator(states[2], a, b)
+
+        def item(states, i):
+            return convert(read(states[0], i))
+
+        def emit(states, i, before, after):
+            write(states[1], i, after if inclusive else before)
+
+        def first_value(states):
+            return convert(states[3])
+
+        def first_item(states):
+            return convert(states[3][0])
+
+        first = None if self.init is None else first_value if self.init[0] == "value" else first_item
+        scanned = Scanned(t, fold, item, item, emit, first)
+        may_differ = self.determinism is Determinism.NOT_GUARANTEED
+        self.scanner = Scanner(scanned, self.shape, self.shape.single_pass and (is_exact(t) or may_differ))
+
+    def check(self, given: Given) -> None:
+        if (found := self.more_key(given)) != self.init:
+            made = "none" if self.init is None else f"a {name_of(self.init[1])}"
+            told = "none" if found is None else f"a {name_of(found[1])}"
+            raise TileTypeError(f"{self.name}: 'init_value' is {told}, in the object that was made {made}")
+
+    def parts(self, n: int) -> list[Part]:
+        return self.scanner.parts(n)
+
+    def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        init: Any = 0
+        if self.init is not None and self.init[0] == "array":
+            init = ArrayInput(given["init_value"], "'init_value'").state()
+        elif self.init is not None:
+            init = initial(self.type, given["init_value"], f"{self.name}: 'init_value'")
+        states = (given["d_in"].state(), given["d_out"].state(), states_of(given["op"]), init)
+        return self.scanner.launches(states, n, temporary)
+
+
+def _is_on_device(value: Any) -> bool:
+    """Whether a value is in memory of a GPU, where the host does not read it."""
+    return isinstance(value, Array) or (is_array(value) and hasattr(value, "__cuda_array_interface__"))
+
+
+class InclusiveScan(_Scan):
+    name, inclusive = "inclusive_scan", True
+
+
+class ExclusiveScan(_Scan):
+    name, inclusive = "exclusive_scan", False
+
+
+def _given(d_in: Any, d_out: Any, op: Any, init_value: Any) -> dict[str, Any]:
+    return {"d_in": d_in, "d_out": d_out, "op": op, "init_value": init_value}
+
+
+def make_inclusive_scan(
+    d_in: Any, d_out: Any, op: Any, init_value: Any = None, *, determinism: Determinism = Determinism.RUN_TO_RUN
+) -> InclusiveScan:
+    """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
+    return make(InclusiveScan, _given(d_in, d_out, op, init_value), Determinism(determinism))  # type: ignore[return-value]
+
+
+def make_exclusive_scan(
+    d_in: Any, d_out: Any, op: Any, init_value: Any, *, determinism: Determinism = Determinism.RUN_TO_RUN
+) -> ExclusiveScan:
+    """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
+    return make(ExclusiveScan, _given(d_in, d_out, op, init_value), Determinism(determinism))  # type: ignore[return-value]
+
+
+def inclusive_scan(
+    d_in: Any,
+    d_out: Any,
+    op: Any,
+    init_value: Any,
+    num_items: int,
+    *,
+    stream: Any = None,
+    determinism: Determinism = Determinism.RUN_TO_RUN,
+) -> None:
+    """d_out[i] = init_value joined with d_in[0] to d_in[i]; without one where init_value is None."""
+    given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
+    call(InclusiveScan, given, stream, Determinism(determinism))
+
+
+def exclusive_scan(
+    d_in: Any,
+    d_out: Any,
+    op: Any,
+    init_value: Any,
+    num_items: int,
+    *,
+    stream: Any = None,
+    determinism: Determinism = Determinism.RUN_TO_RUN,
+) -> None:
+    """d_out[i] = init_value joined with the items before d_in[i]."""
+    given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
+    call(ExclusiveScan, given, stream, Determinism(determinism))

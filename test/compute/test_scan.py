@@ -1,0 +1,148 @@
+"""Scans, and what goes by running totals, held against NumPy and folds of Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tilewright import compute
+from tilewright.compute import Determinism, OpKind
+
+SIZES = [0, 1, 2, 129, 2047, 2048, 2049, 7000, 20001]
+
+
+def add(a, b):
+    return a + b
+
+
+def scanned(device, kind, x, op, init, dtype=None, **how):
+    out = device.array(np.full(len(x), 99, dtype or x.dtype))
+    getattr(compute, f"{kind}_scan")(device.array(x), out, op, init, len(x), **how)
+    return device.host(out)
+
+
+@pytest.mark.spec("C-061")
+@pytest.mark.parametrize("n", SIZES)
+def test_sums(device, n):
+    x = np.random.default_rng(n).integers(-1000, 1000, n)
+    np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), np.cumsum(x))
+    np.testing.assert_array_equal(scanned(device, "inclusive", x, OpKind.PLUS, np.int64(5)), np.cumsum(x) + 5)
+    np.testing.assert_array_equal(scanned(device, "exclusive", x, add, np.int64(5)), np.cumsum(x) - x + 5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64", "complex64", "complex128"])
+def test_dtypes(device, dtype):
+    x = np.random.default_rng(1).integers(0, 3, 5000).astype(dtype)
+    with np.errstate(over="ignore"):
+        expected = np.cumsum(x, dtype=dtype)
+    np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), expected)
+    np.testing.assert_array_equal(scanned(device, "exclusive", x, add, np.zeros(1, dtype)), expected - x)
+
+
+def affine(p, q):
+    return (p[0] * q[0]) % 65537, (p[1] * q[0] + q[1]) % 65537
+
+
+@pytest.mark.spec("C-045")
+@pytest.mark.parametrize("how", [{}, {"determinism": Determinism.GPU_TO_GPU}])
+def test_order_is_kept(device, how):
+    pair = np.dtype([("f0", np.int64), ("f1", np.int64)])
+    x = np.zeros(5000, pair)
+    x["f0"], x["f1"] = np.random.default_rng(2).integers(1, 65537, (2, 5000))
+    rows = [tuple(map(int, row)) for row in x]
+    found = scanned(device, "inclusive", x, affine, None, **how)
+    assert found.tolist() == list(itertools.accumulate(rows, affine))
+    found = scanned(device, "exclusive", x, affine, np.array((3, 4), pair), **how)
+    assert found.tolist() == list(itertools.accumulate(rows[:-1], affine, initial=(3, 4)))
+
+
+def test_floats(device):
+    x = np.random.default_rng(3).standard_normal(9000).astype(np.float32)
+    found = [scanned(device, "inclusive", x, add, None, determinism=d) for d in Determinism]
+    for one in found:
+        np.testing.assert_allclose(one, np.cumsum(x, dtype=np.float64), atol=1e-3)
+    again = scanned(device, "inclusive", x, add, None)
+    np.testing.assert_array_equal(found[1], again)
+
+
+def test_in_place_and_other_types(device):
+    x = device.array(np.arange(5000))
+    compute.inclusive_scan(x, x, add, None, 5000)
+    np.testing.assert_array_equal(device.host(x), np.cumsum(np.arange(5000)))
+    ones = compute.ConstantIterator(np.int8(1))
+    out = device.array(np.zeros(3000, np.float64))
+    compute.exclusive_scan(ones, compute.ReverseIterator(out), add, np.int32(0), 3000)
+    np.testing.assert_array_equal(device.host(out), np.arange(3000)[::-1])
+    with pytest.raises(TypeError, match="exclusive_scan needs an 'init_value'"):
+        compute.exclusive_scan(x, x, add, None, 5000)
+
+
+def test_stages(device):
+    x, out = device.array(np.arange(3000)), device.array(np.zeros(3000, np.int64))
+    scanner = compute.make_exclusive_scan(x, out, add, np.int64(0))
+    needed = scanner(None, x, out, add, 3000, np.int64(0))
+    storage = device.array(np.full(needed, 0xFF, np.uint8))
+    for init in (0, 4):
+        scanner(storage, x, out, add, 3000, np.int64(init))
+        np.testing.assert_array_equal(device.host(out), np.cumsum(np.arange(3000)) - np.arange(3000) + init)
+    with pytest.raises(TypeError, match="'init_value' is none"):
+        scanner(storage, x, out, add, 3000, None)
+
+
+# === select, partition, unique ===
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_select(device, n):
+    x = np.random.default_rng(n).integers(0, 100, n).astype(np.int32)
+    out, count = device.array(np.zeros(n, np.int32)), device.array(np.zeros(1, np.uint64))
+    rejects = device.array(np.zeros(1, np.int32))
+
+    def cond(v):
+        if v % 3 == 0:
+            return True
+        rejects[0] = 1  # whatever it does beside, it does once an item
+        return False
+
+    compute.select(device.array(x), out, count, cond, n)
+    kept = x[x % 3 == 0]
+    assert device.host(count)[0] == len(kept) and device.host(rejects)[0] == (len(kept) < n)
+    np.testing.assert_array_equal(device.host(out)[: len(kept)], kept)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_partition(device, n):
+    x = np.random.default_rng(n).integers(-50, 50, n)
+    outs = [device.array(np.zeros(n, np.int64)) for _ in range(3)]
+    counts = device.array(np.full(2, 7, np.int64))
+    compute.three_way_partition(device.array(x), *outs, counts, lambda v: v < -10, lambda v: v < 20, n)
+    parts = [x[x < -10], x[(x >= -10) & (x < 20)], x[x >= 20]]
+    assert device.host(counts).tolist() == [len(parts[0]), len(parts[1])]
+    for part, out in zip(parts, outs, strict=True):
+        np.testing.assert_array_equal(device.host(out)[: len(part)], part)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_unique(device, n):
+    keys = np.sort(np.random.default_rng(n).integers(0, n // 3 + 1, n)).astype(np.int16)
+    values = np.arange(n).astype(np.float32)
+    outs = [device.array(np.zeros(n, np.int16)), device.array(np.zeros(n, np.float32))]
+    count = device.array(np.zeros(1, np.int32))
+    compute.unique_by_key(device.array(keys), device.array(values), *outs, count, OpKind.EQUAL_TO, n)
+    found, places = np.unique(keys, return_index=True)
+    assert device.host(count)[0] == len(found)
+    np.testing.assert_array_equal(device.host(outs[0])[: len(found)], found)
+    np.testing.assert_array_equal(device.host(outs[1])[: len(found)], values[places])
+
+
+@pytest.mark.spec("C-061")
+def test_stages_of_select(device):
+    x = device.array(np.arange(5000))
+    out, count = device.array(np.zeros(5000, np.int64)), device.array(np.zeros(1, np.int64))
+    even = OpKind.LOGICAL_NOT
+    selector = compute.make_select(x, out, count, even)
+    storage = device.array(np.zeros(selector(None, x, out, count, even, 5000), np.uint8))
+    selector(storage, x, out, count, even, 5000)
+    assert device.host(count)[0] == 1 and device.host(out)[0] == 0
+    with pytest.raises(ValueError, match="'d_num_selected_out' has 0 items, 1 were asked for"):
+        selector(storage, x, out, count[:0], even, 5000)
