@@ -30,7 +30,9 @@ def test_sums(device, n):
     np.testing.assert_array_equal(scanned(device, "exclusive", x, add, np.int64(5)), np.cumsum(x) - x + 5)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64", "complex64", "complex128"]
+)
 def test_dtypes(device, dtype):
     x = np.random.default_rng(1).integers(0, 3, 5000).astype(dtype)
     with np.errstate(over="ignore"):

@@ -5,14 +5,26 @@
 Each algorithm has a function, which does all at once, and an object of three stages: `make_reduce_into(...)` compiles,
 the object called with None for the temporary storage says how many bytes it needs, and called with storage it runs.
 NumPy arrays are worked on by the CPU, arrays on a GPU there.
+
+    types.py, operators.py, iterators.py, inputs.py    what users bring: items, functions, iterators, arrays
+    objects.py, launching.py, plans.py                 three stages, kernels and storage, how work is cut into blocks
+    blocks.py, scanning.py, digits.py                  what several algorithms are made of
+    reduce.py, scan.py, select.py …                    an algorithm each
 """
 
+from .digits import DoubleBuffer, SortOrder
+from .histogram import histogram_even, make_histogram_even
 from .iterators import *  # noqa: F403
 from .iterators import __all__ as _iterators
+from .merge_sort import make_merge_sort, merge_sort
 from .objects import clear_all_caches
 from .operators import OpKind
+from .radix_sort import make_radix_sort, radix_sort
 from .reduce import Determinism, make_reduce_into, reduce_into
 from .scan import exclusive_scan, inclusive_scan, make_exclusive_scan, make_inclusive_scan
+from .search import lower_bound, make_lower_bound, make_upper_bound, upper_bound
+from .segmented_reduce import make_segmented_reduce, segmented_reduce
+from .segmented_sort import make_segmented_sort, segmented_sort
 from .select import (
     make_select,
     make_three_way_partition,
@@ -26,26 +38,42 @@ from .types import alignof, gpu_struct, sizeof
 
 __all__ = [
     "Determinism",
+    "DoubleBuffer",
     "OpKind",
+    "SortOrder",
     "alignof",
     "binary_transform",
     "clear_all_caches",
     "exclusive_scan",
     "gpu_struct",
+    "histogram_even",
     "inclusive_scan",
+    "lower_bound",
     "make_binary_transform",
     "make_exclusive_scan",
+    "make_histogram_even",
     "make_inclusive_scan",
+    "make_lower_bound",
+    "make_merge_sort",
+    "make_radix_sort",
     "make_reduce_into",
+    "make_segmented_reduce",
+    "make_segmented_sort",
     "make_select",
     "make_three_way_partition",
     "make_unary_transform",
     "make_unique_by_key",
+    "make_upper_bound",
+    "merge_sort",
+    "radix_sort",
     "reduce_into",
+    "segmented_reduce",
+    "segmented_sort",
     "select",
     "sizeof",
     "three_way_partition",
     "unary_transform",
     "unique_by_key",
+    "upper_bound",
     *_iterators,
 ]

@@ -147,7 +147,7 @@ ALIGN = 256  # of each part of the temporary storage
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """An array in the temporary storage: `count` items of a type."""
+    """An array in the temporary storage: `count` items of a type, or of a dtype of NumPy."""
 
     type: Any
     count: int

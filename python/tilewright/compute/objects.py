@@ -28,6 +28,8 @@ class Algorithm:
     outs: ClassVar[tuple[str, ...]] = ()  # arguments that are written
     ops: ClassVar[dict[str, int]] = {}  # operators, and how many values they take
     order: ClassVar[tuple[str, ...]] = ()  # of the arguments of stage 3
+    optional: ClassVar[frozenset[str]] = frozenset()  # those that may be left out, or None
+    defaults: ClassVar[dict[str, Any]] = {}  # operators in the place of None
 
     def __init__(self, given: Given, place: Any) -> None:
         self.place, self.shape = place, shape_for(place)
@@ -124,8 +126,6 @@ class Algorithm:
             raise TileTypeError(f"{self.name} needs the argument '{missing[0]}'")
         return {key: found.get(key) for key in self.order}
 
-    optional: ClassVar[frozenset[str]] = frozenset()
-
     def _read(self, values: dict[str, Any]) -> Given:
         """The arguments of a call, checked against those of stage 1."""
         given = read(type(self), values)
@@ -162,6 +162,14 @@ class Algorithm:
         return view.view(np.uint8)
 
 
+class InPlace(Algorithm):
+    """An algorithm without temporary storage: its objects are called with the other arguments, and give nothing."""
+
+    def __call__(self, *values: Any, stream: Any = None, **named: Any) -> None:  # type: ignore[override]
+        named.pop("temp_storage", None)
+        self.run(self._read(self._named(values, named)), stream)
+
+
 def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:
     """Arguments as users write them, as iterators and operators; what is written is looked at, too."""
     given = dict(values)
@@ -175,7 +183,8 @@ def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:
         if given.get(what) is not None and not isinstance(given[what], ArrayInput) and not given[what].reads:
             raise TileTypeError(f"{kind.name}: '{what}' is a {type(given[what]).__name__}, which is only written")
     for what, count in kind.ops.items():
-        given[what] = Operator(values[what], count, f"{kind.name}: '{what}'")
+        op = kind.defaults.get(what) if values.get(what) is None else values[what]
+        given[what] = Operator(op, count, f"{kind.name}: '{what}'")
     for what in ("num_items", "num_segments", "num_values", "num_samples"):
         if what in given:
             given[what] = read_count(given[what], f"{kind.name}: '{what}'")

@@ -4,12 +4,12 @@ Two ways, which give the same:
 
     ranges         each block folds a range of items; one thread makes running totals of what they found; each block
                    goes over its range again, from its total on
-    single pass    a block takes the next tile by a ticket, folds it, and looks back: a tile before it has published what
-                   its items make, or what all items up to its end make. Blocks with lower tickets have started, so that
-                   waiting for them ends
+    single pass    a block takes the next tile by a ticket, folds it, and looks back: a tile before it has published
+                   what its items make, or what all items up to its end make. Blocks with lower tickets have started,
+                   so that waiting for them ends
 
-The CPU goes by ranges. A GPU goes by ranges where the result would depend on who looked when: sums of floats, unless the
-caller leaves that open. `item` is called once an item, `again` when it is needed a second time.
+The CPU goes by ranges. A GPU goes by ranges where the result would depend on who looked when: sums of floats, unless
+the caller leaves that open. `item` is called once an item, `again` when it is needed a second time.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -300,9 +300,8 @@ def _one_pass(scanned: Scanned, shape: Shape) -> ComputeKernel:
             inclusive[tile] = total
             _publish(flags, tile, _INCLUSIVE)
             before_all[0] = prefix
-            if has_done:
-                if tile == tiles - 1:
-                    done(states, total)
+            if has_done and tile == tiles - 1:
+                done(states, total)
         cuda.syncthreads()
         thread_emit(states, shared, me, first, last, before_all[0], has_first or tile > 0)
 

@@ -42,7 +42,7 @@ class _Kept(Algorithm):
 
     def needed(self, given: Given) -> dict[str, int]:
         """How many are kept is not known before: room for all must be there in what is read only."""
-        return {**dict.fromkeys(self.ins, given["num_items"]), self.number: self.numbers}
+        return {self.number: self.numbers} | dict.fromkeys(self.ins, int(given["num_items"]))
 
     def _scan(self, item: Any, emit: Any, done: Any) -> None:
         def noted(states, i):
@@ -94,9 +94,8 @@ class UniqueByKey(_Kept):
 
         def item(states, i):
             kept = 1
-            if i > 0:
-                if equal(states[2][0], key(states[0][0], i - 1), key(states[0][0], i)):
-                    kept = 0
+            if i > 0 and equal(states[2][0], key(states[0][0], i - 1), key(states[0][0], i)):
+                kept = 0
             notes = states[3]
             notes[i] = kept
             return _count(kept)
@@ -208,7 +207,11 @@ def three_way_partition(
     d_num_selected_out takes the numbers of the first two.
     """
     outputs = (d_first_part_out, d_second_part_out, d_unselected_out, d_num_selected_out)
-    call(ThreeWayPartition, _partition_given(d_in, *outputs, select_first_part_op, select_second_part_op, num_items), stream)
+    call(
+        ThreeWayPartition,
+        _partition_given(d_in, *outputs, select_first_part_op, select_second_part_op, num_items),
+        stream,
+    )
 
 
 def _unique_given(*values: Any) -> dict[str, Any]:

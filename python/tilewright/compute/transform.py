@@ -10,10 +10,10 @@ from typing import Any
 from ..numba import intrinsics as cuda
 from .iterators import states_of
 from .launching import ComputeKernel, Launch
-from .objects import Algorithm, Given, call, make
+from .objects import Given, InPlace, call, make
 
 
-class _Transform(Algorithm):
+class _Transform(InPlace):
     outs = ("d_out",)
 
     def build(self, given: Given) -> None:
@@ -31,11 +31,6 @@ class _Transform(Algorithm):
         per = self.shape.per_block(n)
         states = (inputs, given["d_out"].state(), states_of(given["op"]), np.int64(n), np.int64(per))
         return [Launch(self.kernel, states, blocks, self.shape.threads)]
-
-    def __call__(self, *values: Any, stream: Any = None, **named: Any) -> None:  # type: ignore[override]
-        """Runs it; there is no temporary storage."""
-        named.pop("temp_storage", None)
-        self.run(self._read(self._named(values, named)), stream)
 
 
 def _unary(reads, write, op, threads):

@@ -91,7 +91,11 @@ def _struct_of_dtype(dtype: Any) -> Any:
 
 
 def numpy_dtype(t: ItemType) -> Any:
-    """The NumPy dtype of arrays of it."""
+    """The NumPy dtype of arrays of it; of a dtype itself."""
+    import numpy as np
+
+    if isinstance(t, np.dtype):
+        return t
     if isinstance(t, tuple):
         return records.numpy_dtype(_hint(t))
     return records.numpy_dtype(t)

@@ -1,0 +1,249 @@
+"""radix_sort: keys by digits of 8 bits, the lowest one first; what is equal keeps its order.
+
+A pass has three kernels: each block counts the digits of its range; one block makes of the counts where each block
+stores its items of each digit; each block stores.
+"""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..dtype import int64
+from ..errors import TileTypeError
+from ..numba import intrinsics as cuda
+from .blocks import block_inclusive
+from .digits import (
+    DIGITS,
+    DoubleBuffer,
+    SortOrder,
+    as_bits,
+    check_key,
+    counted,
+    digit_of,
+    passes,
+    read_bits,
+    stored_in_order,
+)
+from .inputs import ArrayInput
+from .launching import ComputeKernel, Launch, Part
+from .objects import Algorithm, Given, make
+from .types import Shared
+
+KEYS_AND_VALUES = ("d_in_keys", "d_out_keys", "d_in_values", "d_out_values")
+
+
+class Sorting(Algorithm):
+    """What sorts of arrays have in common: keys, and values that go with them, in arrays or in DoubleBuffers."""
+
+    ins: ClassVar[tuple[str, ...]] = ("d_in_keys", "d_in_values")
+    outs = ("d_out_keys", "d_out_values")
+    optional = frozenset(("d_out_keys", "d_in_values", "d_out_values", "begin_bit", "end_bit"))
+
+    def __init__(self, given: Given, place: Any, order: SortOrder, buffers: bool) -> None:
+        self.sorted_by, self.buffers = order, buffers
+        super().__init__(given, place)
+
+    def _read(self, values: dict[str, Any]) -> Given:
+        double = [v for v in values.values() if isinstance(v, DoubleBuffer)]
+        given = super()._read(unpacked(values))
+        given["double"] = double
+        if bool(double) != self.buffers:
+            raise TileTypeError(f"{self.name}: the object was made for {'DoubleBuffers' if self.buffers else 'arrays'}")
+        return given
+
+    def check_pairs(self, given: Given) -> None:
+        self.key = check_key(given["d_in_keys"], f"{self.name}: 'd_in_keys'")
+        self.has_values = given["d_in_values"] is not None
+        for kind in ("keys", "values"):
+            a, b = given[f"d_in_{kind}"], given[f"d_out_{kind}"]
+            if (a is None) != (b is None) or (a is not None and a.value_type != b.value_type):
+                raise TileTypeError(f"{self.name}: 'd_in_{kind}' and 'd_out_{kind}' are of one type, found {a} and {b}")
+            if a is not None and not isinstance(a, ArrayInput):
+                raise TileTypeError(f"{self.name}: 'd_in_{kind}' is an array, found {a!r}")
+
+    def spare(self, n: int) -> list[Part]:
+        """Storage for a second copy; two buffers are one already."""
+        if self.buffers:
+            return []
+        values = [Part(self.value_dtype, n)] if self.has_values else []
+        return [Part(self.key, n), *values]
+
+    def stations(self, given: Given, spare: list[Any], count: int) -> list[tuple[Any, Any]]:
+        """Where keys and values are before each of `count` passes, and behind the last one."""
+        has = self.has_values
+        start = (given["d_in_keys"].state(), given["d_in_values"].state() if has else ())
+        out = (given["d_out_keys"].state(), given["d_out_values"].state() if has else ())
+        other = start if self.buffers else (spare[0], spare[1] if has else ()) if spare else out
+        if self.buffers:
+            return [out if i % 2 else start for i in range(count + 1)]
+        return [start, *(out if (count - i) % 2 == 0 else other for i in range(1, count + 1))]
+
+
+def unpacked(values: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with the arrays of DoubleBuffers in their places."""
+    found = dict(values)
+    for kind in ("keys", "values"):
+        buffer = values.get(f"d_in_{kind}")
+        if isinstance(buffer, DoubleBuffer):
+            if values.get(f"d_out_{kind}") is not None:
+                raise TileTypeError(f"'d_out_{kind}' is None where 'd_in_{kind}' is a DoubleBuffer")
+            found[f"d_in_{kind}"], found[f"d_out_{kind}"] = buffer.current(), buffer.alternate()
+    return found
+
+
+class RadixSort(Sorting):
+    name = "radix_sort"
+    order = (*KEYS_AND_VALUES, "num_items", "begin_bit", "end_bit")
+
+    def build(self, given: Given) -> None:
+        self.check_pairs(given)
+        self.value_dtype = given["d_out_values"].view.dtype if self.has_values else None
+        digit, threads = digit_of(self.key, self.sorted_by), self.shape.threads
+        self.count, self.places = _count(digit, threads), _places(threads)
+        read = given["d_in_values"].reader() if self.has_values else None
+        write = given["d_out_values"].writer() if self.has_values else None
+        self.store = _store(digit, read, write, threads)
+        self.copy = _copy(read, write)
+
+    def sample(self, given: Given) -> Given:
+        return {"num_items": 1, "begin_bit": None, "end_bit": None}
+
+    def check(self, given: Given) -> None:
+        read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
+
+    def parts(self, n: int) -> list[Part]:
+        return [Part(int64, DIGITS * self.shape.blocks(n)), *self.spare(n)]
+
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        return [*self.launches(given, n, temporary), *self.launches({**given, "end_bit": 0}, n, temporary)]
+
+    def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        import numpy as np
+
+        if n == 0:
+            return []
+        shape, key = self.shape, self.key
+        blocks, threads, per = shape.blocks(n), shape.threads, np.int64(shape.per_block(n))
+        digits = passes(*read_bits(key, given["begin_bit"], given["end_bit"], self.name))
+        at = self.stations(given, temporary[1:], len(digits) or 1)
+        if not digits and self.buffers:
+            return []
+        if not digits:
+            (keys, values), (out, out_values) = at
+            copied = (as_bits(keys, key), values, as_bits(out, key), out_values, np.int64(n))
+            return [Launch(self.copy, copied, blocks, threads)]
+        found, counts = [], temporary[0]
+        for i, (shift, mask) in enumerate(digits):
+            (keys, values), (out, out_values) = at[i], at[i + 1]
+            source, sizes = as_bits(keys, key), (np.int64(n), per, np.int64(shift), np.int64(mask))
+            found.append(Launch(self.count, (source, counts, *sizes), blocks, threads))
+            found.append(Launch(self.places, (counts, np.int64(DIGITS * blocks)), 1, threads))
+            stored = (source, values, as_bits(out, key), out_values, counts, *sizes)
+            found.append(Launch(self.store, stored, blocks, threads))
+        return found
+
+    def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
+        super()._start(given, temporary, stream)
+        begin, end = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
+        for buffer in given["double"]:
+            buffer.selector ^= len(passes(begin, end)) % 2 if given["num_items"] else 0
+
+
+def _count(digit, threads):
+    shared_array, count_digits = Shared(int64, DIGITS), counted(threads)
+
+    def count(keys, counts, n, per, shift, mask):
+        shared = shared_array()
+        first = cuda.blockIdx.x * per
+        count_digits(first, min(first + per, n), shared, lambda i: digit(keys[i], shift, mask))
+        for d in range(cuda.threadIdx.x, DIGITS, threads):
+            counts[d * cuda.gridDim.x + cuda.blockIdx.x] = shared[d]
+
+    return ComputeKernel(count)
+
+
+def _places(threads):
+    shared_array = Shared(int64, threads)
+
+    def places(counts, total):
+        """One block: counts become the sums of those before."""
+        shared, me = shared_array(), cuda.threadIdx.x
+        each = (total + threads - 1) // threads
+        first, last = me * each, min(me * each + each, total)
+        mine = 0
+        for i in range(first, last):
+            mine = mine + counts[i]
+        block_inclusive(shared, me, threads, mine, lambda a, b: a + b)
+        before = shared[me] - mine
+        for i in range(first, last):
+            count = counts[i]
+            counts[i] = before
+            before = before + count
+
+    return ComputeKernel(places)
+
+
+def _store(digit, read, write, threads):
+    shared_array, in_order, has_values = Shared(int64, DIGITS), stored_in_order(threads), read is not None
+
+    def store(keys, values, out, out_values, counts, n, per, shift, mask):
+        shared = shared_array()
+        for d in range(cuda.threadIdx.x, DIGITS, threads):
+            shared[d] = counts[d * cuda.gridDim.x + cuda.blockIdx.x]
+        cuda.syncthreads()
+
+        def move(i, to):
+            out[to] = keys[i]
+            if has_values:
+                write(out_values, to, read(values, i))
+
+        first = cuda.blockIdx.x * per
+        in_order(first, min(first + per, n), shared, lambda i: digit(keys[i], shift, mask), move)
+
+    return ComputeKernel(store)
+
+
+def _copy(read, write):
+    has_values = read is not None
+
+    def copy(keys, values, out, out_values, n):
+        for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+            out[i] = keys[i]
+            if has_values:
+                write(out_values, i, read(values, i))
+
+    return ComputeKernel(copy)
+
+
+def _given(d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any) -> dict[str, Any]:
+    return dict(zip(KEYS_AND_VALUES, (d_in_keys, d_out_keys, d_in_values, d_out_values), strict=True))
+
+
+def make_radix_sort(
+    d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any, order: SortOrder = SortOrder.ASCENDING
+) -> RadixSort:
+    """An object that sorts: `sorter(temp_storage, d_in_keys, d_out_keys, d_in_values, d_out_values, num_items)`."""
+    given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
+    options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
+    return make(RadixSort, unpacked(given), *options)  # type: ignore[return-value]
+
+
+def radix_sort(
+    d_in_keys: Any,
+    d_out_keys: Any,
+    d_in_values: Any,
+    d_out_values: Any,
+    order: SortOrder,
+    num_items: int,
+    begin_bit: int | None = None,
+    end_bit: int | None = None,
+    *,
+    stream: Any = None,
+) -> None:
+    """Keys in their order, by the bits from begin_bit to before end_bit, and values, or None, with their keys."""
+    given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
+    sorter = make_radix_sort(d_in_keys, d_out_keys, d_in_values, d_out_values, order)
+    sorter.run(sorter._read({**given, "num_items": num_items, "begin_bit": begin_bit, "end_bit": end_bit}), stream)

@@ -1,0 +1,103 @@
+"""lower_bound and upper_bound: where values would stand in sorted data, a binary search by each thread."""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..numba import intrinsics as cuda
+from .iterators import states_of
+from .launching import ComputeKernel, Launch
+from .objects import Given, InPlace, call, make
+from .operators import OpKind
+
+
+class _Bound(InPlace):
+    ins, outs, ops = ("d_data", "d_values"), ("d_out",), {"comp": 2}
+    order = ("d_data", "d_values", "d_out", "comp", "num_items", "num_values")
+    optional, defaults = frozenset(("comp",)), {"comp": OpKind.LESS}
+    upper: bool
+
+    def build(self, given: Given) -> None:
+        data, values = (given[name].reader() for name in self.ins)
+        write, less, threads, upper = given["d_out"].writer(), given["comp"], self.shape.threads, self.upper
+
+        def stands_behind(states, x, place):
+            """Whether the value x stands behind the item at a place."""
+            if upper:
+                return not less(states[3], x, data(states[0], place))
+            return less(states[3], data(states[0], place), x)
+
+        def bound(states, n, count, per):
+            start = cuda.blockIdx.x * per
+            for i in range(start + cuda.threadIdx.x, min(start + per, count), threads):
+                x = values(states[1], i)
+                low, high = 0, n
+                while low < high:
+                    middle = (low + high) // 2
+                    if stands_behind(states, x, middle):
+                        low = middle + 1
+                    else:
+                        high = middle
+                write(states[2], i, low)
+
+        self.kernel = ComputeKernel(bound)
+
+    def counts(self, given: Given) -> int:
+        return int(given["num_values"])
+
+    def sample(self, given: Given) -> Given:
+        return {"num_items": 1, "num_values": 1}
+
+    def needed(self, given: Given) -> dict[str, int]:
+        return {"d_data": given["num_items"], "d_values": given["num_values"], "d_out": given["num_values"]}
+
+    def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        import numpy as np
+
+        if n == 0:
+            return []
+        states = tuple(given[name].state() for name in (*self.ins, *self.outs))
+        sizes = (np.int64(given["num_items"]), np.int64(n), np.int64(self.shape.per_block(n)))
+        launched = ((*states, states_of(given["comp"])), *sizes)
+        return [Launch(self.kernel, launched, self.shape.blocks(n), self.shape.threads)]
+
+
+class LowerBound(_Bound):
+    name, upper = "lower_bound", False
+
+
+class UpperBound(_Bound):
+    name, upper = "upper_bound", True
+
+
+def _given(d_data: Any, d_values: Any, d_out: Any, comp: Any) -> dict[str, Any]:
+    return {"d_data": d_data, "d_values": d_values, "d_out": d_out, "comp": comp}
+
+
+def make_lower_bound(d_data: Any, d_values: Any, d_out: Any, comp: Any = None) -> LowerBound:
+    """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
+    return make(LowerBound, _given(d_data, d_values, d_out, comp))  # type: ignore[return-value]
+
+
+def make_upper_bound(d_data: Any, d_values: Any, d_out: Any, comp: Any = None) -> UpperBound:
+    """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
+    return make(UpperBound, _given(d_data, d_values, d_out, comp))  # type: ignore[return-value]
+
+
+def lower_bound(
+    d_data: Any, d_values: Any, d_out: Any, num_items: int, num_values: int, comp: Any = None, *, stream: Any = None
+) -> None:
+    """d_out[i]: how many items of the sorted d_data are less than d_values[i], by `comp`."""
+    given = _given(d_data, d_values, d_out, comp)
+    call(LowerBound, {**given, "num_items": num_items, "num_values": num_values}, stream)
+
+
+def upper_bound(
+    d_data: Any, d_values: Any, d_out: Any, num_items: int, num_values: int, comp: Any = None, *, stream: Any = None
+) -> None:
+    """d_out[i]: how many items of the sorted d_data are not greater than d_values[i], by `comp`."""
+    given = _given(d_data, d_values, d_out, comp)
+    call(UpperBound, {**given, "num_items": num_items, "num_values": num_values}, stream)

@@ -1,0 +1,193 @@
+"""segmented_sort: each segment in order. A thread sorts a short one by insertion, a block a long one by digits."""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import int64
+from ..numba import intrinsics as cuda
+from .blocks import block_inclusive
+from .digits import (
+    DIGITS,
+    DoubleBuffer,
+    SortOrder,
+    as_bits,
+    bits_of,
+    counted,
+    digit_of,
+    ordered,
+    passes,
+    stored_in_order,
+)
+from .launching import ComputeKernel, Launch, Part
+from .objects import Given, make
+from .radix_sort import KEYS_AND_VALUES, Sorting, unpacked
+from .types import Shared
+
+_SHORT = 32  # items that one thread sorts
+
+
+class SegmentedSort(Sorting):
+    name = "segmented_sort"
+    ins = ("d_in_keys", "d_in_values", "start_offsets_in", "end_offsets_in")
+    order = (*KEYS_AND_VALUES, "num_items", "num_segments", "start_offsets_in", "end_offsets_in")
+
+    def build(self, given: Given) -> None:
+        self.check_pairs(given)
+        self.value_dtype = given["d_out_values"].view.dtype if self.has_values else None
+        threads = self.shape.threads
+        read = given["d_in_values"].reader() if self.has_values else None
+        write = given["d_out_values"].writer() if self.has_values else None
+        bounds = [given[name].reader() for name in self.ins[2:]]
+        self.short = _short(bounds, ordered(self.key, self.sorted_by), read, write)
+        self.long = _long(bounds, digit_of(self.key, self.sorted_by), read, write, threads)
+
+    def counts(self, given: Given) -> int:
+        return int(given["num_items"])
+
+    def sample(self, given: Given) -> Given:
+        return {"num_items": 1, "num_segments": 1}
+
+    def needed(self, given: Given) -> dict[str, int]:
+        items: dict[str, int] = dict.fromkeys(KEYS_AND_VALUES, int(given["num_items"]))
+        return items | dict.fromkeys(self.ins[2:], int(given["num_segments"]))
+
+    def parts(self, n: int) -> list[Part]:
+        return self.spare(n) if bits_of(self.key) > 8 else []
+
+    def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        import numpy as np
+
+        count, key = given["num_segments"], self.key
+        if not count:
+            return []
+        threads = self.shape.threads
+        digits = passes(0, bits_of(key))
+        at = self.stations(given, temporary, len(digits))
+        bounds, segments = tuple(given[name].state() for name in self.ins[2:]), np.int64(count)
+        most = 32 if threads == 1 else 65535
+        found = []
+        for i, (shift, mask) in enumerate(digits):
+            (keys, values), (out, out_values) = at[i], at[i + 1]
+            launched = (bounds, segments, as_bits(keys, key), values, as_bits(out, key), out_values)
+            found.append(Launch(self.long, (*launched, np.int64(shift), np.int64(mask)), min(count, most), threads))
+        (keys, values), (out, out_values) = at[0], at[-1]
+        launched = (bounds, segments, as_bits(keys, key), values, as_bits(out, key), out_values)
+        found.insert(0, Launch(self.short, launched, min(-(-count // threads), most), threads))
+        return found
+
+    def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
+        super()._start(given, temporary, stream)
+        for buffer in given["double"]:
+            buffer.selector ^= len(passes(0, bits_of(self.key))) % 2 if given["num_segments"] else 0
+
+
+def _short(bounds, unsigned, read, write):
+    start_of, end_of = bounds
+    has_values = read is not None
+
+    def sort_short(ends, count, keys, values, out, out_values):
+        """Insertion: item i of the input among those before it, which lie in the output already."""
+        for s in range(cuda.grid(1), count, cuda.gridsize(1)):
+            first, last = start_of(ends[0], s), end_of(ends[1], s)
+            if last - first <= _SHORT:
+                for i in range(first, last):
+                    bits, at, going = keys[i], i + 0, True
+                    mine = unsigned(bits)
+                    if has_values:
+                        value = read(values, i)
+                    while going:
+                        going = False
+                        if at > first and unsigned(out[at - 1]) > mine:
+                            out[at] = out[at - 1]
+                            if has_values:
+                                write(out_values, at, read(out_values, at - 1))
+                            at = at - 1
+                            going = True
+                    out[at] = bits
+                    if has_values:
+                        write(out_values, at, value)
+
+    return ComputeKernel(sort_short)
+
+
+def _long(bounds, digit, read, write, threads):
+    start_of, end_of = bounds
+    has_values = read is not None
+    shared_array, sums_array = Shared(int64, DIGITS), Shared(int64, threads)
+    count_digits, in_order = counted(threads), stored_in_order(threads)
+    each = DIGITS // min(threads, DIGITS)
+
+    def places(shared, sums, first):
+        """Counts become where the items of each digit begin."""
+        me = cuda.threadIdx.x
+        mine = 0
+        for d in range(me * each, me * each + each):
+            mine = mine + shared[d]
+        block_inclusive(sums, me, threads, mine, lambda a, b: a + b)
+        before = first + sums[me] - mine
+        for d in range(me * each, me * each + each):
+            number = shared[d]
+            shared[d] = before
+            before = before + number
+        cuda.syncthreads()
+
+    def sort_long(ends, count, keys, values, out, out_values, shift, mask):
+        shared, sums = shared_array(), sums_array()
+
+        def move(i, to):
+            out[to] = keys[i]
+            if has_values:
+                write(out_values, to, read(values, i))
+
+        for s in range(cuda.blockIdx.x, count, cuda.gridDim.x):
+            first, last = start_of(ends[0], s), end_of(ends[1], s)
+            if last - first > _SHORT:
+                count_digits(first, last, shared, lambda i: digit(keys[i], shift, mask))
+                places(shared, sums, first)
+                in_order(first, last, shared, lambda i: digit(keys[i], shift, mask), move)
+                cuda.syncthreads()
+
+    return ComputeKernel(sort_long)
+
+
+def _given(*values: Any) -> dict[str, Any]:
+    return dict(zip((*KEYS_AND_VALUES, "start_offsets_in", "end_offsets_in"), values, strict=True))
+
+
+def make_segmented_sort(
+    d_in_keys: Any,
+    d_out_keys: Any,
+    d_in_values: Any,
+    d_out_values: Any,
+    start_offsets_in: Any,
+    end_offsets_in: Any,
+    order: SortOrder = SortOrder.ASCENDING,
+) -> SegmentedSort:
+    """An object that sorts segments; it takes temp_storage, keys, values, num_items, num_segments and the offsets."""
+    given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
+    options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
+    return make(SegmentedSort, unpacked(given), *options)  # type: ignore[return-value]
+
+
+def segmented_sort(
+    d_in_keys: Any,
+    d_out_keys: Any,
+    d_in_values: Any,
+    d_out_values: Any,
+    num_items: int,
+    num_segments: int,
+    start_offsets_in: Any,
+    end_offsets_in: Any,
+    order: SortOrder,
+    *,
+    stream: Any = None,
+) -> None:
+    """The keys from start_offsets_in[s] to before end_offsets_in[s] in order, for each s, and values with them."""
+    given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
+    pairs = (d_in_keys, d_out_keys, d_in_values, d_out_values)
+    sorter = make_segmented_sort(*pairs, start_offsets_in, end_offsets_in, order)
+    sorter.run(sorter._read({**given, "num_items": num_items, "num_segments": num_segments}), stream)

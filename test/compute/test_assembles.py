@@ -1,0 +1,59 @@
+"""What the algorithms launch on a GPU assembles for each generation of chips."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from tilewright import compile as compiler
+from tilewright import compute
+from tilewright.compute import OpKind, SortOrder, launching, objects, plans
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """The kernels of each algorithm, as (name, kernel, key)."""
+    found = []
+
+    def note(self, values):
+        _, key = self.specialization(values)
+        found.append((self, tuple(map(launching._plain, key))))
+
+    monkeypatch.setattr(launching.ComputeKernel, "prepare", note)
+    monkeypatch.setattr(objects, "shape_for", lambda place: plans.GPU)
+    compute.clear_all_caches()
+    x, f, i, one = np.zeros(8), np.zeros(8, np.float32), np.zeros(8, np.int64), np.zeros(2, np.int64)
+    pair = np.zeros(8, np.dtype([("f0", "i8"), ("f1", "f4")]))
+    compute.make_reduce_into(pair, pair, lambda a, b: (a.f0 + b.f0, max(a.f1, b.f1)), pair[:1])
+    compute.make_reduce_into(x, x, OpKind.PLUS, np.float64(0))
+    compute.make_inclusive_scan(i, i, lambda a, b: a + b, None)
+    compute.make_exclusive_scan(f, f, OpKind.PLUS, np.float32(0))
+    compute.make_three_way_partition(i, i, i, i, one, lambda v: v < 3, lambda v: v > 7)
+    compute.make_unique_by_key(i, f, i, f, one, OpKind.EQUAL_TO)
+    compute.make_radix_sort(f, f, x, x, SortOrder.DESCENDING)
+    compute.make_merge_sort(pair, None, pair, None, lambda a, b: a.f0 < b.f0)
+    compute.make_segmented_sort(i, i, None, None, one, one)
+    compute.make_segmented_reduce(f, f, one, one, OpKind.MAXIMUM, np.float32(0))
+    compute.make_histogram_even(x, i, 9, 0.0, 1.0, 8)
+    compute.make_lower_bound(x, x, i)
+    compute.make_binary_transform(x, f, x, OpKind.MULTIPLIES)
+    compute.clear_all_caches()
+    return found
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
+def test_assembles(kernels, chip, tmp_path):
+    assert len({k.name for k, _ in kernels}) >= 20
+    parts = []
+    for number, (kernel, key) in enumerate(kernels):
+        captured = compiler.capture_kernel(kernel, chip, key, name=f"{kernel.name}_{number}")
+        captured.module.lower("llvm")
+        parts.append(captured.module.emit(compiler.EMIT_ASSEMBLY))
+    for number, ptx in enumerate(parts):
+        source = tmp_path / f"{number}.ptx"
+        source.write_bytes(ptx)
+        command = ["ptxas", f"-arch={chip}", "-O1", str(source), "-o", str(tmp_path / "kernel.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, (kernels[number][0].name, done.stderr)

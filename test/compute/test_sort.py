@@ -1,0 +1,202 @@
+"""Sorts, searches and histograms, held against NumPy."""
+
+import numpy as np
+import pytest
+
+from tilewright import compute
+from tilewright.compute import DoubleBuffer, OpKind, SortOrder
+
+SIZES = [0, 1, 2, 33, 129, 2049, 5000]
+DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+
+
+def stably(keys, order):
+    """Places of the keys in order; descending ones, too, keep the order of what is equal."""
+    ascending = np.argsort(keys, kind="stable")
+    if order is SortOrder.ASCENDING:
+        return ascending
+    return len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
+
+
+def random_keys(n, dtype, seed=0):
+    rng = np.random.default_rng(seed + n)
+    if np.dtype(dtype).kind == "f":
+        x = (rng.standard_normal(n) * 100).astype(dtype)
+        x[: n // 4] = np.round(x[: n // 4])  # equal ones, and both zeros
+        return x
+    info = np.iinfo(dtype)
+    return rng.integers(max(info.min, -300) if n > 1000 else info.min, info.max, n, dtype=dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_radix_sort(device, dtype, order):
+    n = 3000
+    keys, values = random_keys(n, dtype), np.arange(n, dtype=np.int32)
+    outs = device.array(np.zeros(n, dtype)), device.array(np.zeros(n, np.int32))
+    compute.radix_sort(device.array(keys), outs[0], device.array(values), outs[1], order, n)
+    places = stably(keys, order)
+    np.testing.assert_array_equal(device.host(outs[0]), keys[places])
+    np.testing.assert_array_equal(device.host(outs[1]), places)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_sizes_and_bits(device, n):
+    keys = random_keys(n, "uint32")
+    given, out = device.array(keys), device.array(np.zeros(n, np.uint32))
+    for begin, end in ((None, None), (4, 21), (0, 0), (8, 16)):
+        compute.radix_sort(given, out, None, None, SortOrder.ASCENDING, n, begin, end)
+        low, high = begin or 0, 32 if end is None else end
+        part = (keys >> low) & np.uint32((1 << (high - low)) - 1)
+        np.testing.assert_array_equal(device.host(out), keys[np.argsort(part, kind="stable")])
+    np.testing.assert_array_equal(device.host(given), keys)
+
+
+@pytest.mark.parametrize("bits", [(0, 32), (0, 24)])
+def test_double_buffers(device, bits):
+    keys, values = random_keys(3000, "int32") & 0xFFFFFF, np.arange(3000) + 0.5
+    buffers = [DoubleBuffer(device.array(x), device.array(np.zeros_like(x))) for x in (keys, values)]
+    compute.radix_sort(buffers[0], None, buffers[1], None, SortOrder.ASCENDING, 3000, *bits)
+    np.testing.assert_array_equal(device.host(buffers[0].current()), np.sort(keys))
+    np.testing.assert_array_equal(device.host(buffers[1].current()), np.argsort(keys, kind="stable") + 0.5)
+    assert buffers[0].selector == buffers[1].selector == bits[1] // 8 % 2
+
+
+def test_stages_of_radix_sort(device):
+    keys = random_keys(3000, "int16")
+    given, out = device.array(keys), device.array(np.zeros_like(keys))
+    sorter = compute.make_radix_sort(given, out, None, None, SortOrder.DESCENDING)
+    storage = device.array(np.zeros(sorter(None, given, out, None, None, 3000), np.uint8))
+    sorter(storage, given, out, None, None, 3000)
+    np.testing.assert_array_equal(device.host(out), np.sort(keys)[::-1])
+    with pytest.raises(TypeError, match="bits are 0 <= begin_bit <= end_bit <= 16, found 3 and 17"):
+        sorter(storage, given, out, None, None, 3000, 3, 17)
+    with pytest.raises(TypeError, match="the object was made for arrays"):
+        sorter(storage, DoubleBuffer(given, out), None, None, None, 3000)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_merge_sort(device, n):
+    keys, values = random_keys(n, "int32") % 100, np.arange(n) + 0.25
+    outs = device.array(np.zeros(n, np.int32)), device.array(np.zeros(n))
+    compute.merge_sort(device.array(keys), device.array(values), *outs, lambda a, b: a < b, n)
+    places = np.argsort(keys, kind="stable")
+    np.testing.assert_array_equal(device.host(outs[0]), keys[places])
+    np.testing.assert_array_equal(device.host(outs[1]), values[places])
+    compute.merge_sort(outs[0], None, outs[0], None, OpKind.GREATER, n)  # in place
+    np.testing.assert_array_equal(device.host(outs[0]), np.sort(keys)[::-1])
+
+
+@compute.gpu_struct
+class Person:
+    age: np.int16
+    height: np.float64
+
+
+def test_merge_sort_of_structs(device):
+    people = np.zeros(700, Person.dtype)
+    people["age"], people["height"] = np.random.default_rng(0).integers(0, 50, 700), np.arange(700)
+    given, out = device.array(people), device.array(np.zeros(700, Person.dtype))
+    compute.merge_sort(given, None, out, None, lambda a, b: a.age > b.age, 700)
+    np.testing.assert_array_equal(device.host(out), people[stably(people["age"], SortOrder.DESCENDING)])
+
+
+def test_values_of_a_packed_dtype(device):
+    packed = np.dtype([("a", "i1"), ("b", "f8")])
+    keys, values = random_keys(700, "int16"), np.zeros(700, packed)
+    values["a"], values["b"] = np.arange(700) % 100, np.arange(700)
+    outs = device.array(np.zeros(700, np.int16)), device.array(np.zeros(700, packed))
+    given = device.array(keys), device.array(values)
+    expected = values[np.argsort(keys, kind="stable")]
+    compute.merge_sort(*given, *outs, OpKind.LESS, 700)
+    np.testing.assert_array_equal(device.host(outs[1]), expected)
+    compute.radix_sort(given[0], outs[0], given[1], outs[1], SortOrder.ASCENDING, 700)
+    np.testing.assert_array_equal(device.host(outs[1]), expected)
+
+
+def segments(seed=0):
+    """Starts and ends with gaps, of segments of all lengths."""
+    lengths = np.array([0, 1, 5, 32, 33, 64, 65, 300, 2100, 0, 7, 129])
+    starts = np.cumsum(lengths + 3) - lengths
+    return starts, starts + lengths, int((lengths + 3).sum())
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float64"])
+@pytest.mark.parametrize("order", SortOrder)
+def test_segmented_sort(device, dtype, order):
+    starts, ends, n = segments()
+    keys, values = random_keys(n, dtype), np.arange(n, dtype=np.int32)
+    outs = device.array(np.zeros(n, dtype)), device.array(np.zeros(n, np.int32))
+    bounds = device.array(starts), device.array(ends.astype(np.int32))
+    compute.segmented_sort(
+        device.array(keys), outs[0], device.array(values), outs[1], n, len(starts), *bounds, order=order
+    )
+    for first, last in zip(starts, ends, strict=True):
+        places = stably(keys[first:last], order)
+        np.testing.assert_array_equal(device.host(outs[0])[first:last], keys[first:last][places])
+        np.testing.assert_array_equal(device.host(outs[1])[first:last], values[first:last][places])
+
+
+def affine(p, q):
+    return (p[0] * q[0]) % 65537, (p[1] * q[0] + q[1]) % 65537
+
+
+def test_segmented_reduce(device):
+    import functools
+
+    starts, ends, n = segments()
+    x = np.random.default_rng(1).integers(0, 100, n)
+    bounds = device.array(starts), device.array(ends)
+    out = device.array(np.zeros(len(starts), np.int64))
+    compute.segmented_reduce(device.array(x), out, *bounds, OpKind.PLUS, np.int64(3), len(starts))
+    pairs = list(zip(starts, ends, strict=True))
+    np.testing.assert_array_equal(device.host(out), [x[a:b].sum() + 3 for a, b in pairs])
+    struct = np.dtype([("f0", "i8"), ("f1", "i8")])
+    y, out = np.zeros(n, struct), device.array(np.zeros(len(starts), struct))
+    y["f0"], y["f1"] = x + 1, x
+    compute.segmented_reduce(device.array(y), out, *bounds, affine, np.array((2, 5), struct), len(starts))
+    rows = [tuple(map(int, row)) for row in y]
+    assert device.host(out).tolist() == [functools.reduce(affine, rows[a:b], (2, 5)) for a, b in pairs]
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_bounds(device, n):
+    data, values = np.sort(random_keys(n, "int32") % 50), np.arange(-60, 60, dtype=np.int64)
+    out = device.array(np.zeros(120, np.uint64))
+    for side, search in (("left", compute.lower_bound), ("right", compute.upper_bound)):
+        search(device.array(data), device.array(values), out, n, 120)
+        np.testing.assert_array_equal(device.host(out), np.searchsorted(data, values, side))
+    down = data[::-1].copy()
+    compute.lower_bound(device.array(down), device.array(values), out, n, 120, OpKind.GREATER)
+    np.testing.assert_array_equal(device.host(out), n - np.searchsorted(data, values, "right"))
+    made = compute.make_lower_bound(device.array(data), device.array(values), out)
+    made(device.array(data), device.array(values), out, None, n, 120)
+    np.testing.assert_array_equal(device.host(out), np.searchsorted(data, values))
+
+
+@pytest.mark.parametrize("bins", [1, 7, 256, 5000])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+def test_histogram(device, dtype, bins):
+    x = np.random.default_rng(bins).integers(0, 250, 4000).astype(dtype)
+    out = device.array(np.full(bins, 9, np.int32))
+    level = np.float64 if bins == 7 else np.dtype(dtype).type
+    compute.histogram_even(device.array(x), out, bins + 1, level(10), level(210), 4000)
+    if np.dtype(level).kind == "f":
+        expected = np.histogram(x[x < 210], bins, (10, 210))[0]
+    else:
+        inside = x[(x >= 10) & (x < 210)].astype(np.int64)
+        expected = np.bincount((inside - 10) * bins // 200, minlength=bins)
+    np.testing.assert_array_equal(device.host(out), expected)
+
+
+def test_histogram_object(device):
+    x, out = device.array(np.arange(10.0)), device.array(np.zeros(5, np.int32))
+    levels = [np.array([6], np.int32), np.array([0.0]), np.array([10.0])]
+    made = compute.make_histogram_even(x, out, *levels, 10)
+    storage = device.array(np.zeros(made(None, x, out, *levels, 10), np.uint8))
+    made(storage, x, out, *levels, 10)
+    assert device.host(out).tolist() == [2] * 5
+    with pytest.raises(ValueError, match="'d_histogram' has 4 items, 5 were asked for"):
+        made(storage, x, out[:4], *levels, 10)
+    with pytest.raises(ValueError, match="the lower level is below the upper one"):
+        made(storage, x, out, levels[0], levels[2], levels[1], 10)
