@@ -4,8 +4,8 @@ Two ways, which give the same:
 
     ranges         each block folds a range of items; one thread makes running totals of what they found; each block
                    goes over its range again, from its total on
-    single pass    a block takes the next tile by a ticket, folds it, and looks back: a tile before it has published
-                   what its items make, or what all items up to its end make. Blocks with lower tickets have started,
+    single pass    a block takes the next tile by a counter, folds it, and looks back: a tile before it has published
+                   what its items make, or what all items up to its end make. Blocks with lower numbers have started,
                    so that waiting for them ends
 
 The CPU goes by ranges. A GPU goes by ranges where the result would depend on who looked when: sums of floats, unless
@@ -271,16 +271,16 @@ def _one_pass(scanned: Scanned, shape: Shape) -> ComputeKernel:
     threads, items, fold, done, start = shape.threads, shape.items, scanned.fold, scanned.done, scanned.first
     has_first, has_done = start is not None, done is not None
     zero = Zero(scanned.type)
-    shared_array, one, shared_ticket = Shared(scanned.type, threads), Shared(scanned.type, 1), Shared(int32, 1)
+    shared_array, one, shared_number = Shared(scanned.type, threads), Shared(scanned.type, 1), Shared(int32, 1)
     thread_fold, thread_emit, look_back = _thread_fold(scanned), _thread_emit(scanned, zero), _look_back(fold, zero)
 
     def one_pass(states, n, partial, inclusive, flags):
-        shared, before_all, ticket = shared_array(), one(), shared_ticket()
+        shared, before_all, number = shared_array(), one(), shared_number()
         me, tiles = cuda.threadIdx.x, cuda.gridDim.x
         if me == 0:
-            ticket[0] = _take(flags, tiles, 1)
+            number[0] = _take(flags, tiles, 1)
         cuda.syncthreads()
-        tile = ticket[0]
+        tile = number[0]
         at = tile * threads * items
         first = at + me * items
         last = min(first + items, n)
