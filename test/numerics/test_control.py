@@ -519,3 +519,60 @@ def test_bools_and_integers_are_both_conditions(backends: Backends) -> None:
 
     for a, b, c in [(1, 0, True), (0, True, -5), (False, 5, 0), (True, False, False), (0, False, 7)]:
         backends.run_all(kernel, 1, lambda a=a, b=b, c=c: [np.zeros(1, np.int32), a, b, c])
+
+
+def test_what_a_loop_that_surely_runs_leaves_behind(backends: Backends) -> None:
+    """Its variable, what each way through its body assigns, tuples and constants too; nested, and in branches."""
+
+    @ct.kernel
+    def kernel(Z, A, n: ct.Constant):
+        for i in range(1, 2 * n, 2):
+            a = ct.load(A, (i,), (4,))
+            pair = (a * 2, i)
+            name = "four"
+            for j in range(3):
+                last = a + j if i > 1 else a - j
+            behind = last * 10
+        ct.store(Z, (0,), a + i)
+        ct.store(Z, (1,), pair[0] + pair[1] + len(name))
+        ct.store(Z, (2,), last + j)
+        ct.store(Z, (3,), behind)
+
+    numbers = np.arange(32, dtype=np.int32)
+    for n in (1, 3):
+        z = backends.run_all(kernel, 1, lambda n=n: [np.zeros(16, np.int32), numbers, n])[0]
+        i = 2 * n - 1
+        a = numbers[4 * i : 4 * i + 4]
+        last = a + 2 if i > 1 else a - 2
+        assert np.array_equal(z, np.concatenate([a + i, a * 2 + i + 4, last + 2, last * 10]))
+
+
+def test_what_a_loop_may_not_leave_behind(backends: Backends) -> None:
+    """A part of an array that belongs to an iteration; what one way through the body does not assign."""
+
+    @ct.kernel
+    def part(Z, A):
+        for i in range(2):
+            rows = A.slice(0, i, i + 8)
+        ct.store(Z, (0,), ct.load(rows, (0,), (4,)))
+
+    @ct.kernel
+    def branch(Z, A):
+        for i in range(2):
+            if i > 0:
+                x = ct.load(A, (i,), (4,))
+        ct.store(Z, (0,), x)
+
+    @ct.kernel
+    def left(Z, A):
+        for i in range(2):
+            if ct.load(A, (i,), ()) > 5:
+                break
+            x = ct.load(A, (i,), (4,))
+        ct.store(Z, (0,), x)
+
+    for kernel in (part, branch, left):
+        values = np.zeros(4, np.int32), np.arange(32, dtype=np.int32)
+        backends.rejects(
+            kernel, 1, lambda values=values: list(values), TileTypeError, "may not be assigned.* before the loop"
+        )

@@ -31,8 +31,21 @@ from .simt import arrays as simt_arrays
 from .source import assigned_names, is_read_later
 from .statements import handles, run_statements
 from .static import iterated
-from .templates import Fixed, Slot, adopt, all_alike, fixed, leaves, matches, pairs, rebuild, template_of, with_slots
-from .values import Array, Range, Tile, Unusable, describe, tile_type, type_name
+from .templates import (
+    Fixed,
+    Slot,
+    Tree,
+    adopt,
+    all_alike,
+    fixed,
+    leaves,
+    matches,
+    pairs,
+    rebuild,
+    template_of,
+    with_slots,
+)
+from .values import Array, Range, Tile, Unusable, describe, is_run_time, tile_type, type_name
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 
@@ -42,6 +55,7 @@ class _Plan:
     """What is assumed of a loop.
 
     carried:   variable -> its value at the entry with a Slot in the place of what changes
+    made:      variables that have no value at the entry, but one behind the loop, which surely runs, likewise
     excluded:  variables that have no usable value at the start of an iteration, and why
     exits:     the loop can be left by break or return
     result:    what the function returns from inside, likewise; MISSING if it does not
@@ -52,6 +66,7 @@ class _Plan:
     exits: bool = False
     returns: bool = False
     result: Any = None
+    made: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class _Loop:
@@ -66,6 +81,7 @@ class _Loop:
         self.assigned = list(dict.fromkeys((*target, *assigned_names(node))))
         self.plan = _Plan({}, {})
         self.endless = False  # whether only a `break` or a `return` ends it
+        self.runs = False  # whether its body runs at least once
         self.breaks = False
         self.left: Tile | None = None  # behind the loop: whether a `break` or a `return` has left it
         if frame.capture.rules.fills:
@@ -106,7 +122,8 @@ class _Loop:
             if all_alike(then, visible):
                 fresh = self.plan.carried
                 carried = {name: with_slots(fresh.get(name, t), t) for name, t in plan.carried.items()}
-                self.plan = dataclasses.replace(plan, carried=carried, excluded=dict(plan.excluded))
+                copies = {"excluded": dict(plan.excluded), "made": dict(plan.made)}
+                self.plan = dataclasses.replace(plan, carried=carried, **copies)
                 return
 
     def _keep(self) -> None:
@@ -132,7 +149,7 @@ class _Loop:
         self.plan.excluded[name] = Unusable(message)
 
     def slots(self) -> list[Slot]:
-        return leaves([*self.plan.carried.values(), self.plan.result])
+        return leaves([*self.plan.carried.values(), *self.plan.made.values(), self.plan.result])
 
     # -- one attempt
 
@@ -146,7 +163,7 @@ class _Loop:
             for slot, value in pairs(template, entry)
         ]
         constant = self.frame.emit.constant
-        tiles += [constant(0, s.dtype, s.shape) for s in leaves([self.plan.result])]
+        tiles += [constant(0, s.dtype, s.shape) for s in leaves([*self.plan.made.values(), self.plan.result])]
         if self.plan.exits:
             tiles.append(self.frame.emit.constant(False, bool_))
         if self.plan.returns:
@@ -189,9 +206,23 @@ class _Loop:
         for name in self.assigned:
             if name in self.before and name not in plan.excluded:
                 changes += self._check_variable(name, env.get(name, MISSING))
+        changes += self._plan_made()
         if not changes:
             self._keep()
         return not changes
+
+    def _plan_made(self) -> bool:
+        """Plans for what the body assigns whichever way it goes and a program reads later; whether that is new."""
+        plan, env = self.plan, self.frame.env
+        made = {}
+        if self.runs and not plan.exits:
+            names = [n for n in self.assigned if self.before.get(n, MISSING) is MISSING and n in env]
+            names = [n for n in names if is_read_later(self.frame.source.tree, self.node, n)]
+            made = {n: t for n in names if _can_leave(t := self._template(env[n]) or Fixed(env[n]))}
+        same = made.keys() == plan.made.keys() and all(_fits(t, env[n]) for n, t in plan.made.items())
+        if not same:
+            plan.made = made
+        return not same
 
     def _plan_result(self, value: Any) -> bool:
         """Plans for a return from inside; whether that changes the plan."""
@@ -253,7 +284,7 @@ class _Loop:
         """The values at the end of an iteration, in the order of the slots."""
         env, plan = self.frame.env, self.plan
         tiles = []
-        for name, template in plan.carried.items():
+        for name, template in (plan.carried | plan.made).items():
             for slot, value in pairs(template, env[name]):
                 tiles.append(as_tile(self.frame, value, Tile(None, slot.dtype, slot.shape)))
         if plan.returns:
@@ -285,12 +316,12 @@ class _Loop:
         for name in self.assigned:
             if name not in self.before:
                 env[name] = self._maybe_unassigned(name)
+        rest = iter(values[len(leaves(list(plan.carried.values()))) :])
+        env |= {name: rebuild(template, rest) for name, template in plan.made.items()}
         if plan.exits:
             self.left = Tile(values[len(self.slots())], bool_, ())
         if plan.returns:
-            count = len(leaves(list(plan.carried.values())))
-            result = rebuild(plan.result, iter(values[count:]))
-            env[VALUE] = result
+            env[VALUE] = rebuild(plan.result, rest)
             env[RETURN] = Tile(values[-1], bool_, ()) if self.breaks or not self.endless else True
         frame.env = env
 
@@ -306,10 +337,24 @@ class _Loop:
         branch(frame, frame.emit.logical_not(self.left), lambda: run_statements(frame, nodes), None, nodes[0])
 
     def _maybe_unassigned(self, name: str) -> Unusable:
+        why = "" if self.runs else ", which may run zero times"
         return Unusable(
             f"the variable '{name}' may not be assigned: it gets a value only in the loop in line "
-            f"{self.line}, which may run zero times; assign it before the loop"
+            f"{self.line}{why}; assign it before the loop"
         )
+
+
+def _can_leave(template: Any) -> bool:
+    """Whether all that a value holds is constant or the result of a loop: views of arrays belong to the iteration."""
+    if isinstance(template, Tree):
+        return all(map(_can_leave, template.parts))
+    if isinstance(template, Fixed):
+        return type(template.value) is not Unusable and not is_run_time(template.value)
+    return isinstance(template, Slot)
+
+
+def _fits(template: Any, value: Any) -> bool:
+    return same_constant(template.value, value) if isinstance(template, Fixed) else matches(template, value)
 
 
 def _remedy(value: Any, frame: Frame) -> str:
@@ -406,6 +451,7 @@ def _for(frame: Frame, node: ast.For) -> None:
         unrolled(frame, node, [_numbered(frame, number) for number in numbers])
         return
     loop = _Loop(frame, node)
+    loop.runs = _surely_runs(bounds)
     name = node.target.id
     while True:
         frame.env = dict(loop.before)
@@ -435,6 +481,12 @@ def _walk(frame: Frame, node: ast.For, array: Array) -> None:
     frame.env |= {"$array": array, "$range": Range(0, simt_arrays.extent(frame, array, 0), 1)}
     run_statements(frame, [counted])
     frame.env |= around
+
+
+def _surely_runs(bounds: Range) -> bool:
+    """Whether a range is known, and not empty."""
+    known = [n for n in (bounds.start, bounds.stop, bounds.step) if type(n) is int]
+    return len(known) == 3 and known[2] != 0 and len(range(*known)) > 0
 
 
 _MOST_ARRAYS = 64  # that a loop is unrolled over: as many as a launch takes
