@@ -25,6 +25,8 @@
  * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
+ * Rows that begin within lines of the cache count twice there, so that larger tiles pay sooner.
+ *
  * Whether tiles are coarsened is decided at each launch (runtime/resize_tiles.c), as it is whether they are sliced; the
  * record says what it takes (`coarsen`): the number of iterations; for 1, 2, 4 ... blocks how many along each axis, and
  * the cycles and bytes of an iteration. Coarsened blocks must not store what no block of the program would have: where
@@ -32,6 +34,7 @@
  * tile of each. The kernel is compiled again with the hint `coarsen_tiles`, the number of blocks; 1: none. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/grid/raster.h"
@@ -39,6 +42,7 @@
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
@@ -46,6 +50,7 @@ enum { MAX_STORES = 8 };
 
 typedef struct {
   MlirOperation func, loop;
+  tw_block_axes_t axes;
   tw_dims_t dims;
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
   tw_plans_t plans;        /* an axis is a way to coarsen */
@@ -128,6 +133,8 @@ typedef struct {
   coarsener_t *coarsener;
   tw_plan_t *plan;
   int64_t flop_cycles;
+  bool splits;                        /* lines that are loaded begin within those of the cache */
+  int64_t lines, alike[TW_GRID_AXES]; /* of the cache, that a step touches; that neighbours along an axis touch, too */
 } coarsen_cost_t;
 
 /* How many times as many elements the tile has. */
@@ -138,6 +145,26 @@ static int64_t growth(coarsen_cost_t *cost, MlirValue tile) {
         tw_dims_find(&cost->coarsener->dims, tile, cost->coarsener->class[axis]) >= 0)
       times <<= cost->plan->log[axis];
   return times;
+}
+
+static void add_lines(coarsen_cost_t *cost, MlirOperation load, int64_t bytes) {
+  bool splits = tw_access_splits_lines(load);
+  int64_t lines = bytes / TW_LINE_BYTES * (splits ? 2 : 1);
+  cost->splits |= splits;
+  cost->lines += lines;
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    cost->alike[axis] += tw_block_axes_of_load(&cost->coarsener->axes, load) >> axis & 1 ? 0 : lines;
+}
+
+/* What the cache takes for lines that lie across two of its own, if neighbours share what they can (cluster_multicast.h):
+ * it is this that limits products of small tiles then. */
+static int64_t line_cycles(const coarsen_cost_t *cost) {
+  int64_t most = 0;
+  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+    if (cost->coarsener->class[axis] >= 0 && cost->alike[axis] > most)
+      most = cost->alike[axis];
+  int64_t lines = cost->lines - (tw_hint_num_ctas(cost->coarsener->func, 0) == 1 ? 0 : most / TW_MULTICAST_BLOCKS);
+  return cost->splits ? lines * TW_LINE_BYTES / tw_gpu_target_of(cost->coarsener->func).machine->l2_line_bytes : 0;
 }
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
@@ -151,6 +178,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     cost->plan->sum_bits += bits * growth(cost, tile);
   } else if (tw_op_loads(op)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
+    add_lines(cost, op, bits / 8 * growth(cost, tile));
   }
   return MlirWalkResultAdvance;
 }
@@ -165,7 +193,8 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   coarsen_cost_t cost = {.coarsener = f, .plan = plan};
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
-  plan->cycles = tw_step_cycles(f->func, cost.flop_cycles, plan->bytes);
+  int64_t lines = line_cycles(&cost);
+  plan->cycles = tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes);
   return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
 }
 
@@ -233,11 +262,13 @@ bool tw_coarsen_tiles(MlirOperation func) {
       tw_launch_has_cluster_blocks(func) || tw_hint_slice_tiles(func, 0) > 1 ||
       (wanted == 0 && !tw_has_op(func, TW_TILE_MMA)))
     return true;
+  f.axes = tw_block_axes_of(func);
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);
   const char *why = decide(&f, wanted);
   if (why != NULL)
     tw_op_remark(func, "coarsens no tiles: %s", why);
   tw_dims_free(&f.dims);
+  tw_block_axes_free(&f.axes);
   return true;
 }
