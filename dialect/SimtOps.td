@@ -62,6 +62,21 @@ def Tile_SleepOp : Tile_Op<"sleep", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$nanoseconds attr-dict";
 }
 
+def Tile_CCallOp : Tile_Op<"c_call", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "calls a function of C++ that is linked later";
+  let orders = "all";
+  let description = [{
+    ```mlir
+    %y = tile.c_call "noise"(%x, %n) {tile.c_signature = {…}} : f32, i32 -> f32
+    ```
+    What it takes and gives are the words of its C signature (lowering/c_values.h): of an array its pointer, extents and
+    strides.
+  }];
+  let arguments = (ins StrAttr:$callee, Variadic<AnyTypeOf<[Tile_AnyScalar, Tile_Array]>>:$words);
+  let results = (outs Variadic<Tile_AnyScalar>:$results);
+  let assemblyFormat = "$callee `(` $words `)` attr-dict `:` type($words) `->` type($results)";
+}
+
 //===----------------------------------------------------------------------===//
 // Warps: each of 32 threads whose linear numbers in the block follow each other
 //===----------------------------------------------------------------------===//

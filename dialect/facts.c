@@ -44,7 +44,7 @@ static const char *const tile_hints[] = {
 };
 
 static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason",
-                                         "tile.check_sites"};
+                                         "tile.check_sites", "tile.links"};
 
 static bool is_called(MlirStringRef name, const char *text) {
   return name.length == strlen(text) && !memcmp(name.data, text, name.length);

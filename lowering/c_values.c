@@ -226,5 +226,100 @@ void tw_pieces_of_words(const tw_builder_t *entry, const tw_builder_t *at, const
   if (is_pointer(value))
     pieces[0] = memory;
   for (int i = 0; i < value->num_pieces && !is_pointer(value); i++)
-    pieces[i] = load(at, value->pieces[i], place_at(at, memory, value->starts[i]), align_at(value, value->starts[i]));
+    if (value->num_places == 0) /* None: a null pointer */
+      pieces[i] = tw_op1(at, "llvm.mlir.zero", value->pieces[i], 0, NULL);
+    else
+      pieces[i] = load(at, value->pieces[i], place_at(at, memory, value->starts[i]), align_at(value, value->starts[i]));
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------- */
+
+int tw_words_of_parameters(const tw_c_signature_t *signature) {
+  int total = 0;
+  for (int i = 0; i < signature->num_parameters; i++)
+    total += signature->parameters[i].num_places;
+  return total;
+}
+
+static MlirType result_type(MlirContext c, const tw_c_form_t *form) {
+  if (form->num_results == 0)
+    return mlirLLVMVoidTypeGet(c);
+  return form->num_results == 1 ? form->results[0]
+                                : mlirLLVMStructTypeLiteralGet(c, form->num_results, form->results, false);
+}
+
+MlirType tw_c_function_type(MlirContext c, const tw_c_form_t *form) {
+  return mlirLLVMFunctionTypeGet(result_type(c, form), form->num_arguments, form->arguments, false);
+}
+
+/* Once in a module. */
+static void declare(const tw_builder_t *at, MlirOperation module, MlirAttribute symbol, const tw_c_form_t *form) {
+  MlirBlock body = tw_region_block(module, 0);
+  MlirOperation first = mlirBlockGetFirstOperation(body), op = first;
+  while (!mlirOperationIsNull(op) && !mlirAttributeEqual(tw_attr(op, "sym_name"), symbol))
+    op = mlirOperationGetNextInBlock(op);
+  if (!mlirOperationIsNull(op))
+    return;
+  tw_attr_t attrs[] = {{"sym_name", symbol},
+                       {"function_type", mlirTypeAttrGet(tw_c_function_type(at->context, form))},
+                       {"linkage", mlirLLVMLinkageAttrGet(at->context, MlirLLVMLinkageExternal)},
+                       {"CConv", mlirLLVMCConvAttrGet(at->context, MlirLLVMCConvC)},
+                       {"arg_attrs", form->argument_attrs},
+                       {"res_attrs", form->result_attrs}};
+  MlirRegion region = mlirRegionCreate();
+  tw_builder_t start = {at->context, body, first, at->location};
+  tw_build(&start, "llvm.func",
+           (tw_op_parts_t){
+               .num_attrs = form->num_results == 1 ? 6 : 5, .attrs = attrs, .num_regions = 1, .regions = &region});
+}
+
+static MlirOperation call(const tw_builder_t *at, MlirStringRef callee, const tw_c_form_t *form,
+                          const MlirValue *arguments) {
+  int32_t segments[] = {form->num_arguments, 0};
+  tw_attr_t attrs[] = {{"callee", mlirFlatSymbolRefAttrGet(at->context, callee)},
+                       {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 2, segments)},
+                       {"op_bundle_sizes", mlirDenseI32ArrayGet(at->context, 0, NULL)},
+                       {"arg_attrs", form->argument_attrs},
+                       {"res_attrs", form->result_attrs}};
+  MlirType type = result_type(at->context, form);
+  return tw_build(at, "llvm.call",
+                  (tw_op_parts_t){.num_operands = form->num_arguments,
+                                  .operands = arguments,
+                                  .num_results = form->num_results > 0,
+                                  .results = &type,
+                                  .num_attrs = form->num_results == 1 ? 5 : 4,
+                                  .attrs = attrs});
+}
+
+/* The pieces of what a call gives. */
+static void pieces_of_call(const tw_builder_t *at, MlirOperation done, const tw_c_form_t *form, MlirValue *pieces) {
+  for (int i = 0; i < form->num_results; i++) {
+    int64_t position = i;
+    pieces[i] = mlirOperationGetResult(done, 0);
+    if (form->num_results > 1)
+      pieces[i] = tw_op1_attr(at, "llvm.extractvalue", form->results[i], 1, &pieces[i], "position",
+                              mlirDenseI64ArrayGet(at->context, 1, &position));
+  }
+}
+
+void tw_call_c(const tw_builder_t *entry, const tw_builder_t *at, MlirOperation module, MlirStringRef callee,
+               const tw_c_signature_t *signature, const MlirValue *words, MlirValue *found) {
+  tw_c_form_t form;
+  MlirValue pieces[TW_MAX_PIECES * TW_MAX_C_PARAMETERS + 1], given[TW_MAX_PIECES];
+  const tw_c_value_t *result = &signature->result;
+  int num = 0;
+  if (is_pointer(result))
+    pieces[num++] = given[0] = room(entry, result);
+  for (int i = 0; i < signature->num_parameters; i++) {
+    const tw_c_value_t *value = &signature->parameters[i];
+    tw_pieces_of_words(entry, at, value, words, pieces + num);
+    num += is_pointer(value) ? 1 : value->num_pieces;
+    words += value->num_places;
+  }
+  tw_c_form(at->context, signature, &form);
+  declare(at, module, mlirStringAttrGet(at->context, callee), &form);
+  MlirOperation done = call(at, callee, &form, pieces);
+  pieces_of_call(at, done, &form, given);
+  if (result->num_places)
+    tw_words_of_pieces(entry, at, result, given, found);
 }

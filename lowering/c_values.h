@@ -53,4 +53,13 @@ void tw_pieces_of_words(const tw_builder_t *entry, const tw_builder_t *at, const
 /* Writes a value at an address. */
 void tw_store_words(const tw_builder_t *at, const tw_c_value_t *value, const MlirValue *words, MlirValue address);
 
+/* How many words the parameters have. */
+int tw_words_of_parameters(const tw_c_signature_t *signature);
+/* The LLVM type of a function. */
+MlirType tw_c_function_type(MlirContext context, const tw_c_form_t *form);
+/* A call of a function of C++, which is declared: `words` are those of the arguments, each an integer of its own width,
+ * `found` get those of the result, of 64 bits. */
+void tw_call_c(const tw_builder_t *entry, const tw_builder_t *at, MlirOperation module, MlirStringRef callee,
+               const tw_c_signature_t *signature, const MlirValue *words, MlirValue *found);
+
 #endif

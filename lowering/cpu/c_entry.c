@@ -1,4 +1,4 @@
-/* c_entry.c - a function that C++ of the host calls (lowering/c_values.h)
+/* c_entry.c - a function that C++ of the host calls, and calls of such functions (lowering/c_values.h)
  *
  *     func.func @area(%xy: vector<2xf32>) -> f32 {
  *       %m = llvm.alloca …                       // a copy of the struct
@@ -99,20 +99,13 @@ static bool give_result(cpu_t *cx, const tw_c_value_t *result, MlirOperation don
   return true;
 }
 
-static bool fits(const tw_c_signature_t *c, MlirBlock body) {
-  int places = 0;
-  for (int i = 0; i < c->num_parameters; i++)
-    places += c->parameters[i].num_places;
-  return places == number_of_words(body) && !c->result.by_address;
-}
-
 MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old) {
   tw_c_signature_t c;
   tw_c_form_t form;
   MlirValue pieces[TW_MAX_PIECES];
   MlirBlock body = tw_region_block(old, 0);
   bool is_read = tw_read_c_signature(old, &c);
-  if (!is_read || !fits(&c, body)) {
+  if (!is_read || tw_words_of_parameters(&c) != number_of_words(body) || c.result.by_address) {
     if (is_read)
       cpu_error(cx, old, "has other arguments than its " TW_C_SIGNATURE " says");
     cx->failed = true;
@@ -134,3 +127,53 @@ MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old) {
   }
   return end(cx, old, &form, pieces);
 }
+
+/* --- calls ----------------------------------------------------------------------------------------------------- */
+
+/* The words of an operand: a number's bits, or the pointer, extents and strides of an array. Returns how many. */
+static int words_of_operand(cpu_t *cx, MlirOperation op, MlirValue old, MlirValue *words) {
+  MlirType type = mlirValueGetType(old);
+  if (!mlirTypeIsAMemRef(type)) {
+    words[0] = cpu_to_memory(cx, cpu_scalar(cx, old), type);
+    return 1;
+  }
+  const cpu_array_t *array = cpu_array_of(cx, op, old);
+  int rank = (int)tw_rank(type);
+  if (array == NULL)
+    return 0;
+  words[0] = cpu_op1(cx, "llvm.ptrtoint", cpu_int(cx, 64), 1, &array->pointer);
+  for (int d = 0; d < rank; d++) {
+    words[1 + d] = array->extent[d];
+    words[1 + rank + d] = array->stride[d];
+  }
+  return 1 + 2 * rank;
+}
+
+/* The words of all operands, of which there must be as many as the parameters have. */
+static bool words_of_operands(cpu_t *cx, MlirOperation op, const tw_c_signature_t *c, int most, MlirValue *words) {
+  int num = 0;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && num + 1 + 2 * TW_MAX_RANK < most; i++)
+    num += words_of_operand(cx, op, mlirOperationGetOperand(op, i), words + num);
+  return num == tw_words_of_parameters(c) && mlirOperationGetNumResults(op) == c->result.num_places;
+}
+
+static void place_c_call(cpu_t *cx, MlirOperation op) {
+  enum { MOST_WORDS = 512 };
+  tw_c_signature_t c;
+  MlirValue words[MOST_WORDS], found[TW_MAX_PLACES];
+  bool is_read = tw_read_c_signature(op, &c);
+  cx->failed |= !is_read;
+  if (!is_read || !words_of_operands(cx, op, &c, MOST_WORDS, words)) {
+    if (is_read)
+      cpu_error(cx, op, "takes or gives other words than its " TW_C_SIGNATURE);
+    return;
+  }
+  tw_builder_t entry = tw_build_before(mlirBlockGetFirstOperation(cx->entry)), at = cpu_here(cx);
+  tw_call_c(&entry, &at, cx->module, tw_attr_string(op, "callee"), &c, words, found);
+  for (int i = 0; i < c.result.num_places; i++) {
+    MlirValue result = mlirOperationGetResult(op, i);
+    cpu_set_scalar(cx, result, cpu_of_word(cx, found[i], mlirValueGetType(result)));
+  }
+}
+
+CPU_RULE(TW_TILE_C_CALL, CPU_EFFECT, 0, NULL, NULL, place_c_call)

@@ -208,6 +208,8 @@ MlirValue cpu_global(cpu_t *cx, const char *name, MlirType type, MlirAttribute c
 void cpu_call(cpu_t *cx, const char *name, int num, const MlirValue *operands);
 /* The same of one that gives a value. */
 MlirValue cpu_call1(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands);
+/* The number that a word of 64 bits holds. */
+MlirValue cpu_of_word(cpu_t *cx, MlirValue word, MlirType type);
 /* Between begin and end, `inner` builds the body of a function of so many pointers and words of 64 bits. */
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words);
 void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name);

@@ -189,6 +189,14 @@ static void unpack_array(cpu_t *cx, MlirValue argument, MlirValue words, int *po
   tw_map_one(&cx->arrays, argument, (MlirValue){array});
 }
 
+MlirValue cpu_of_word(cpu_t *cx, MlirValue word, MlirType type) {
+  if (!mlirTypeIsAFloat(type))
+    return cpu_cast(cx, "arith.trunci", word, type);
+  unsigned bits = 8 * (tw_bytes(type) ? tw_bytes(type) : 1);
+  MlirValue raw = cpu_cast(cx, "arith.trunci", word, cpu_int(cx, bits));
+  return cpu_is_narrow(type) ? cpu_widen_bits(cx, raw, type) : cpu_bits(cx, raw, type);
+}
+
 static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *position) {
   MlirType type = mlirValueGetType(argument);
   MlirValue word = load_word(cx, words, position);
@@ -198,13 +206,7 @@ static void unpack_scalar(cpu_t *cx, MlirValue argument, MlirValue words, int *p
               "is a kernel with an argument that is neither an array nor a scalar of a dtype without sign");
     return;
   }
-  if (!mlirTypeIsAFloat(type)) {
-    cpu_set_scalar(cx, argument, cpu_cast(cx, "arith.trunci", word, type));
-    return;
-  }
-  unsigned bits = 8 * (tw_bytes(type) ? tw_bytes(type) : 1);
-  MlirValue raw = cpu_cast(cx, "arith.trunci", word, cpu_int(cx, bits));
-  cpu_set_scalar(cx, argument, cpu_is_narrow(type) ? cpu_widen_bits(cx, raw, type) : cpu_bits(cx, raw, type));
+  cpu_set_scalar(cx, argument, cpu_of_word(cx, word, type));
 }
 
 void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue grid) {

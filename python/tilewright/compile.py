@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core, deadline, hints, knobs, plans
+from . import _core, deadline, hints, knobs, link, plans
 from .capture import ArrayArgument, Captured, ConstantArgument, ScalarArgument, StructureArgument, capture, symbol
 from .dtype import BY_NAME
 from .errors import DriverError, TileCompilationError, TileError, TileTypeError, TileValueError
@@ -312,10 +312,18 @@ def _build(module: Any, target: str, name: str, times: Times, assembler: Assembl
     with times.step("driver's assembler"):
         try:
             return Image(
-                (assembler or assemble)(ptx, target), record_of(module), plan_of(module), sites=sites_of(module)
+                _assembled(module, ptx, target, assembler or assemble),
+                record_of(module),
+                plan_of(module),
+                sites=sites_of(module),
             )
         except TileCompilationError as error:
             raise AssemblerError(error.message, error.places) from error
+
+
+def _assembled(module: Any, ptx: bytes, target: str, assembler: Assembler) -> bytes:
+    links = module.attribute("tile.links")
+    return link.linked(ptx, target, link.files_of(links)) if links else assembler(ptx, target)
 
 
 def plan_of(module: Any) -> int:

@@ -1,4 +1,5 @@
-/* c_entry.h - functions and kernels that C++ calls: their parameters and results (lowering/c_values.h) */
+/* c_entry.h - functions and kernels that C++ calls, and calls of functions of C++: parameters and results
+ * (lowering/c_values.h) */
 #ifndef TILEWRIGHT_LOWERING_GPU_EMIT_C_ENTRY_H
 #define TILEWRIGHT_LOWERING_GPU_EMIT_C_ENTRY_H
 
@@ -11,5 +12,7 @@ MlirOperation twg_c_function(tw_emitter_t *e, MlirOperation old, bool is_functio
 bool twg_words_of_c(tw_emitter_t *e, MlirOperation old, int num_words, MlirValue *words);
 /* Ends a function that gives a value: that of the return. */
 bool twg_return_to_c(tw_emitter_t *e, MlirOperation op);
+/* A call of a function of C++, which is declared. */
+bool twg_call_c(tw_emitter_t *e, MlirOperation op);
 
 #endif

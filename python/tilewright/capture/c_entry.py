@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..device.targets import HOST_NAME
-from ..dtype import BY_NAME, DType, as_dtype
+from ..dtype import DType, as_dtype
 from ..errors import TileTypeError
 from ..layout import Aligned
-from ..structure import parts_of
 from .frame import Frame
 from .inlining import returned_value
 from .kernel import (
@@ -25,6 +24,8 @@ from .kernel import (
 )
 from .rules import DEVICE
 from .simt import structs
+from .simt.extern import signless
+from .simt.struct_atomics import leaves_of
 from .source import definition_place
 from .values import Tile, describe
 
@@ -79,7 +80,7 @@ def _result(frame: Frame, function: types.FunctionType, hint: Any) -> Iterator[T
     """The numbers of what a function returns, as its hint says."""
     name, place = function.__name__, [definition_place(function)]
     value = returned_value(frame, name)
-    if hint in (None, type(None)):
+    if hint is None:
         if value is not None:
             raise TileTypeError(
                 f"{name} gives C++ {describe(value)}; say so with a hint, as in -> device.float32", place
@@ -87,15 +88,5 @@ def _result(frame: Frame, function: types.FunctionType, hint: Any) -> Iterator[T
         return
     if value is None:
         raise TileTypeError(f"{name} returns nothing, but its hint promises C++ a value; return one", place)
-    yield from _leaves(frame, structs.converted(frame, value, hint, f"the result of {name}"))
-
-
-def _leaves(frame: Frame, value: Any) -> Iterator[Tile]:
-    parts = None if isinstance(value, Tile) else parts_of(value)
-    if parts is not None:
-        for part in parts:
-            yield from _leaves(frame, part)
-        return
-    assert isinstance(value, Tile)  # says structs.converted
-    is_unsigned = value.dtype.name.startswith("uint")  # a function gives bits
-    yield frame.emit.bitcast(value, BY_NAME[value.dtype.name[1:]]) if is_unsigned else value
+    for leaf in leaves_of(structs.converted(frame, value, hint, f"the result of {name}")):
+        yield signless(frame, leaf)

@@ -42,6 +42,7 @@ class Capture:
         self.emit = Emitter(builder, rules)
         self.active: list[types.CodeType] = []
         self.written: set[int] = set()  # positions of array parameters that are stored to
+        self.links: dict[str, None] = {}  # files with functions of C++ that it calls
         self.plans: dict[Any, Any] = {}  # what loops have learnt (loops.py)
         self.tiles: set[str] = set()  # names of those that have one
         self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}

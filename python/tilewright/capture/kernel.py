@@ -15,7 +15,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import _core, hints
+from .. import _core, hints, link
 from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
 from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
@@ -183,6 +183,8 @@ class Capturing:
         attributes = _attributes(self.builder, name, self.run_time, results, is_simt, wanted) | dict(more or {})
         self.builder.op("func.func", [], attributes, [], [self.block])
         hints.check_tiles(name, wanted, self.state.tiles)
+        if self.state.links:
+            self.builder.set("tile.links", link.described(self.state.links))
         module = self.builder.finish()
         module.verify()
         written = sum(1 << i for i in self.state.written if i >= 0)

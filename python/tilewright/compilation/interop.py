@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import tempfile
@@ -13,11 +12,10 @@ from typing import IO, Any
 
 from .. import compile, plans
 from ..capture.c_entry import CEntry, capture_for_c
-from ..device import abi
 from ..device.functions import kernel as device_kernel
+from ..device.interop import hints_of, signature_of
 from ..device.targets import HOST_NAME
 from ..errors import TileCompilationError, TileTypeError, TileUnsupportedFeatureError, TileValueError
-from ..structure import annotations_of, constant_parameters
 from ..toolkit import find_tool
 from .export import join, write
 
@@ -65,27 +63,8 @@ def entry_of(f: Any, target: str) -> CEntry:
         raise TileTypeError(f"C++ calls what is made with interop=True, found {f!r}; write @device.func(interop=True)")
     if is_kernel and target == HOST_NAME:
         raise TileTypeError(f"{function.__name__} is a kernel, and those run on a GPU; the host calls a @device.func")
-    hints = annotations_of(function)
-    parameters = [_hint(function, name, hints) for name in inspect.signature(function).parameters]
-    result = hints.get("return")
-    values = [abi.value_of(t) for t in parameters]
-    returned = None if result in (None, type(None)) else abi.value_of(result)
-    if is_kernel:
-        signature = abi.nvptx(values, None, is_kernel=True)
-    else:
-        signature = (abi.of_host() if target == HOST_NAME else abi.nvptx)(values, returned)
-    return CEntry(parameters, result, signature.text(), is_kernel)
-
-
-def _hint(function: types.FunctionType, name: str, hints: dict[str, Any]) -> Any:
-    if name not in hints:
-        raise TileTypeError(
-            f"{function.__name__} is one function of C++, so its parameters have types; '{name}' has no hint, expected "
-            f"one such as {name}: device.float32, or device.array(device.float32, 1)"
-        )
-    if name in constant_parameters(function):
-        raise TileTypeError(f"{function.__name__}: the parameter '{name}' is a constant, which C++ cannot pass")
-    return hints[name]
+    parameters, result = hints_of(function)
+    return CEntry(parameters, result, signature_of(parameters, result, target, is_kernel), is_kernel)
 
 
 def _made(f: Any, target: str) -> bytes:

@@ -23,6 +23,8 @@ from .barriers import *  # noqa: F403
 from .barriers import __all__ as _barriers
 from .complexes import *  # noqa: F403
 from .complexes import __all__ as _complexes
+from .extern import *  # noqa: F403
+from .extern import __all__ as _extern
 from .functions import *  # noqa: F403
 from .functions import __all__ as _functions
 from .intrinsics import *  # noqa: F403
@@ -47,6 +49,7 @@ __all__ = [
     *_atomics,
     *_barriers,
     *_complexes,
+    *_extern,
     *_functions,
     *_intrinsics,
     *_positions,

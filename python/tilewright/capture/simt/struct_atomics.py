@@ -44,12 +44,12 @@ def check_size(kind: Any, name: str) -> DType:
 # Bits
 
 
-def _leaves(value: Any) -> list[Any]:
+def leaves_of(value: Any) -> list[Any]:
     """The numbers of a value, in order."""
     if isinstance(value, tuple):
-        return [leaf for part in value for leaf in _leaves(part)]
+        return [leaf for part in value for leaf in leaves_of(part)]
     if dataclasses.is_dataclass(value) and not isinstance(value, Tile):
-        return [leaf for f in dataclasses.fields(value) for leaf in _leaves(getattr(value, f.name))]
+        return [leaf for f in dataclasses.fields(value) for leaf in leaves_of(getattr(value, f.name))]
     return [value]
 
 
@@ -58,7 +58,7 @@ def _to_bits(frame: Frame, form: Form, value: Any, word: DType, what: str) -> Ti
         raise TileTypeError(f"{what} is a {form.kind.__name__}, found {describe(value)}; expected one")
     emit = frame.emit
     whole: Any = emit.constant(0, word)
-    for leaf, number in zip(form.leaves(), _leaves(value), strict=True):
+    for leaf, number in zip(form.leaves(), leaves_of(value), strict=True):
         tile = frame.capture.rules.converted(emit, number, leaf.kind, what)
         bits = WORDS[max(1, leaf.kind.bits // 8)]
         part = emit.cast(tile, bits) if leaf.kind is bool_ else _as_bits(frame, tile, bits)
