@@ -8,6 +8,7 @@ import pytest
 from tilewright import compute
 from tilewright.compute import OpKind
 from tilewright.compute.launching import counts
+from tilewright.errors import TileError
 
 SIZES = [0, 1, 2, 3, 127, 129, 2048, 2049, 5000, 40001]
 DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
@@ -190,7 +191,7 @@ def test_wrong_calls_write_nothing():
 
 def test_operators_that_do_not_fit():
     x, out = np.arange(10), np.zeros(1, np.int64)
-    with pytest.raises(TypeError, match="the result of reduce_into: 'op': expected a int64, found a tuple of 2"):
+    with pytest.raises(TypeError, match="the result of reduce_into: 'op': expected int64, found a tuple of 2"):
         compute.reduce_into(x, out, lambda a, b: (a, b), 10, np.int64(0))
     with pytest.raises(TypeError, match="is a function, a lambda or an OpKind, found 'max'"):
         compute.reduce_into(x, out, "max", 10, np.int64(0))
@@ -211,3 +212,23 @@ def test_floats_are_the_same_in_each_run(device):
     found = {float(reduced(device, x, add, np.float32(0))) for _ in range(3)}
     assert len(found) == 1
     np.testing.assert_allclose(found.pop(), x.sum(dtype=np.float64), atol=1e-2)
+
+
+def test_mistakes_in_an_operator_show_its_line_and_none_of_ours() -> None:
+    def attribute(a, b):
+        return (a + b).foo
+
+    def text(a, b):
+        return "x"
+
+    x, out = np.zeros(4, np.int32), np.zeros(1, np.int32)
+    for op, line in ((attribute, "return (a + b).foo"), (text, 'return "x"'), (lambda a, b: nothing(a), "nothing(a)")):  # noqa: F821
+        with pytest.raises(TileError) as caught:
+            compute.reduce_into(x, out, op, 4, np.int32(0))
+        shown = str(caught.value)
+        assert line in shown and shown.count("File") == 1 and __file__ in shown, shown
+        assert len(caught.traceback) == 2, caught.traceback
+    reducer = compute.make_reduce_into(x, out, lambda a, b: a + b, np.int32(0))
+    with pytest.raises(TileError) as caught:
+        reducer(None, x, out, lambda a, b: a * b, 4, np.int32(0))
+    assert len(caught.traceback) == 2, caught.traceback

@@ -12,12 +12,14 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     reduce.py, scan.py, select.py …                    an algorithm each
 """
 
+import inspect as _inspect
+
 from .digits import DoubleBuffer, SortOrder
 from .histogram import histogram_even, make_histogram_even
 from .iterators import *  # noqa: F403
 from .iterators import __all__ as _iterators
 from .merge_sort import make_merge_sort, merge_sort
-from .objects import clear_all_caches
+from .objects import clear_all_caches, told
 from .operators import OpKind
 from .radix_sort import make_radix_sort, radix_sort
 from .reduce import Determinism, make_reduce_into, reduce_into
@@ -77,3 +79,7 @@ __all__ = [
     "upper_bound",
     *_iterators,
 ]
+
+for _name in __all__:
+    if _inspect.isfunction(globals()[_name]):
+        globals()[_name] = told(globals()[_name])

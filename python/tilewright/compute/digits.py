@@ -13,7 +13,7 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int64, uint64
 from ..errors import TileTypeError
 from ..numba import intrinsics as cuda
 from .inputs import ArrayInput
-from .types import Convert, name_of
+from .types import Convert
 
 DIGITS, BITS = 256, 8  # of a pass
 
@@ -42,7 +42,7 @@ class DoubleBuffer:
 def check_key(given: Any, what: str) -> DType:
     t = given.value_type
     if not isinstance(given, ArrayInput) or not isinstance(t, DType):
-        raise TileTypeError(f"{what} is an array of numbers, found {given!r} of {name_of(t)}; merge_sort takes others")
+        raise TileTypeError(f"{what} is an array of numbers, found {given!r}; merge_sort takes others")
     return t
 
 

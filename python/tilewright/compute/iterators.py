@@ -17,7 +17,7 @@ from ..errors import TileTypeError, TileValueError
 from .inputs import ArrayInput, as_input
 from .operators import Operator
 from .results import result_type
-from .types import Convert, ItemType, argument_of, on_host, type_of_value
+from .types import Convert, ItemType, argument_of, name_of, on_host, type_of_value
 
 
 class Iterator:
@@ -63,7 +63,8 @@ class Iterator:
         return _Advanced(self, int(offset))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        items = "" if getattr(self, "value_type", None) is None else f" of {name_of(self.value_type)}"
+        return f"a {type(self).__name__}{items}"
 
 
 class _Advanced(Iterator):

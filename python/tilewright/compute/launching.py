@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from .. import _core, arrays
@@ -10,7 +11,7 @@ from ..capture import numba_functions
 from ..capture.numba_rules import NUMBA, Typing, _Numba
 from ..device import records
 from ..dtype import BY_NAME, bfloat16, float16, float32
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileError, TileTypeError, TileValueError
 from ..kernel import compile_variant
 from ..numba.kernels import Kernel
 
@@ -55,7 +56,7 @@ class ComputeKernel(Kernel):
             counts["compilations"] += 1
             found = compile_variant(self, *plain)
             if isinstance(found, BaseException):
-                return found
+                return _of_user(found)
             made[plain] = found
         return made[plain]
 
@@ -67,6 +68,16 @@ class ComputeKernel(Kernel):
             raise found
         if target != "cpu":
             found.load(_gpu_of(values))
+
+
+_OURS = str(Path(__file__).parent)
+
+
+def _of_user(error: BaseException) -> BaseException:
+    """The same error without the places that are lines of algorithms: an operator's line is what a user can change."""
+    if isinstance(error, TileError):
+        error.places = tuple(place for place in error.places if not place.file.startswith(_OURS))
+    return error
 
 
 def _gpu_of(values: Any) -> int:

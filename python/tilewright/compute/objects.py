@@ -6,16 +6,18 @@ launches. All of them are compiled when the object is made; objects keep no argu
 
 from __future__ import annotations
 
+import functools
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .. import arrays
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileError, TileTypeError, TileValueError
 from .inputs import ArrayInput, as_input, check_count, common_place, view_of
 from .launching import Launch, Part, bytes_of, carved, empty_bytes, stream_of
 from .operators import Operator
 from .plans import Shape, shape_for
-from .types import ItemType, argument_of, name_of, on_host, type_of_value
+from .types import ItemType, argument_of, on_host, type_of_value
 
 Given = dict[str, Any]  # the arguments of a call by name, as iterators, operators and values
 
@@ -91,7 +93,13 @@ class Algorithm:
 
     def __call__(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
         """Bytes of temporary storage if `temp_storage` is None; else runs the algorithm, and gives the same number."""
-        given = self._read(self._named(values, named))
+        try:
+            return self._called(temp_storage, self._named(values, named), stream)
+        except TileError as error:
+            raise error.with_traceback(None) from None
+
+    def _called(self, temp_storage: Any, values: dict[str, Any], stream: Any) -> int:
+        given = self._read(values)
         parts = self.parts(self.counts(given))
         count = bytes_of(parts)
         if temp_storage is None:
@@ -143,10 +151,9 @@ class Algorithm:
     def _check_kind(self, what: str, found: Any) -> None:
         kind = None if found is None else found.kind
         if kind != self.kinds.get(what):
-            dtype = "" if found is None else f" of {name_of(found.value_type)}"
             expected = "another kind of iterator or another dtype" if what in self.kinds else "none"
             raise TileTypeError(
-                f"{self.name} dtype mismatch: '{what}' is {found!r}{dtype}, the object was made for {expected}"
+                f"{self.name} dtype mismatch: '{what}' is {found!r}, the object was made for {expected}"
             )
 
     def _storage(self, storage: Any, count: int) -> Any:
@@ -239,6 +246,19 @@ def call(kind: type[Algorithm], values: dict[str, Any], stream: Any, *options: A
     algorithm.run(algorithm._read({n: values.get(n) for n in algorithm.order}), stream)
 
 
+def told(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of users whose errors show the line that calls it, and none of ours."""
+
+    @functools.wraps(function)
+    def outside(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except TileError as error:
+            raise error.with_traceback(None) from None
+
+    return outside
+
+
 # --- values of the host -----------------------------------------------------------------------------------------
 
 
@@ -254,4 +274,4 @@ def initial(t: ItemType, value: Any, what: str) -> Any:
     return argument_of(t, on_host(t, value, what))
 
 
-__all__ = ["Algorithm", "Shape", "clear_all_caches"]
+__all__ = ["Algorithm", "Shape", "clear_all_caches", "told"]

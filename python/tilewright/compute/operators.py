@@ -113,7 +113,14 @@ class Giving:
 
     def __tw_call__(self, frame: Frame, arrays: Any, *operands: Any) -> Any:
         found = self.operator.__tw_call__(frame, arrays, *operands)
-        return converted(frame, found, self.type, self.what)
+        try:
+            return converted(frame, found, self.type, self.what)
+        except TileError as error:
+            from ..capture.source import source_of
+
+            source = source_of(self.operator.function)
+            error.places = error.places or (source.place(source.tree.body[-1]),)
+            raise
 
 
 def _function_of(op: Any, what: str) -> Callable[..., Any]:

@@ -342,13 +342,13 @@ def converted(frame: Frame, value: Any, t: ItemType, what: str) -> Any:
     """A value of a kernel as one of an item type: numbers convert, structs and tuples part by part."""
     if isinstance(t, DType):
         if not isinstance(value, Tile) and not is_number(value):
-            raise TileTypeError(f"{what}: expected a {t}, found {_found(value)}")
+            raise TileTypeError(f"{what}: expected {t}, found {_found(value)}")
         return frame.capture.rules.converted(frame.emit, value, t, what)
     if is_complex(t):
         return complex_values.converted(frame, value, t, what)
     parts, held = parts_of(t), _parts_in_kernel(value)
     if held is None or len(held) != len(parts):
-        raise TileTypeError(f"{what}: expected a {name_of(t)}, found {_found(value)}")
+        raise TileTypeError(f"{what}: expected {name_of(t)}, found {_found(value)}")
     made = [converted(frame, v, p, what) for v, p in zip(held, parts, strict=True)]
     return tuple(made) if isinstance(t, tuple) else _struct_of(t, made)
 
