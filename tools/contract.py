@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT / "test/numerics"))
 
 RESULTS = {"promote": "the common dtype", "same": "the operand's dtype", "bool": "bool"}
 MIDDLE = """`ct.truediv` rounds the exact quotient once; on a GPU one of float32 below the normal numbers may be 2^-149
-off, unless `rounding_mode` is RN. `ct.pow` of an integer to a constant power is exact; of floats it is within 16 ulp,
-within 1 in 16 bits.
+off, unless `rounding_mode` is RN. `ct.floordiv` of floats is `ct.floor(x / y)`; of integers it is exact. `ct.pow` of
+an integer to a constant power is exact; of floats it is within 16 ulp, within 1 in 16 bits.
 """
 HEAD = """# What comes out: the contract of numbers
 
@@ -77,9 +77,8 @@ def exact() -> list[str]:
     """What is the same bit for bit in all executions, but for the sign of zero and the bits of NaN."""
     from tilewright._optable import OPS
 
-    rows = [
-        op for op in OPS if op.operands and op.result != "float" and op.numpy and op.public not in ("pow", "truediv")
-    ]
+    others = ("pow", "truediv", "floordiv")
+    rows = [op for op in OPS if op.operands and op.result != "float" and op.numpy and op.public not in others]
     lines = ["| operation | means | result |", "|---|---|---|"]
     for op in rows:
         result = RESULTS.get(op.result, "its own")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE, PAGE = ROOT / "tools/cutile.tsv", ROOT / "docs/cutile.md"
+TABLE, TESTS, PAGE = ROOT / "tools/cutile.tsv", ROOT / "tools/cutile_suite.tsv", ROOT / "docs/cutile.md"
 
 HEAD = """# From cuTile
 
@@ -27,19 +27,30 @@ python -m tilewright.dropin script.py
 
 or with `import tilewright.dropin; tilewright.dropin.install()` before its first `import cuda.tile`.
 
-What differs everywhere: the text of an error is ours. Taken here, and refused by cuTile: dataclasses that are not
-frozen, or have fields by `default_factory` or with `init=False`; named tuples as arguments; `:=` in comprehensions;
-`<` of tuples; ranges with negative constant steps; `x[:]` of a tile; a `yield` of a context manager under a constant
-`if`; strides that need 64 bits; grids of 2²⁴ blocks and more. Not taken here: an arithmetic result of typed constants
-(`ct.int16(2) + 5`) as a constant; a constant that a `while True` gives a variable on each way out of it, as a
-constant; a variable that has its first value in such a loop, behind it.
+What differs everywhere: the text of an error is ours. What is taken here and refused by cuTile, and what else of its
+tests does not pass, is listed at the end.
 
 """
 
+SUITE = """
+## Its own tests
 
-def rows() -> list[dict[str, str]]:
-    """name, keywords that cuTile gives it, and what differs here."""
-    with TABLE.open(newline="") as file:
+`NVIDIA/cutile-python` has some 8,700 tests. Those below fail here, or cannot run; the list is `tools/cutile_suite.tsv`.
+Files that are about private modules throughout are left out: `test_code_motion`, `test_print`, `test_cli`,
+`test_cache`, `test_bytecode`, `test_bytecode_version_compat`, and `test_jax`, which needs its plugin of XLA.
+
+"""
+GROUPS = {
+    "bits": "Want the bits of another library",
+    "taken": "Are taken here, and refused by cuTile",
+    "lacks": "Ask for what is not here",
+    "inside": "Look into cuTile's compiler",
+}
+
+
+def rows(table: Path = TABLE) -> list[dict[str, str]]:
+    """name, keywords that cuTile gives it, and what differs here; of TESTS: tests, how many, the group, and why."""
+    with table.open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
@@ -84,12 +95,24 @@ def line(row: dict[str, str]) -> str:
     return f"| `{name}` | {'differs' if differs else 'yes'} | {differs} |"
 
 
+def suite() -> str:
+    """The tests of cuTile's own suite that do not pass, by group."""
+    text = SUITE
+    for group, title in GROUPS.items():
+        of_group = [row for row in rows(TESTS) if row["group"] == group]
+        lines = [f"| `{row['tests']}` | {row['count']} | {row['why']} |" for row in of_group]
+        count = sum(int(row["count"]) for row in of_group)
+        head = f"### {title}: {count}\n\n| tests | count | why |\n|---|---|---|\n"
+        text += head + "\n".join(lines) + "\n\n"
+    return text.rstrip("\n") + "\n"
+
+
 def page() -> str:
     lines = [line(row) for row in rows()]
     here = sum("| not yet |" not in text for text in lines)
     count = f"Of {len(lines)} names {here} are here.\n\n"
     head = count + "| name | here | what differs, or what to write instead |\n|---|---|---|\n"
-    return HEAD + head + "\n".join(lines) + "\n"
+    return HEAD + head + "\n".join(lines) + "\n" + suite()
 
 
 def main() -> int:

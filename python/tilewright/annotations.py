@@ -96,10 +96,8 @@ class ArrayAnnotation:
             axes = getattr(self, name)
             if not isinstance(axes, tuple) or not all(type(axis) is int for axis in axes):
                 raise TileTypeError(f"ct.ArrayAnnotation: {name} must be a tuple of integers, found {axes!r}")
-            if not all(0 <= axis < _MOST_AXES for axis in axes) or len(set(axes)) < len(axes):
-                raise TileValueError(
-                    f"ct.ArrayAnnotation: {name} has different axes, from 0 to {_MOST_AXES - 1}, found {axes}"
-                )
+            if not all(0 <= axis < _MOST_AXES for axis in axes):
+                raise TileValueError(f"ct.ArrayAnnotation: {name} has axes from 0 to {_MOST_AXES - 1}, found {axes}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -74,6 +74,11 @@ class DType:
         raise AttributeError(f"dtypes are immutable: cannot delete {key!r} of {self.name}")
 
     @property
+    def bitwidth(self) -> int:
+        """`bits`, as cuTile calls it."""
+        return self.bits
+
+    @property
     def itemsize(self) -> int:
         """Bytes that one element takes in an array (1 for float4_e2m1fn, which packs two)."""
         return max(1, self.bits // 8)

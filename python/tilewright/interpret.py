@@ -119,9 +119,7 @@ def _num_tiles(array: Any, axis: Any, shape: Any, order: Any) -> Tile:
 
 
 def _static_assert(condition: Any, message: Any) -> None:
-    if isinstance(condition, Tile):
-        raise TileTypeError("ct.static_assert needs a constant; this value is known at run time")
-    if not condition:
+    if not condition:  # a constant, as the front end has seen
         raise TileStaticAssertionError(f"static assertion failed{': ' + message if message else ''}")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from .annotations import ArrayAnnotation, ConstantAnnotation, ListAnnotation, ScalarAnnotation
 from .dtype import DType
-from .errors import TileTypeError
+from .errors import TileError, TileTypeError, TileValueError
 
 # What python/ext/structure.c is told of an argument: None is nothing, True that it is a constant, a tuple has the form
 # of each part, a list of one the form of all, an int which extents (bit d) and strides (bit 8 + d) of an array are.
@@ -37,11 +37,17 @@ class Marks:
     """
 
     constant: bool = False
+    scalar: bool = False
     index_dtype: DType | None = None
     extents: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     parts: tuple[Marks, ...] | None = None
     each: Marks | None = None
+    problem: TileError | None = None  # what is wrong with the annotation: `check` tells of which argument
+
+    def check(self, name: str) -> None:
+        if self.problem is not None:
+            raise type(self.problem)(f"argument '{name}': {self.problem}")
 
     def form(self) -> Form:
         if self.constant:
@@ -61,6 +67,10 @@ class Marks:
 
 
 UNMARKED = Marks()
+_CONSTANT_SCALAR = TileTypeError(
+    "it is annotated as a constant, and as an integer of a dtype; a constant has none, so leave one of the two "
+    "annotations away"
+)
 
 
 def marks_of(annotation: Any) -> Marks:
@@ -68,18 +78,27 @@ def marks_of(annotation: Any) -> Marks:
     inner = marks_of(annotation.__origin__) if hasattr(annotation, "__metadata__") else _marks_of_parts(annotation)
     for mark in getattr(annotation, "__metadata__", ()):
         if isinstance(mark, ConstantAnnotation):
-            inner = Marks(constant=True)
+            inner = Marks(constant=True, problem=_CONSTANT_SCALAR if _has_scalar(inner) else None)
         elif isinstance(mark, ArrayAnnotation):
             inner = _of_array(mark)
         elif isinstance(mark, ScalarAnnotation):
-            inner = dataclasses.replace(inner, index_dtype=mark.dtype)
+            inner = dataclasses.replace(inner, index_dtype=mark.dtype, scalar=True)
         elif isinstance(mark, ListAnnotation):
             inner = dataclasses.replace(inner, each=_of_array(mark.element))
     return inner
 
 
+def _has_scalar(marks: Marks) -> bool:
+    """Whether an annotation says of an integer, or of one in a tuple or list, which dtype it has."""
+    inner = [*(marks.parts or ()), *([marks.each] if marks.each else [])]
+    return marks.scalar or any(map(_has_scalar, inner))
+
+
 def _of_array(mark: ArrayAnnotation) -> Marks:
-    return Marks(index_dtype=mark.index_dtype, extents=mark.static_shape_dims, strides=mark.static_stride_dims)
+    extents, strides = mark.static_shape_dims, mark.static_stride_dims
+    twice = next((axes for axes in (extents, strides) if len(set(axes)) < len(axes)), None)
+    problem = None if twice is None else TileValueError(f"its ct.ArrayAnnotation has an axis twice, found {twice}")
+    return Marks(index_dtype=mark.index_dtype, extents=extents, strides=strides, problem=problem)
 
 
 def _marks_of_parts(annotation: Any) -> Marks:

@@ -510,10 +510,11 @@ def truediv(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flu
 
 @op("floordiv")
 def floordiv(x: Any, y: Any, /) -> Any:
-    """x / y rounded towards negative infinity, promoted: the result of floats is a float, as NumPy has it.
+    """x / y rounded towards negative infinity, promoted: the result of floats is a float.
 
-    Of floats it is the exact quotient that is rounded: 3.0 // 0.1 is 29, as the float 0.1 is more than a tenth. Integer
-    division by zero gives an unspecified value.
+    Of floats it is ct.floor(x / y), as cuTile has it: the quotient is rounded to their dtype first. Of constants
+    alone it is what Python makes of it: 3.0 // 0.1 is 29, as the float 0.1 is more than a tenth. Integer division by
+    zero gives an unspecified value.
     """
 
 

@@ -89,7 +89,8 @@ def run(program: Program, interpreted: bool = False) -> tuple[str, list[str]]:
     source = program.source.replace(LAUNCH, INTERPRET) if interpreted else program.source
     path.write_text(source)
     try:
-        exec(compile(source, str(path), "exec"), {"__name__": path.stem, "arguments": arguments})
+        code = compile(source, str(path), "exec", dont_inherit=True)  # which has no `from __future__ import` of ours
+        exec(code, {"__name__": path.stem, "arguments": arguments})
     except Exception as error:
         frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
         return f"{type(error).__name__}: {error}", frames[2:]

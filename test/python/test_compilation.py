@@ -168,6 +168,22 @@ def test_parameters_have_the_widths_of_the_signature(bits: int) -> None:
     assert entry.symbol == "mine" and f".reqntid {entry.threads}" in ptx
 
 
+@ct.kernel
+def of_a_tuple(pair, word: ct.Constant, out):
+    ct.scatter(out[0], 0, pair[0] * ct.float32(pair[1][1]) + word[0])
+
+
+def test_tuples_are_exported_by_their_parts() -> None:
+    """A parameter each, in order; one in a tuple that is annotated as a constant is none."""
+    pair = co.TupleConstraint([ScalarConstraint(ct.float32), co.TupleConstraint([3, ScalarConstraint(ct.int64)])])
+    signature = KernelSignature([pair, (10,), co.TupleConstraint([vector(stride_constant=1)])], V2, "mine")
+    with pytest.raises(ct.TileTypeError, match=r"parameter pair\[1\]\[0\] is no ct.Constant"):
+        exported(of_a_tuple, signature)
+    plain = co.TupleConstraint([ScalarConstraint(ct.float32), co.TupleConstraint([ScalarConstraint(ct.int64)] * 2)])
+    ptx, _ = exported(of_a_tuple, KernelSignature([plain, (10,), signature.parameters[2]], V2, "mine"))
+    assert re.findall(r"\.param \.[uf](\d+) mine_param", ptx) == ["32", "64", "64", "64", "32", "32"]
+
+
 def test_kernels_of_one_file() -> None:
     signatures = [KernelSignature([vector(stride_constant=1), T], V1) for T in (32, 64)]
     ptx, entries = exported(talk, *signatures)

@@ -313,7 +313,7 @@ def test_results_that_differ() -> None:
 
     message = r"results of the 'return' statements differ in type: float32 tile \(4,\) and float32 tile \(8,\)"
     refused(TileTypeError, message, "pick(n)", kernel, N)
-    refused(TileTypeError, "'some' returns the constant 1 on some paths and nothing on others", None, other, N)
+    refused(TileSyntaxError, "'some' returns the constant 1 on some paths and nothing on others", None, other, N)
 
 
 # ---------------------------------------------------------------------------------------------

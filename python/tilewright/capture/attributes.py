@@ -142,6 +142,8 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
     known = f"did you mean {near[0]}?" if near else f"it has {', '.join(ct.ARRAY_ATTRIBUTES)}"
     if name in ct.OPS:
         known = f"use ct.{name}"
+    if name == "size":
+        known = "its extent along an axis is x.shape[axis]"
     raise TileTypeError(f"an array has no attribute '{name}' in tile code; {known}")
 
 

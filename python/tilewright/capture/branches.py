@@ -44,6 +44,7 @@ class _Missing:
 MISSING = _Missing()
 
 CHOICE = "$choice"  # the name of what an expression gives
+DEFAULTS = "$defaults"  # of the parameters of a function
 
 
 def choose(
@@ -242,6 +243,8 @@ class _Join:
             return self._lift(name, a, b)
         if parts_of(a) is not None and same_form(a, b):
             return self._tree(name, a, b)
+        if is_one_function(a, b):
+            return self._function(name, a, b)
         choices = united(a, b)
         if choices is not None:
             return Selection(choices, self._result(int32, (), Place(a, choices), Place(b, choices)))
@@ -283,6 +286,19 @@ class _Join:
         entries = [self._join(name, x, y) for x, y in zip(*sides, strict=True)]
         return next((e for e in entries if type(e) is Unusable), None) or with_parts(like, entries)
 
+    def _function(self, name: str, a: LocalFunction, b: LocalFunction) -> Any:
+        """A function that both sides have made, each around values of its own."""
+        held = [{**f.frame.env, DEFAULTS: (f.defaults, f.keyword_defaults)} for f in (a, b)]
+        read = {n.id for n in ast.walk(a.node) if isinstance(n, ast.Name)} | {DEFAULTS}
+        env = dict(held[0])
+        for variable in sorted(read & held[0].keys() | read & held[1].keys()):
+            values = (side.get(variable, MISSING) for side in held)
+            env[variable] = self._join(name if variable == DEFAULTS else variable, *values)
+        if type(found := env.pop(DEFAULTS)) is Unusable:
+            return found
+        around = dataclasses.replace(a.frame, env=env)
+        return LocalFunction(a.node, around, *found)
+
     def _lift(self, name: str, a: Any, b: Any) -> Any:
         """A value that one side has, and the other does not need."""
         value = b if a is MISSING else a
@@ -304,6 +320,14 @@ class _Join:
         tile = Tile(None, dtype, shape, None, all(is_number(v) or getattr(v, "loose", v is MISSING) for v in (a, b)))
         self.results.append(_Result(tile, a, b))
         return tile
+
+
+def is_one_function(a: Any, b: Any) -> bool:
+    """Whether two functions come from one definition, in two calls of the function around it that have returned."""
+    if not isinstance(a, LocalFunction) or not isinstance(b, LocalFunction) or a.node is not b.node:
+        return False
+    returned = a.frame.env[RETURN] is True and b.frame.env[RETURN] is True  # their variables stay as they are
+    return returned and a.frame is not b.frame and a.frame.lexical is b.frame.lexical
 
 
 def same_constant(a: Any, b: Any) -> bool:

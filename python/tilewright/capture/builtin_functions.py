@@ -79,6 +79,8 @@ def _to_number(plain: type, dtype: DType) -> Builtin:
             raise TileTypeError(
                 f"{plain.__name__} needs a scalar, found {describe(value)}; convert a tile by x.astype(ct.{dtype})"
             )
+        if type(value.known) in (int, float):
+            return plain(value.known)
         if plain is int and value.dtype.is_integral:
             return value
         return frame.emit.cast(value, dtype)

@@ -134,7 +134,7 @@ def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str,
     if type(value) is str:
         value = _number_in_text(value, dtype)
     if is_number(value):
-        return frame.emit.constant(constant_of(value, dtype), dtype)
+        return frame.emit.typed_constant(constant_of(value, dtype), dtype)
     return ops.OPS["astype"](frame, value, dtype)
 
 

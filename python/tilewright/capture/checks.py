@@ -13,7 +13,8 @@ from .values import Array, Shape, Tile, describe
 
 def array_of(value: Any, what: str) -> Array:
     if not isinstance(value, Array):
-        raise TileTypeError(f"{what} needs an array (an argument of the kernel), found {describe(value)}")
+        many = "; NumPy makes an array of a list: np.asarray(values)" if isinstance(value, tuple) else ""
+        raise TileTypeError(f"{what} needs an array (an argument of the kernel), found {describe(value)}{many}")
     return value
 
 

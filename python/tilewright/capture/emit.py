@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,9 +21,13 @@ from ..dtype import (
     DType,
     bool_,
     constant_dtype,
+    constant_of,
     float4_e2m1fn,
     float8_e4m3fn,
     float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
     int32,
     int64,
     number_text,
@@ -34,6 +39,7 @@ from .values import Shape, Tile, describe, is_number, require_tile_or_number, ti
 # Public name of an operation -> the op of the dialect.
 BINARY_OPS = {op.public: op.name for op in OPS if op.operands == 2}
 _ON_BITS = {op.public for op in OPS if op.operands == 2 and op.result == "same"}
+_KNOWN = {"add", "sub", "mul", "minimum", "maximum", "bitwise_and", "bitwise_or", "bitwise_xor"}  # of typed constants
 COMPARE_KINDS = {
     "equal": 0,
     "not_equal": 1,
@@ -159,6 +165,11 @@ class Emitter:
             value = _as_float(value, dtype)
         return Tile(self._constant(tile_type(dtype, shape), value), dtype, shape)
 
+    def typed_constant(self, value: bool | int | float, dtype: DType) -> Tile:
+        """A constant with a dtype, as ct.int16(2): its value is known where no digit is lost."""
+        tile = self.constant(value, dtype)
+        return dataclasses.replace(tile, known=value) if not self.rules.simt and _is_held(value, dtype) else tile
+
     def tile(self, value: Any, what: str, dtype: DType | None = None) -> Tile:
         """A tile or constant operand as a tile; `dtype` is what a constant becomes."""
         value = require_tile_or_number(value, what)
@@ -217,6 +228,8 @@ class Emitter:
             return fold(name, x, y)
         attributes = None
         operands = self.operands(name, (x, y))
+        if name == "floordiv" and not self.rules.simt and any(t.dtype.is_float for t in operands):
+            return self.unary("floor", self.binary("truediv", operands[0], operands[1]))
         if name in ("minimum", "maximum") and not propagate_nan and any(t.dtype.is_float for t in operands):
             attributes = {"ignore_nan": None}
         if name == "pow" and type(y) is int and y >= 0:
@@ -226,8 +239,10 @@ class Emitter:
         if name in _ON_BITS and (self.rules.simt or is_number(x) or is_number(y)):
             common = PROMOTION[operands[0].dtype, operands[1].dtype]
             operands = [self.cast(t, common) for t in operands] if common is not None else operands
-        found = self.rules.result(self, name, (x, y), self.op(BINARY_OPS[name], operands, attributes, public=name))
-        return _bounded(self.rules, name, x, y, found)
+        found = self.op(BINARY_OPS[name], operands, attributes, public=name)
+        if name in _KNOWN and found.dtype.is_integral and (numbers := _known_integers(x, y)) is not None:
+            found.known = constant_of(fold(name, *numbers), found.dtype)
+        return _bounded(self.rules, name, x, y, self.rules.result(self, name, (x, y), found))
 
     def plain(self, name: str, x: Tile, y: Tile) -> Tile:
         """Of two tiles of one dtype, whatever the rules say of the operator."""
@@ -238,6 +253,8 @@ class Emitter:
             return fold(name, x, y)
         attributes = {"kind": COMPARE_KINDS[name]}
         found = self.op("tile.cmp", self.operands(name, (x, y)), attributes, public=name)
+        if (numbers := _known_integers(x, y)) is not None:
+            found.known = fold(name, *numbers)
         return self.rules.result(self, name, (x, y), found)
 
     def unary(self, name: str, x: Any) -> Any:
@@ -272,7 +289,9 @@ class Emitter:
         if is_number(value) and isinstance(value, int):
             return self.constant(value, constant_dtype(value))
         if not isinstance(value, Tile) or value.shape or not value.dtype.is_integral:
-            raise TileTypeError(f"{what} must be an integer scalar, found {describe(value)}")
+            is_float = type(value) is float or (isinstance(value, Tile) and value.dtype.is_float and not value.shape)
+            instead = "; x // y gives one" if is_float else ""
+            raise TileTypeError(f"{what} must be an integer scalar, found {describe(value)}{instead}")
         narrow = value.dtype.bits < 32 or value.dtype is int32
         return self.cast(value, int32 if narrow else int64)
 
@@ -284,6 +303,23 @@ def _bounded(rules: Rules, name: str, x: Any, y: Any, found: Any) -> Any:
         return found
     least = {"add": x.least + y.least, "mul": x.least * y.least}.get(name)
     return found if least is None else dataclasses.replace(found, least=least)
+
+
+def _known_integers(*values: Any) -> list[int] | None:
+    """What integers of tile code are that are all known at compile time, and not all loosely typed."""
+    found = [value.known if isinstance(value, Tile) else value for value in values]
+    return found if all(type(v) is int for v in found) else None
+
+
+def _is_held(value: bool | int | float, dtype: DType) -> bool:
+    """Whether a dtype of tile code has a number as it is."""
+    if not isinstance(value, float):
+        return dtype.is_integral
+    code = {float16: "e", float32: "f", float64: "d"}.get(dtype)
+    try:
+        return code is not None and struct.unpack(code, struct.pack(code, value))[0] == value
+    except OverflowError:
+        return False
 
 
 def _is_finite(value: bool | int | float) -> bool:

@@ -79,6 +79,7 @@ class Frame:
     lexical: Frame | None = None  # of a function defined inside of another
     loops: int = 0  # how many loops are around the statement
     loop_types: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of their variables, by loop
+    breaks: dict[int, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)  # by loop: variables at each
     is_kernel: bool = False
     of_library: bool = False  # a function of library.py: what is in it is said to be where it is called
     own: frozenset[str] = frozenset()  # of a comprehension: its variables, which hide those around it

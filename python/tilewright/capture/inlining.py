@@ -77,7 +77,7 @@ def returned_value(called: Frame, name: str) -> Any:
     if returned is False:
         return None
     if returned is not True and value is not None:
-        raise TileTypeError(
+        raise TileSyntaxError(
             f"'{name}' returns {_describe_result(value)} on some paths and nothing on others; "
             "return a value on every path"
         )
@@ -117,6 +117,11 @@ def generator_context(
             f"'{function.__name__}' returns, and what is behind its 'yield' would be left out; write branches instead"
         )
 
+    outside = f"'{function.__name__}' must yield once, outside of branches and loops"
+    branches = (n for n in own_nodes(source_of(function).tree) if isinstance(n, ast.If))
+    if any(isinstance(n, ast.Yield) for branch in branches for n in ast.walk(branch)):
+        raise TileTypeError(outside)
+
     def enter(run: Callable[[Any], None]) -> None:
         runs = 0
 
@@ -124,7 +129,7 @@ def generator_context(
             nonlocal runs
             runs += 1
             if isinstance(called.exit_state(), Tile) or called.loops or runs > 1:
-                raise TileTypeError(f"'{function.__name__}' must yield once, outside of branches and loops")
+                raise TileTypeError(outside)
             run(value)
 
         inline(frame, function, args, keywords, node, on_yield)

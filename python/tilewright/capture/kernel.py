@@ -234,6 +234,7 @@ class _Binding:
             constants.check(self.frame, self.frame.source.function, self.frame.env)
 
     def _value(self, name: str, argument: Argument, marks: Marks) -> Any:
+        marks.check(name)
         if isinstance(argument, StructureArgument):
             kind, like, parts = argument.kind, argument.like, argument.parts
             marked = marks_of_parts(kind, like, marks, len(parts))

@@ -45,7 +45,7 @@ from .templates import (
     template_of,
     with_slots,
 )
-from .values import Array, Range, Tile, Unusable, describe, is_run_time, tile_type, type_name
+from .values import Array, LocalFunction, Range, Tile, Unusable, describe, is_run_time, tile_type, type_name
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 
@@ -188,6 +188,7 @@ class _Loop:
         frame.loops += 1
         depth = frame.loops
         frame.env[f"$break{depth}"] = frame.env[f"$continue{depth}"] = False
+        frame.breaks[depth] = []
         frame.loop_types.append({name: t.dtype for name, t in self.plan.carried.items() if isinstance(t, Slot)})
         run_statements(frame, self.node.body)
         frame.loop_types.pop()
@@ -208,6 +209,8 @@ class _Loop:
                 changes += self._check_variable(name, env.get(name, MISSING))
         changes += self._plan_made()
         if not changes:
+            changes += self._plan_first_values()
+        if not changes:
             self._keep()
         return not changes
 
@@ -223,6 +226,25 @@ class _Loop:
         if not same:
             plan.made = made
         return not same
+
+    def _at_breaks(self, name: str) -> list[Any]:
+        """What a variable is at each `break` of a loop that nothing else ends."""
+        breaks = self.frame.breaks[self.frame.loops + 1] if self.endless else []
+        return [env.get(name, MISSING) for env in breaks]
+
+    def _plan_first_values(self) -> bool:
+        """Plans for variables that only the loop assigns, on each way out of it; whether there is one."""
+        found = {}
+        for name in self.assigned:
+            first, *others = [None] if name in self.before else self._at_breaks(name) or [None]
+            template = self._template(first) if is_read_later(self.frame.source.tree, self.node, name) else None
+            for value in others:
+                template = None if template is None else adopt(template, value)
+            if template is not None:
+                found[name] = template
+        self.plan.carried |= found
+        self.before = {**self.before, **dict.fromkeys(found, MISSING)}
+        return bool(found)
 
     def _plan_result(self, value: Any) -> bool:
         """Plans for a return from inside; whether that changes the plan."""
@@ -318,6 +340,10 @@ class _Loop:
                 env[name] = self._maybe_unassigned(name)
         rest = iter(values[len(leaves(list(plan.carried.values()))) :])
         env |= {name: rebuild(template, rest) for name, template in plan.made.items()}
+
+            first, *others = self._at_breaks(name) or [MISSING]
+            if is_constant(first) and all(same_constant(first, value) for value in others):
+                env[name] = first
         if plan.exits:
             self.left = Tile(values[len(self.slots())], bool_, ())
         if plan.returns:
@@ -355,6 +381,9 @@ def _can_leave(template: Any) -> bool:
 
 def _fits(template: Any, value: Any) -> bool:
     return same_constant(template.value, value) if isinstance(template, Fixed) else matches(template, value)
+
+def is_constant(value: Any) -> bool:
+    return not is_run_time(value) and not isinstance(value, Unusable | type(MISSING) | LocalFunction)
 
 
 def _remedy(value: Any, frame: Frame) -> str:

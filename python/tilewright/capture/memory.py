@@ -311,6 +311,9 @@ def _store(
     memory_scope: Any,
 ) -> None:
     array = output(frame, array, "ct.store")
+    if isinstance(tile, tuple) and isinstance(index, Tile):
+        found = describe(tile)
+        raise TileTypeError(f"ct.store takes the array, the index and the tile in this order, found {found} last")
     value = frame.emit.implicit(tile, array.dtype, "ct.store")
     if not value.shape:
         value = frame.emit.broadcast(value, (1,) * array.ndim)

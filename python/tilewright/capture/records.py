@@ -44,6 +44,8 @@ def call_method(frame: Frame, value: Any, name: str, args: list[Any], keywords: 
 def make(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """An object of a dataclass or a named tuple, whose fields may be tiles."""
     _check_made_by_python(kind)
+    if not frame.capture.rules.simt:
+        check_class(kind)
     try:
         if not _has_post_init(kind):
             return kind(*args, **keywords)
@@ -73,6 +75,29 @@ def _check_made_by_python(kind: Any) -> None:
             raise TileTypeError(
                 f"the dataclass '{kind_name}' has its own '{name}'; expected the one that @dataclass makes, and "
                 "__post_init__ for what there is to do besides"
+            )
+
+
+def check_class(kind: Any) -> None:
+    """Refuses a dataclass whose objects tile code could not make, or would make otherwise than they look."""
+    name, own = getattr(kind, "__name__", ""), vars(kind).get("__dataclass_params__")
+    if not dataclasses.is_dataclass(kind) or kind.__module__.startswith("tilewright."):
+        return
+    if own is None:
+        raise TileTypeError(
+            f"'{name}' is a subclass of a dataclass, but none itself, so that what it declares is no field; "
+            "decorate it with @dataclass(frozen=True), too"
+        )
+    if not own.frozen:
+        raise TileTypeError(
+            f"the dataclass '{name}' is not frozen, and tile code cannot change an object; "
+            "write @dataclass(frozen=True)"
+        )
+    for field in dataclasses.fields(kind):
+        if not field.init and not _has_post_init(kind):
+            raise TileTypeError(
+                f"the field '{field.name}' of the dataclass '{name}' is given nothing: it has init=False, and there is "
+                "no __post_init__; make it a parameter"
             )
 
 

@@ -199,6 +199,11 @@ def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
     """x[:, None]: new axes only."""
     entries = index if isinstance(index, tuple) else (index,)
     kept = 0
+    if len(entries) < tile.ndim and all(isinstance(entry, slice) and entry == slice(None) for entry in entries):
+        raise TileTypeError(
+            f"a tile of shape {tile.shape} takes ':' for each of its axes, found {len(entries)}, and None where a new "
+            "one is to be, as in x[:, None]; write x for the tile itself"
+        )
     for entry in entries:
         whole = isinstance(entry, slice) and entry == slice(None)
         if entry is not None and entry is not Ellipsis and not whole:

@@ -282,6 +282,7 @@ def _return(frame: Frame, node: ast.Return) -> None:
 @handles(ast.Break)
 def _break(frame: Frame, node: ast.Break) -> None:
     frame.env[f"$break{frame.loops}"] = True
+    frame.breaks.setdefault(frame.loops, []).append(dict(frame.env))
 
 
 @handles(ast.Continue)

@@ -24,7 +24,8 @@ from ..errors import (
     TileSyntaxError,
     TileTypeError,
 )
-from ..structure import parts_of, with_parts
+from ..structure import is_record, parts_of, with_parts
+from . import records
 from .attributes import attribute
 from .elements import MOST
 from .expressions import evaluate
@@ -220,7 +221,13 @@ def called(frame: Frame, node: ast.Call, name: str) -> Any:
         raise TileSyntaxError("ct.static_exception stands behind 'raise': raise ct.static_exception(ValueError(...))")
     if name == "static_assert":
         return _static_assert(frame, node)
-    return evaluated(frame, _only_argument(node, name), "ct.static_eval")
+    return evaluated(frame, _only_argument(node, name), "ct.static_eval", _checked)
+
+
+def _checked(value: Any) -> Any:
+    if is_record(value):
+        records.check_class(type(value))
+    return value
 
 
 def _only_argument(node: ast.Call, name: str) -> ast.expr:
@@ -244,6 +251,7 @@ def _condition(frame: Frame, expression: ast.expr) -> bool:
     try:
         value = evaluated(frame, expression, "ct.static_assert", _plain)
     except TileStaticEvalError:
+        _refuse_operations(frame, expression)
         value = evaluate(frame, expression)
     if isinstance(value, Tile | Array | Format | Selection):
         raise TileTypeError(
@@ -252,6 +260,20 @@ def _condition(frame: Frame, expression: ast.expr) -> bool:
     if type(value) is not bool:
         raise TileTypeError(f"ct.static_assert needs a condition, True or False, found {describe(value)}")
     return bool(value)
+
+
+def _refuse_operations(frame: Frame, expression: ast.expr) -> None:
+    """Refuses calls of ct.NAME that are no arithmetic: what only asks at compile time makes no tiles."""
+    for node in ast.walk(expression):
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and _is_known(frame, function.value):
+            name = getattr(evaluate(frame, function), "__tw_op__", None)
+            if name is not None and name not in _ARITHMETIC:
+                raise _not_inside(f"ct.{name}()")
+
+
+def _is_known(frame: Frame, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and frame.knows(node.id)
 
 
 def _plain(value: Any) -> Any:

@@ -136,7 +136,7 @@ class Emitting:
     def store_flat(self, array: Array, offset: Any, value: Any, mask: Any) -> None:
         array = memory.output(self.frame, array, "store_offset")
         tiles, shape = self._flat(array, offset)
-        new = fit(self.frame, self.emit.implicit(value, array.dtype, "store_offset"), shape, "store_offset: value")
+        new = self.fitted(value, array.dtype, shape, False, "store_offset: value")
         where = memory.mask_of(self.frame, mask, shape, "store_offset")
         memory.scatter_elements(self.frame, array, tiles, where, new, False, {"tile.flat": None})
 

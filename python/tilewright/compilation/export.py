@@ -11,14 +11,14 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from .. import _core, compile, plans
 from ..dtype import int32, int64
 from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
-from ..structure import UNMARKED, parameter_marks
+from ..structure import UNMARKED, Marks, parameter_marks
 from ..toolkit import find_tool
 from .signature import (
     ArrayConstraint,
@@ -26,6 +26,7 @@ from .signature import (
     KernelSignature,
     ParameterConstraint,
     ScalarConstraint,
+    TupleConstraint,
 )
 
 MOST_DIVISOR = 16  # that facts of a launch name
@@ -103,8 +104,10 @@ def _compile(kernel: Any, signature: KernelSignature, target: str) -> tuple[Expo
     if signature.symbol is None:
         signature = signature.with_mangled_symbol(kernel.name)
     symbol = signature.symbol or ""
-    key = tuple(_fact(kernel, name, p) for name, p in zip(kernel.parameters, signature.parameters, strict=True))
-    arrays = [p for p in signature.parameters if isinstance(p, ArrayConstraint)]
+    marks = parameter_marks(kernel.function)
+    rows = zip(kernel.parameters, signature.parameters, strict=True)
+    key = tuple(_fact(kernel, name, p, marks.get(name, UNMARKED)) for name, p in rows)
+    arrays = [p for p in _leaves(signature.parameters) if isinstance(p, ArrayConstraint)]
     overlapping = any(p.alias_groups or p.may_alias_internally for p in arrays)
     told = _ALONE | {"exported": _index_bits(arrays)}
     module = compile.capture_kernel(kernel, target, key, overlapping, symbol, **told).module
@@ -127,15 +130,30 @@ def _index_bits(arrays: Sequence[ArrayConstraint]) -> int:
     return kinds.pop().bits
 
 
-def _fact(kernel: Any, name: str, p: ParameterConstraint) -> tuple[Any, ...]:
+def _leaves(parameters: Sequence[ParameterConstraint]) -> Iterator[ParameterConstraint]:
+    """The parameters, and in the place of a tuple what is in it."""
+    for p in parameters:
+        yield from _leaves(p.items) if isinstance(p, TupleConstraint) else (p,)
+
+
+def _is_constant(p: ParameterConstraint) -> bool:
+    return isinstance(p, ConstantConstraint) or (isinstance(p, TupleConstraint) and all(map(_is_constant, p.items)))
+
+
+def _value(p: Any) -> Any:
+    return tuple(map(_value, p.items)) if isinstance(p, TupleConstraint) else p.value
+
+
+def _fact(kernel: Any, name: str, p: ParameterConstraint, marks: Marks) -> tuple[Any, ...]:
     """A constraint as an entry of the key of a specialization."""
-    marks = parameter_marks(kernel.function).get(name, UNMARKED)
-    is_constant = marks.constant
-    if is_constant != isinstance(p, ConstantConstraint):
-        wanted = "a constant" if is_constant else "no ct.Constant"
+    if isinstance(p, TupleConstraint) and not marks.constant:
+        parts = enumerate(p.items)
+        return "tuple", tuple, tuple(_fact(kernel, f"{name}[{i}]", part, marks.of(i)) for i, part in parts)
+    if marks.constant != _is_constant(p):
+        wanted = "a constant" if marks.constant else "no ct.Constant"
         raise TileTypeError(f"kernel {kernel.name}: parameter {name} is {wanted}, the signature has {p}")
-    if isinstance(p, ConstantConstraint):
-        return "const", p.value
+    if marks.constant:
+        return "const", _value(p)
     if isinstance(p, ScalarConstraint):
         return "scalar", p.dtype.name, 1
     if not isinstance(p, ArrayConstraint):

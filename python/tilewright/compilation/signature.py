@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ..dtype import BY_NAME, DType, int32, int64, uint32
 from ..shape_rules import dimensions
+from ..structure import parameter_marks
 
 ConstantValue: TypeAlias = bool | int | float
 
@@ -302,6 +303,8 @@ class KernelSignature:
         kernel: Any, kernel_args: Sequence[Any], calling_convention: CallingConvention, *, symbol: str | None = None
     ) -> KernelSignature:
         """What a launch with these arguments would take for granted, their alignment too: for tests and trials."""
+        for name, marks in parameter_marks(kernel.function).items():
+            marks.check(name)
         _, key = kernel.specialization(tuple(kernel_args))
         signature = KernelSignature([_of_fact(*entry) for entry in key], calling_convention, symbol)
         return signature if symbol is not None else signature.with_mangled_symbol(kernel.name)

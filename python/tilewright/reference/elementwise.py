@@ -108,6 +108,8 @@ def binary(
         check_rounding(name, rounding_mode, common_dtype(x, y))
         return _fold(PYTHON_BINARY[name], name, x, y)
     a, b, dtype = _promoted(name, x, y)
+    if name == "floordiv" and dtype.is_float:
+        return float_function("floor", binary("truediv", a, b))
     check_rounding(name, rounding_mode, dtype)
     dt.require_arithmetic(dtype, f"ct.{name}")
     if name == "pow":
