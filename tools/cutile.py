@@ -35,7 +35,7 @@ tests does not pass, is listed at the end.
 SUITE = """
 ## Its own tests
 
-`NVIDIA/cutile-python` has some 8,700 tests. Those below fail here, or cannot run; the list is `tools/cutile_suite.tsv`.
+cuTile comes with some 8,700 tests. Those below fail here, or cannot run; the list is `tools/cutile_suite.tsv`.
 Files that are about private modules throughout are left out: `test_code_motion`, `test_print`, `test_cli`,
 `test_cache`, `test_bytecode`, `test_bytecode_version_compat`, and `test_jax`, which needs its plugin of XLA.
 

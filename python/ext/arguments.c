@@ -598,7 +598,8 @@ static int read_static(call_t *call, Py_ssize_t leaf, PyObject *object, PyObject
     return 0;
   int rank = (int)(word >> 8 & 15);
   if ((mask & 255) >> rank || mask >> 8 >> rank) {
-    tw_ext_error(TW_VALUE_ERROR, "it has %d dimensions, and its ct.ArrayAnnotation names an axis beyond them", rank);
+    tw_ext_error(TW_VALUE_ERROR, "it has %d dimension%s, and its ct.ArrayAnnotation names an axis beyond", rank,
+                 rank == 1 ? "" : "s");
     return -1;
   }
   if (call->key_count + 1 + 2 * TW_MAX_RANK > KEY_WORDS - 2 * TW_MAX_ARGS)

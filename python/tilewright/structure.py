@@ -55,7 +55,7 @@ class Marks:
         if self.parts is not None:
             return tuple(part.form() for part in self.parts)
         if self.extents or self.strides:
-            return sum(1 << axis for axis in self.extents) | sum(1 << 8 + axis for axis in self.strides)
+            return sum(1 << axis for axis in set(self.extents)) | sum(1 << 8 + axis for axis in set(self.strides))
         inner = self.each.form() if self.each is not None else None
         return None if inner is None else [inner]
 

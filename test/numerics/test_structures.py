@@ -255,7 +255,7 @@ def test_annotations_that_are_wrong(backends: Backends) -> None:
     with pytest.raises(TileError, match="has axes from 0 to 7"):
         ct.ArrayAnnotation(static_stride_dims=(8,))
     x = np.zeros(8, np.int64)
-    backends.rejects(still, (1,), lambda: [x, [x, x], x], TileError, "'x': it has 1 dimensions, and its ct.ArrayAnn")
+    backends.rejects(still, (1,), lambda: [x, [x, x], x], TileError, "'x': it has 1 dimension, and its ct.ArrayAnn")
 
 
 @dataclasses.dataclass(frozen=True)
