@@ -70,7 +70,7 @@ from .reference.values import (
     int32_scalar,
     is_number,
 )
-from .shape_rules import check_divisor
+from .shape_rules import check_divisor, dimensions
 
 _GRID_LIMIT = (2**31 - 1, 65535, 65535)
 
@@ -305,8 +305,7 @@ def _annotated(value: Any, name: str, wanted: DType | None) -> Any:
 def _annotated_array(array: Array, marks: structure.Marks) -> Array:
     if max((*marks.extents, *marks.strides), default=-1) >= array.ndim:
         raise TileValueError(
-            f"argument {array._name!r}: it has {array.ndim} dimensions, and its ct.ArrayAnnotation names an axis "
-            "beyond them"
+            f"argument {array._name!r}: it has {dimensions(array.ndim)}, and its ct.ArrayAnnotation names an axis beyond"
         )
     array._constant, array._constant_strides = frozenset(marks.extents), frozenset(marks.strides)
     return array

@@ -97,7 +97,8 @@ def _has_scalar(marks: Marks) -> bool:
 def _of_array(mark: ArrayAnnotation) -> Marks:
     extents, strides = mark.static_shape_dims, mark.static_stride_dims
     twice = next((axes for axes in (extents, strides) if len(set(axes)) < len(axes)), None)
-    problem = None if twice is None else TileValueError(f"its ct.ArrayAnnotation has an axis twice, found {twice}")
+    told = f"its ct.ArrayAnnotation names an axis twice, expected different ones, found {twice}"
+    problem = None if twice is None else TileValueError(told)
     return Marks(index_dtype=mark.index_dtype, extents=extents, strides=strides, problem=problem)
 
 

@@ -340,7 +340,7 @@ class _Loop:
                 env[name] = self._maybe_unassigned(name)
         rest = iter(values[len(leaves(list(plan.carried.values()))) :])
         env |= {name: rebuild(template, rest) for name, template in plan.made.items()}
-
+        for name in self.assigned:
             first, *others = self._at_breaks(name) or [MISSING]
             if is_constant(first) and all(same_constant(first, value) for value in others):
                 env[name] = first
@@ -363,7 +363,7 @@ class _Loop:
         branch(frame, frame.emit.logical_not(self.left), lambda: run_statements(frame, nodes), None, nodes[0])
 
     def _maybe_unassigned(self, name: str) -> Unusable:
-        why = "" if self.runs else ", which may run zero times"
+        why = "" if self.runs or self.endless else ", which may run zero times"
         return Unusable(
             f"the variable '{name}' may not be assigned: it gets a value only in the loop in line "
             f"{self.line}{why}; assign it before the loop"
@@ -381,6 +381,7 @@ def _can_leave(template: Any) -> bool:
 
 def _fits(template: Any, value: Any) -> bool:
     return same_constant(template.value, value) if isinstance(template, Fixed) else matches(template, value)
+
 
 def is_constant(value: Any) -> bool:
     return not is_run_time(value) and not isinstance(value, Unusable | type(MISSING) | LocalFunction)
