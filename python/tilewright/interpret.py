@@ -305,7 +305,8 @@ def _annotated(value: Any, name: str, wanted: DType | None) -> Any:
 def _annotated_array(array: Array, marks: structure.Marks) -> Array:
     if max((*marks.extents, *marks.strides), default=-1) >= array.ndim:
         raise TileValueError(
-            f"argument {array._name!r}: it has {dimensions(array.ndim)}, and its ct.ArrayAnnotation names an axis beyond"
+            f"argument {array._name!r}: it has {dimensions(array.ndim)}, "
+            "and its ct.ArrayAnnotation names an axis beyond"
         )
     array._constant, array._constant_strides = frozenset(marks.extents), frozenset(marks.strides)
     return array
