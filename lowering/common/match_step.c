@@ -71,7 +71,7 @@ static bool has_terms_of(const tw_sum_t *x, const tw_sum_t *y) {
   return true;
 }
 
-bool tw_sum_equal(const tw_sum_t *x, const tw_sum_t *y) {
+static bool is_same_sum(const tw_sum_t *x, const tw_sum_t *y) {
   return !x->too_long && !y->too_long && x->constant == y->constant && has_terms_of(x, y) && has_terms_of(y, x);
 }
 
@@ -103,7 +103,7 @@ static bool is_same_index(const tw_step_match_t *m, MlirValue value, MlirValue o
     return false;
   tw_sum_t want = in_step(m, value), found = {.num = 0};
   tw_sum_add(&found, other, 1);
-  return tw_sum_equal(&want, &found);
+  return is_same_sum(&want, &found);
 }
 
 /* Ops that give the same each time for the same operands, as long as no array is written. */

@@ -21,7 +21,6 @@ typedef struct {
 
 /* Adds factor * value. */
 void tw_sum_add(tw_sum_t *sum, MlirValue value, int64_t factor);
-bool tw_sum_equal(const tw_sum_t *x, const tw_sum_t *y);
 
 typedef struct {
   MlirOperation loop;

@@ -127,7 +127,7 @@ static void load_in_place(const lowered_t *l, intptr_t which) {
 }
 
 bool tw_load_in_place(MlirOperation loop) {
-  bool early[TW_MOST_CARRIED], any = false;
+  bool early[TW_MOST_CARRIED] = {false}, any = false;
   for (intptr_t i = 0; is_suitable(loop) && i < num_carried(loop); i++) {
     bool used = !tw_is_unused(tw_carried(loop, i)) || !tw_is_unused(mlirOperationGetResult(loop, i));
     any |= early[i] = used && is_early(loop, i);

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dtype import DType, bool_, float32, int32
-from ...errors import TileTypeError
 from ..emit import UNARY_OPS
 from ..frame import Frame
 from ..rules import DEVICE, require_number
@@ -100,11 +99,6 @@ def register() -> None:
     known[len] = _len
     known[abs] = _abs
     known[complex] = _complex
-
-
-def refuse_keywords(what: str, keywords: dict[str, Any]) -> None:
-    if keywords:
-        raise TileTypeError(f"{what} takes its arguments by position, found {', '.join(keywords)}=")
 
 
 register()
