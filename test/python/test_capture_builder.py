@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tilewright import _core
+from tilewright.errors import TileError
 
 
 def simple(builder: Any, types: list[str]) -> Any:
@@ -254,33 +257,111 @@ def test_values_outlive_the_builder() -> None:
             use()
 
 
-ELEMENTWISE = ["add", "sub", "cmp", "select", "neg", "exp"]
-SHAPES = ["reduce", "permute", "mma", "cast", "reshape", "broadcast", "iota", "constant"]
-EFFECTS = ["load", "store", "gather", "scatter", "dim", "stride", "print", "assert", "block_id"]
-OPS = [f"tile.{name}" for name in ELEMENTWISE + SHAPES + EFFECTS]
-OPS += ["arith.addi", "scf.yield", "func.return"]
-TYPES = ["i32", "ui8", "f32", "tensor<4x8xf32>", "tensor<8x4xf16>", "memref<?x?xf32, strided<[?, 1]>>", "i1"]
-ATTRIBUTES: list[Any] = [None, 0, -1, 7, "x", (0, 1), (1, 0), (5, 5), True, 2**31 - 1]
+POSITIONS = ("tile.block_id", "tile.num_blocks", "tile.thread_id", "tile.block_dim")
+
+
+def position(op: str, operands: int, attributes: Any) -> Any:
+    b = _core.Builder("f")
+    body = simple(b, ["i32"])
+    b.op(op, body.args[:operands], attributes)
+    return finish(b, body, ["i32"])
+
+
+@pytest.mark.parametrize("op", POSITIONS)
+def test_positions(op: str) -> None:
+    """A block, a thread: along one of three axes, and of nothing else."""
+    for axis in range(3):
+        position(op, 0, {"axis": axis}).verify()
+    for attributes, message in (({"axis": 3}, "axis 3 is outside"), ({"axis": -1}, "axis -1 is"), (None, "'axis'")):
+        with pytest.raises(TileError, match=message):
+            position(op, 0, attributes).verify()
+    for axis in ("x", None, (0,)):
+        with pytest.raises(_core.BuildError, match="axis"):
+            position(op, 0, {"axis": axis})
+    with pytest.raises(TileError, match="operand"):
+        position(op, 1, {"axis": 0}).verify()
+
+
+@pytest.mark.parametrize(
+    ("operand", "message"),
+    [
+        (lambda b: 3, "an operand must be a Value, not 3"),
+        (lambda b: None, "an operand must be a Value, not None"),
+        (lambda b: b.block(), "an operand must be a Value, not <tilewright._core.Block"),
+        (lambda b: _core.Builder("g").constant("i32", 1), "the value belongs to another builder"),
+        (lambda b: closed(b), "the value's block is not open"),
+    ],
+)
+def test_operands_that_are_refused(operand: Callable[[Any], Any], message: str) -> None:
+    """What was wrong is said, and the builder goes on as if the op had not been asked for."""
+    b = _core.Builder("f")
+    body = simple(b, ["i32"])
+    with pytest.raises((TypeError, ValueError), match=message):
+        b.op("tile.add", [body.args[0], operand(b)])
+    b.op("tile.add", [body.args[0], body.args[0]])
+    module = finish(b, body, ["i32"])
+    module.verify()
+    assert module.text().count("tile.add") == 1
+
+
+def closed(b: Any) -> Any:
+    block = b.block(["i32"])
+    b.enter(block)
+    b.leave()
+    b.enter(block)
+    (value,) = block.args
+    b.leave()
+    return value
+
+
+ROOT = Path(__file__).resolve().parents[2]
+OPS = sorted(set(re.findall(r"^### `(tile\.\w+)`", (ROOT / "docs/ops/tile.md").read_text(), re.MULTILINE)))
+OPS += ["arith.addi", "arith.select", "scf.if", "scf.for", "scf.while", "scf.yield", "func.return"]
+TYPES = ["i32", "ui8", "f32", "index", "tensor<4x8xf32>", "tensor<8x4xf16>", "memref<?x?xf32, strided<[?, 1]>>", "i1"]
+ATTRIBUTES: list[Any] = [None, 0, -1, 7, "x", (0, 1), (1, 0), (5, 5), (), True, 2**31 - 1, 0.5]
+NAMES = (
+    "kind",
+    "axis",
+    "axes",
+    "order",
+    "padding",
+    "format",
+    "value",
+    "identity",
+    "memory_order",
+    "operandSegmentSizes",
+)
+
+
+def random_regions(b: Any, pick: random.Random) -> list[Any]:
+    regions = []
+    for _ in range(pick.randrange(3)):
+        block = b.block([pick.choice(TYPES) for _ in range(pick.randrange(3))])
+        b.enter(block)
+        if pick.random() < 0.7:
+            b.constant("i32", 1)
+        b.leave()
+        regions.append(block)
+    return regions
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_ops_never_crash(seed: int) -> None:
-    """Ops with any operands, attributes and types: each is made, or refused with an exception."""
+    """All ops, with any operands, attributes, types and regions: each is made, or refused with an exception."""
     pick = random.Random(seed)
     b = _core.Builder("f")
     body = simple(b, TYPES)
     values = list(body.args)
     for _ in range(200):
-        operands = [pick.choice(values) for _ in range(pick.randrange(4))]
-        names = pick.sample(["kind", "axis", "order", "padding", "format", "value", "operandSegmentSizes"], 2)
-        attributes = {name: pick.choice(ATTRIBUTES) for name in names}
-        types = pick.choice([None, [], [pick.choice(TYPES)]])
+        operands = [pick.choice(values) for _ in range(pick.randrange(6))]
+        attributes = {name: pick.choice(ATTRIBUTES) for name in pick.sample(NAMES, pick.randrange(4))}
+        types = pick.choice([None, [], [pick.choice(TYPES)], pick.sample(TYPES, 2)])
+        regions = random_regions(b, pick) if types is not None and pick.random() < 0.3 else []
         try:
-            made = b.op(pick.choice(OPS), operands, attributes, types)
+            made = b.op(pick.choice(OPS), operands, attributes, types, regions)
         except (_core.BuildError, ValueError, TypeError):
             continue
-        if isinstance(made, type(values[0])):
-            values.append(made)
+        values += made if isinstance(made, tuple) else [made] if made is not None else []
     try:
         finish(b, body, TYPES).verify()
     except Exception as error:  # what the verifier says

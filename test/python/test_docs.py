@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright import _core, cli
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -181,3 +183,21 @@ def test_the_contract_of_numbers_is_what_the_tests_hold() -> None:
 def test_the_picture_of_hopper_is_the_script_s() -> None:
     made = subprocess.run([sys.executable, ROOT / "tools/draw_hopper.py"], capture_output=True, text=True, check=True)
     assert made.stdout == (ROOT / "docs/hopper.svg").read_text()
+
+
+HOPPER_GEMM = [*(f"{name}=bf16[?,?]" for name in "ABC"), "TM=128", "TN=256", "TK=64"]
+
+
+def test_a_gemm_is_decided_in_ten_files() -> None:
+    """The tour goes through at most so many files on Hopper: each is there, and the pass beside it changes the IR."""
+    text = (ROOT / "docs/tour.md").read_text().partition("## The same on Hopper")[2]
+    rows = re.findall(r"^\| (\d+) \| `([^`]+)` \| [^|]+ \| (?:`([\w-]+)`)? ?\|$", text, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1)) and 5 <= len(rows) <= 10
+    assert all((ROOT / file).is_file() for _, file, _ in rows)
+    kernel = cli.load_kernel(f"{ROOT}/python/examples/matmul.py:matmul")
+    key = cli.specialization(kernel, HOPPER_GEMM)
+    names = [name for _, name, _ in _core.passes("sm_90a")]
+    for stop in {stop for _, _, stop in rows if stop in names}:
+        before = names[names.index(stop) - 1] if names.index(stop) else "tile"
+        assert cli.lower(kernel, key, "sm_90a", before) != cli.lower(kernel, key, "sm_90a", stop), stop
+    assert {stop for _, _, stop in rows if stop} <= {*names, "nvvm"}
