@@ -84,6 +84,9 @@ bool tw_layout_is_injective(const tw_layout_t *l);
 /* Writes "register = [[0, 1]], lane = [], ..." (what stands inside #tile.linear<...>), at most
  * `size` bytes with the terminator; returns the length it needs. Groups without bits are left out. */
 size_t tw_layout_print(const tw_layout_t *l, char *out, size_t size);
+/* Reads that text for a tile of the given shape. On failure returns false and points *error at a
+ * static sentence. */
+bool tw_layout_parse(const char *text, int rank, const int64_t *shape, tw_layout_t *out, const char **error);
 
 /* ---- constructors ---------------------------------------------------------------------------- */
 

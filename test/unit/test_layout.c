@@ -26,6 +26,15 @@ static void check_sound(const tw_layout_t *l, const char *what) {
   CHECK(owned == n, "%s: %u of %u elements owned", what, owned, n);
   CHECK(tw_layout_is_onto(l) == (owned == n), "%s", what);
   free(seen);
+  char text[8192];
+  int64_t shape[TW_LAYOUT_MAX_RANK];
+  tw_layout_t back;
+  const char *error;
+  for (int d = 0; d < l->rank; d++)
+    shape[d] = tw_layout_extent(l, d);
+  CHECK(tw_layout_print(l, text, sizeof text) <= sizeof text, "%s", what);
+  CHECK(tw_layout_parse(text, l->rank, shape, &back, &error), "%s: %s: %s", what, text, error);
+  CHECK(tw_layout_equal(l, &back), "%s: %s", what, text);
 }
 
 static void test_blocked(void) {
@@ -237,13 +246,15 @@ static void test_shared(void) {
 }
 
 static void test_text(void) {
-  static const char expected[] = "register = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]";
-  int64_t shape[2] = {16, 8};
-  tw_layout_t l = tw_layout_blocked(2, shape, (int[]){1, 4}, (int[]){16, 2}, (int[]){1, 1}, (int[]){1, 0});
-  char text[200];
-  CHECK(tw_layout_print(&l, text, sizeof text) == sizeof expected && !strcmp(text, expected), "%s", text);
-  CHECK(tw_layout_print(&l, text, 9) == sizeof expected && !strcmp(text, "register"), "as much as there is room: %s",
-        text);
+  int64_t shape[2] = {8, 8};
+  const char *error;
+  tw_layout_t l;
+  CHECK(!tw_layout_parse("lane = [[0, 8]]", 2, shape, &l, &error), "outside of the tile");
+  CHECK(!tw_layout_parse("lane = [[0]]", 2, shape, &l, &error), "one coordinate missing");
+  CHECK(!tw_layout_parse("thread = [[0, 1]]", 2, shape, &l, &error), "unknown group");
+  CHECK(!tw_layout_parse("lane = [[0, 1]", 2, shape, &l, &error), "no end");
+  CHECK(tw_layout_parse(" lane=[[0,1],[1,0]] , warp = []", 2, shape, &l, &error), "%s", error);
+  CHECK(l.bits[TW_LANE] == 2 && l.basis[TW_LANE][1] == 8, "read");
 }
 
 int main(void) {
