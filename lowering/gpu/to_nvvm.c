@@ -159,13 +159,20 @@ static MlirValue scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type) 
   return twg_bitcast(e, word, want);
 }
 
+/* Addresses of arguments are global, unless the type says that they may be any. */
+static MlirType pointer_type(tw_emitter_t *e, MlirType array) {
+  MlirAttribute space = mlirMemRefTypeGetMemorySpace(array);
+  bool any = !mlirAttributeIsNull(space) && mlirIntegerAttrGetValueInt(space) == TW_SPACE_ANY;
+  return any ? mlirLLVMPointerTypeGet(e->context, 0) : e->global;
+}
+
 static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
   MlirType type = mlirValueGetType(old);
   int rank = (int)mlirShapedTypeGetRank(type), n = 1 + 2 * rank;
   int64_t strides[TW_MAX_RANK], offset;
   tw_values_t values = twg_new_values(e, n);
   memcpy(values.at, words, (size_t)n * sizeof *words);
-  values.at[0] = twg_cast(e, "llvm.inttoptr", e->global, words[0]);
+  values.at[0] = twg_cast(e, "llvm.inttoptr", pointer_type(e, type), words[0]);
   if (rank > 0 && mlirLogicalResultIsSuccess(mlirMemRefTypeGetStridesAndOffset(type, strides, &offset)))
     for (int d = 0; d < rank; d++)
       if (strides[d] != mlirShapedTypeGetDynamicStrideOrOffset())

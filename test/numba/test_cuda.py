@@ -288,7 +288,7 @@ def test_signatures():
         (lambda: cuda.threadIdx.x, TileError, "has a value only in a kernel"),
         (lambda: cuda.atomic.add(1, 2, 3), TileError, "has a meaning only in a kernel"),
         (lambda: float32[0], TileTypeError, "is written as float32"),
-        (lambda: cuda.compile_ptx(scaled.py_func, "void(float32[:], float32)", device=True), TileTypeError, "no PTX"),
+        (lambda: cuda.compile(scaled.py_func, "void(float32)", abi="numba"), TileTypeError, "found 'numba'"),
     ],
 )
 def test_refused(make, error, words):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..device.targets import HOST_NAME
@@ -22,7 +22,7 @@ from .kernel import (
     ScalarArgument,
     StructureArgument,
 )
-from .rules import DEVICE
+from .rules import DEVICE, Rules
 from .simt import structs
 from .simt.extern import signless
 from .simt.struct_atomics import leaves_of
@@ -43,6 +43,9 @@ class CEntry:
 def argument_of(t: Any) -> Argument:
     """A parameter of a type, of which nothing else is known."""
     t = t.type if isinstance(t, Aligned) else t
+    if hasattr(t, "__tw_argument__"):
+        made: Argument = t.__tw_argument__()
+        return made
     if t is None or t is type(None):
         return ConstantArgument(None)
     if hasattr(t, "ndim") and isinstance(getattr(t, "dtype", None), DType) and not hasattr(t, "__tw_tree__"):
@@ -61,13 +64,19 @@ def _types_of_fields(kind: Any) -> list[Any]:
     return [kind.dtype] * kind.size if hasattr(kind, "size") else [float if kind.loose else kind.part] * 2
 
 
-def capture_for_c(function: types.FunctionType, entry: CEntry, target: str) -> Any:
-    """The module of a function or kernel that C++ calls, for a GPU or for the host."""
-    capturing = Capturing(function, list(map(argument_of, entry.parameters)), target, DEVICE, entry.is_kernel)
+def capture_for_c(
+    function: types.FunctionType,
+    entry: CEntry,
+    target: str,
+    rules: Rules = DEVICE,
+    convert: Callable[[Frame, Any, Any, str], Any] = structs.converted,
+) -> Any:
+    """The module of a function or kernel that C++ calls, for a GPU or for the host; `convert` makes the result."""
+    capturing = Capturing(function, list(map(argument_of, entry.parameters)), target, rules, entry.is_kernel)
     builder, frame = capturing.builder, capturing.body()
     if target == HOST_NAME:
         builder.set("tile.target", "cpu")
-    result = [] if entry.is_kernel else list(_result(frame, function, entry.result))
+    result = [] if entry.is_kernel else list(_result(frame, function, entry.result, convert))
     builder.op("func.return", [leaf.ir for leaf in result], None, [])
     more: dict[str, Any] = {"tile.c_signature": builder.attribute(entry.signature)}
     if not entry.is_kernel:
@@ -76,7 +85,7 @@ def capture_for_c(function: types.FunctionType, entry: CEntry, target: str) -> A
     return capturing.module(function.__name__, {"dependent_launch": 0}, f"({types_})", more, target != HOST_NAME).module
 
 
-def _result(frame: Frame, function: types.FunctionType, hint: Any) -> Iterator[Tile]:
+def _result(frame: Frame, function: types.FunctionType, hint: Any, convert: Any) -> Iterator[Tile]:
     """The numbers of what a function returns, as its hint says."""
     name, place = function.__name__, [definition_place(function)]
     value = returned_value(frame, name)
@@ -88,5 +97,5 @@ def _result(frame: Frame, function: types.FunctionType, hint: Any) -> Iterator[T
         return
     if value is None:
         raise TileTypeError(f"{name} returns nothing, but its hint promises C++ a value; return one", place)
-    for leaf in leaves_of(structs.converted(frame, value, hint, f"the result of {name}")):
+    for leaf in leaves_of(convert(frame, value, hint, f"the result of {name}")):
         yield signless(frame, leaf)

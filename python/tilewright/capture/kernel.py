@@ -36,6 +36,7 @@ class ArrayArgument:
     strides:    for each axis (1, 1) where the stride is 1, else (0, a number that divides it)
     tma:        a tensor map can describe it: copies may go through the tensor memory accelerator
     extents, known_strides: by axis, those that an annotation makes constants
+    anywhere:   its address may be in any memory
     """
 
     dtype: DType
@@ -47,11 +48,12 @@ class ArrayArgument:
     tma: bool = False
     extents: Mapping[int, int] = dataclasses.field(default_factory=dict)
     known_strides: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    anywhere: bool = False
 
     def type(self) -> str:
         extents = "?x" * self.ndim
         if not self.ndim:
-            return f"memref<{self.dtype.mlir}>"
+            return f"memref<{self.dtype.mlir}{', 6' if self.anywhere else ''}>"
         strides = ", ".join("1" if is_one else "?" for is_one, _ in self.strides)
         return f"memref<{extents}{self.dtype.mlir}, strided<[{strides}]>>"
 

@@ -10,10 +10,12 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     objects.py, launching.py, plans.py                 three stages, kernels and storage, how work is cut into blocks
     blocks.py, scanning.py, digits.py                  what several algorithms are made of
     reduce.py, scan.py, select.py …                    an algorithm each
+    compiling.py                                       functions for programs of C++
 """
 
 import inspect as _inspect
 
+from .compiling import compile
 from .digits import DoubleBuffer, SortOrder
 from .histogram import histogram_even, make_histogram_even
 from .iterators import *  # noqa: F403
@@ -46,6 +48,7 @@ __all__ = [
     "alignof",
     "binary_transform",
     "clear_all_caches",
+    "compile",
     "exclusive_scan",
     "gpu_struct",
     "histogram_even",

@@ -28,10 +28,13 @@ def _entry(of: Any) -> tuple[Any, ...]:
 def compile_ptx(
     pyfunc: Any, sig: Any, debug: bool = False, lineinfo: bool = False, device: bool = False, cc: Any = None, **_: Any
 ) -> tuple[str, types.Type]:
-    """(PTX of a kernel with this signature, the type that it gives); `cc`: compute capability, (8, 0) by default."""
-    signature = types.parse(sig)
+    """(PTX of a kernel with this signature, the type that it gives); `cc`: compute capability, (8, 0) by default.
+
+    With `device=True` it is that of a function which C++ calls, as of `compile`.
+    """
     if device:
-        raise TileTypeError("compile_ptx: a device function has no PTX: it is compiled into the kernels that call it")
+        return compile(pyfunc, sig, cc=cc)
+    signature = types.parse(sig)
     kernel = pyfunc if isinstance(pyfunc, Kernel) else jit(pyfunc)
     major, minor = cc or (8, 0)
     target = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
@@ -42,11 +45,20 @@ def _ptx(kernel: Kernel, target: str, key: tuple[Any, ...]) -> str:
     return lower(kernel, key, target, "ptx").decode()
 
 
-def compile(pyfunc: Any, sig: Any, output: str = "ptx", **options: Any) -> tuple[str, types.Type]:
-    """`compile_ptx`; other outputs are not made."""
-    if output != "ptx":
-        raise TileTypeError(f"cuda.compile makes PTX, found output={output!r}")
-    return compile_ptx(pyfunc, sig, **options)
+def compile(
+    pyfunc: Any, sig: Any, output: str = "ptx", device: bool = True, cc: Any = None, abi: str = "c", **options: Any
+) -> tuple[str, Any]:
+    """(code, type of the result) of a function that C++ calls; `device=False`: of a kernel, as by `compile_ptx`.
+
+    output: "ptx", or "llvm" for LLVM IR as text.
+    """
+    from ..compute import compiling  # which needs this package
+
+    if abi != "c":
+        raise TileTypeError(f"cuda.compile: functions are called as C++ calls them, abi='c', found {abi!r}")
+    if not device:
+        return compile_ptx(pyfunc, sig, cc=cc, **options)
+    return compiling.compile(pyfunc, sig, output=output, cc=cc)
 
 
 def ptx_of(kernel: Kernel, signature: Any = None) -> Any:

@@ -21,7 +21,7 @@ class Type:
     of: dt.DType | None  # None: void, or a type of which there are no scalars yet
 
     def __call__(self, *values: Any) -> Any:
-        if all(isinstance(v, Type | Array | Signature) for v in values) and (values or self.of is None):
+        if all(map(_is_type, values)) and (values or self.of is None):
             return Signature(self, values)
         if self.of is None or len(values) > 1:
             raise TileTypeError(f"{self.name} takes one number, or the types of a signature, found {values!r}")
@@ -60,12 +60,30 @@ class Array:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pointer:
+    """`CPointer(float32)`: the address of items, of which `p[i]` is one."""
+
+    element: Any
+
+    def __repr__(self) -> str:
+        return f"CPointer({self.element!r})"
+
+
+def CPointer(element: Any) -> Pointer:
+    return Pointer(element)
+
+
+@dataclasses.dataclass(frozen=True)
 class Signature:
     result: Type
     arguments: tuple[Any, ...]
 
     def __repr__(self) -> str:
         return f"{self.result}({', '.join(map(repr, self.arguments))})"
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, Type | Array | Pointer | Signature) or hasattr(value, "__tw_struct__")
 
 
 def _numpy_dtype(of: Type) -> Any:
@@ -119,4 +137,4 @@ def _parsed(text: str) -> Any:
     return element if found[2] is None else Array(element, found[2].count(",") + 1)
 
 
-__all__ = [*NAMES, "Array", "Signature", "Type", "parse"]
+__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "parse"]

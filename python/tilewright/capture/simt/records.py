@@ -42,12 +42,21 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
 
 def read(frame: Frame, value: Any, index: Any) -> Any:
     """`array[index]`: a struct."""
-    return _value(frame, value, value.form, offset_of(frame, value, index))
+    return item_at(frame, value, offset_of(frame, value, index))
+
+
+def item_at(frame: Frame, value: Any, offset: Any) -> Any:
+    """The element at an offset in bytes."""
+    return _value(frame, value, value.form, offset)
+
+
+def store_at(frame: Frame, value: Any, offset: Any, new: Any) -> None:
+    _store(frame, value, value.form, offset, new, "an element of an array of structs")
 
 
 def write(frame: Frame, value: Any, index: Any, new: Any) -> Any:
     """`array[index] = new`; the array is the same one then."""
-    _store(frame, value, value.form, offset_of(frame, value, index), new, "an element of an array of structs")
+    store_at(frame, value, offset_of(frame, value, index), new)
     return value
 
 

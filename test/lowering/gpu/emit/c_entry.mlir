@@ -37,3 +37,18 @@ module attributes {tile.target = "sm_90"} {
     return
   }
 }
+
+// -----
+
+// An address that C++ gives may be one of any memory.
+module attributes {tile.target = "sm_90"} {
+  // CHECK: llvm.func @g(%[[P:.*]]: i64)
+  // CHECK: llvm.inttoptr %{{.*}} : i64 to !llvm.ptr{{$}}
+  func.func @g(%x: memref<f32, 6>) attributes {tile.kernel, tile.simt, tile.c_function, tile.c_signature = {
+      parameters = [{size = 8 : i64, align = 8 : i64, pieces = [i64], counts = array<i64: 0>, starts = array<i64: 0>,
+          places = array<i64: 0>, bytes = array<i64: 8>}],
+      result = {size = 0 : i64, align = 1 : i64, pieces = [], counts = array<i64>, starts = array<i64>,
+                places = array<i64>, bytes = array<i64>}}} {
+    return
+  }
+}

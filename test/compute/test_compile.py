@@ -1,0 +1,168 @@
+"""`compile`: functions as device code that C++ calls."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from tilewright import compile as compiler
+from tilewright import compute, numba, plans
+from tilewright.capture.c_entry import CEntry, capture_for_c
+from tilewright.compute import compiling
+from tilewright.compute.launching import COMPUTE
+from tilewright.compute.types import converted
+from tilewright.device import abi
+from tilewright.errors import TileError
+from tilewright.numba import cuda, types
+from tilewright.toolkit import find_tool
+
+CLANG = os.environ.get("CLANG", "clang-22")
+HEAD = re.compile(r"\.visible \.func\s*(\([^)]*\))?\s*(\w+)\(([^)]*)\)")
+
+
+def op(value):
+    return 2 * value
+
+
+@pytest.mark.spec("C-002", "C-009", "C-010", "C-011", "C-012", "C-013", "C-014", "C-016")
+def test_a_function_of_a_number():
+    ptx, result = cuda.compile(op, sig=numba.int32(numba.int32))
+    assert result is numba.int32 and ptx.encode("utf-8")
+    returned, name, parameters = HEAD.search(ptx).groups()
+    assert name == "op" and ".b32 func_retval0" in returned and parameters.split() == [".param", ".b32", "op_param_0"]
+    assert "shl.b32" in ptx and "mul" not in ptx
+    assert cuda.compile_ptx(op, "int32(int32)", device=True)[0] == ptx
+
+
+@compute.gpu_struct
+class Pair:
+    a: np.int8
+    b: np.float64
+
+
+def total(p):
+    return p[0].real + p[0].imag
+
+
+def both(p, q):
+    q[1] = p.a + p.b
+    return Pair(p.a + 1, q[0])
+
+
+@pytest.mark.spec("C-008", "C-017", "C-033", "C-035", "C-037")
+@pytest.mark.parametrize(
+    ("function", "sig", "head"),
+    [
+        (op, numba.float32(numba.float32), (".param .b32 func_retval0", [".b32 op_param_0"])),
+        (op, numba.int64(numba.uint8), (".param .b64 func_retval0", [".b32 op_param_0"])),
+        (op, numba.complex64(numba.complex64), (".align 8 .b8 func_retval0[8]", [".align 8 .b8 op_param_0[8]"])),
+        (total, numba.int32(types.CPointer(numba.complex128)), (".param .b32 func_retval0", [".b64 total_param_0"])),
+        (
+            both,
+            (Pair, types.CPointer(numba.float64)),
+            (".align 8 .b8 func_retval0[16]", [".align 8 .b8 both_param_0[16]", ".b64 both_param_1"]),
+        ),
+    ],
+)
+def test_declarations_of_cpp(function, sig, head):
+    ptx, _ = cuda.compile(function, sig)
+    returned, _, parameters = HEAD.search(ptx).groups()
+    assert head[0] in returned
+    found = [part.replace(".param", "").replace(".u8", ".b8").strip() for part in parameters.split(",")]
+    assert found == head[1]
+    assert "ld.global" not in ptx  # an address of C++ may be one of any memory
+
+
+def test_results_that_are_found():
+    assert cuda.compile(op, (numba.float32,))[1] == numba.float64.of
+    assert cuda.compile(both, (Pair, types.CPointer(numba.float64)))[1] is Pair
+    assert cuda.compile(op, (numba.int16,), output="llvm")[0].startswith("; ModuleID")
+
+
+def host_function(function, sig, tmp_path):
+    """The same function for this machine, loaded."""
+    _, entry = compiling.entry_of(function, sig, "sm_80")
+    values = [p.value if hasattr(p, "__tw_argument__") else abi.value_of(p) for p in entry.parameters]
+    text = abi.of_host()(values, abi.value_of(entry.result)).text()
+    module = capture_for_c(function, CEntry(entry.parameters, entry.result, text, False), "host", COMPUTE, converted)
+    plans.lower(module, compiler.CPU_STAGES, module.lower)
+    (tmp_path / f"{function.__name__}.o").write_bytes(module.emit(compiler.EMIT_OBJECT))
+    subprocess.run(
+        [CLANG, "-shared", "-o", tmp_path / f"{function.__name__}.so", tmp_path / f"{function.__name__}.o", "-lm"],
+        check=True,
+    )
+    return getattr(ctypes.CDLL(str(tmp_path / f"{function.__name__}.so")), function.__name__)
+
+
+@pytest.mark.spec("C-015", "C-034", "C-036", "C-038")
+@pytest.mark.skipif(shutil.which(CLANG) is None, reason=f"{CLANG} links the host's half")
+def test_results(tmp_path):
+    doubled = host_function(op, numba.int32(numba.int32), tmp_path)
+    assert doubled(42) == 84 and doubled(-5) == -10
+    summed = host_function(total, numba.int32(types.CPointer(numba.complex128)), tmp_path)
+    value = np.array([1 + 2j], dtype=np.complex128)
+    assert summed(value.ctypes.data_as(ctypes.c_void_p)) == 3
+
+
+@pytest.mark.spec("C-031", "C-032")
+def test_sizes():
+    assert (compute.sizeof(numba.complex128), compute.alignof(numba.complex128)) == (16, 16)
+    assert (compute.sizeof(Pair), compute.alignof(Pair)) == (16, 8)
+    assert (compute.sizeof(np.float16), compute.alignof(numba.int64)) == (2, 8)
+
+
+KERNEL = """
+extern "C" __device__ int op(int a);
+struct __align__(16) storage_t { char data[16]; };
+extern "C" __device__ int total(char *state);
+extern "C" __global__ void kernel(int value, storage_t z, int *out) { out[threadIdx.x] = op(value) + total(z.data); }
+template <class T> __global__ void instance(T value, int *out) { out[0] = total(value.data); }
+template __global__ void instance<storage_t>(storage_t, int *);
+"""
+
+
+@pytest.mark.spec("C-021", "C-022", "C-030", "C-039", "C-040")
+@pytest.mark.skipif(find_tool("nvcc") is None or find_tool("nvlink") is None, reason="nvcc and nvlink are not there")
+def test_links_with_cuda_cpp(tmp_path):
+    """What the seed's launcher does, but for the launch: relocatable objects of C++ and of Python make a cubin."""
+    parts = [cuda.compile(op, numba.int32(numba.int32), cc=(9, 0))[0]]
+    parts.append(cuda.compile(total, numba.int32(types.CPointer(numba.complex128)), cc=(9, 0))[0])
+    objects = []
+    for number, ptx in enumerate(parts):
+        (tmp_path / f"{number}.ptx").write_text(ptx)
+        made = tmp_path / f"{number}.o"
+        subprocess.run([find_tool("ptxas"), "-c", "-arch=sm_90a", tmp_path / f"{number}.ptx", "-o", made], check=True)
+        objects.append(made)
+    (tmp_path / "kernel.cu").write_text(KERNEL)
+    nvcc = [
+        find_tool("nvcc"),
+        "-arch=sm_90a",
+        "-rdc=true",
+        "-cubin",
+        "-o",
+        tmp_path / "kernel.o",
+        tmp_path / "kernel.cu",
+    ]
+    subprocess.run(nvcc, check=True)
+    linked = tmp_path / "linked.cubin"
+    link = [find_tool("nvlink"), "-arch=sm_90a", *objects, tmp_path / "kernel.o", "-o", linked]
+    subprocess.run(link, check=True)
+    symbols = linked.read_bytes()
+    assert b".text.kernel" in symbols and b"_Z8instanceI9storage_tEvT_Pi" in symbols
+
+
+@pytest.mark.spec("C-027", "C-028", "C-029", "C-018", "C-019", "C-020")
+def test_outputs(monkeypatch):
+    with pytest.raises(ValueError, match="one of 'ptx', 'llvm', 'ltoir', found 'elf'"):
+        cuda.compile(op, numba.int32(numba.int32), output="elf")
+    with pytest.raises(TileError, match="'ltoir' is a format of NVIDIA's libraries.*take 'ptx'"):
+        cuda.compile(op, numba.int32(numba.int32), output="ltoir")
+    with pytest.raises(TypeError, match="op takes 1 values, its signature has 2"):
+        cuda.compile(op, numba.int32(numba.int32, numba.int32))
+    monkeypatch.setenv("PATH", "")  # no compiler of anybody's
+    ptx, _ = cuda.compile(op, numba.int32(numba.int32), cc=90)
+    assert ".target sm_90a" in ptx
