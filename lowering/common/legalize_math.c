@@ -73,12 +73,16 @@ static MlirValue floordiv_float(const legalize_t *l, MlirValue x, MlirValue y) {
   return tw_legal_select(l, tw_legal_compare(l, TW_CMP_EQ, y, zero), quotient, nearest);
 }
 
+/* An operand in the dtype of the result, which may round it, and that in the dtype that it is computed in. */
+static MlirValue operand_in(const legalize_t *l, intptr_t index, tw_elem_t wide) {
+  return tw_legal_cast(l, tw_legal_operand(l, index, tw_elem_of(l->result), l->result), wide);
+}
+
 /* On both operands in the dtype of the result. 16-bit floats compute in f32, where a remainder is exact; what follows
  * rounds once. */
 static MlirValue on_floats(const legalize_t *l, MlirValue (*run)(const legalize_t *, MlirValue, MlirValue)) {
   tw_elem_t elem = tw_elem_of(l->result), wide = elem == TW_f16 || elem == TW_bf ? TW_f32 : elem;
-  MlirValue x = tw_legal_operand(l, 0, wide, l->result), y = tw_legal_operand(l, 1, wide, l->result);
-  return tw_legal_cast(l, run(l, x, y), elem);
+  return tw_legal_cast(l, run(l, operand_in(l, 0, wide), operand_in(l, 1, wide)), elem);
 }
 
 MlirValue tw_legal_floordiv_float(const legalize_t *l) { return on_floats(l, floordiv_float); }
@@ -153,11 +157,10 @@ MlirValue tw_legal_pow(const legalize_t *l) {
   if (tw_elem_kind(elem) == 'i')
     return pow_int(l);
   tw_elem_t wide = elem == TW_f64 ? TW_f64 : TW_f32;
-  MlirValue x = tw_legal_operand(l, 0, wide, l->result);
+  MlirValue x = operand_in(l, 0, wide);
   double exponent;
   bool unroll = known_number(mlirOperationGetOperand(l->op, 1), &exponent) && fabs(exponent) <= MAX_UNROLLED &&
                 floor(exponent) == exponent;
-  MlirValue result =
-      unroll ? pow_known(l, x, exponent) : binary(l, l->info->float_op, x, tw_legal_operand(l, 1, wide, l->result));
+  MlirValue result = unroll ? pow_known(l, x, exponent) : binary(l, l->info->float_op, x, operand_in(l, 1, wide));
   return tw_legal_cast(l, result, elem);
 }

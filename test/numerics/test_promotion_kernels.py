@@ -40,6 +40,52 @@ def test_pairs(backends: Backends, row: dt.DType) -> None:
             backends.run_all(kernel, 1, make)
 
 
+@pytest.mark.parametrize("half", (ct.float16, ct.bfloat16), ids=by_name)
+@pytest.mark.parametrize("integer", (ct.int16, ct.int32, ct.int64), ids=by_name)
+def test_integers_round_before_what_is_computed_in_more_bits(
+    backends: Backends, integer: dt.DType, half: dt.DType
+) -> None:
+    """`//`, `%` and `**` of 16-bit floats compute in float32; an integer operand becomes a 16-bit float before."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        x, y = ct.load(X, (0,), (16,)), ct.load(Y, (0,), (16,))
+        ct.store(Z, (0,), x // y)
+        ct.store(Z, (1,), x % y)
+        ct.store(Z, (2,), y // x)
+        ct.store(Z, (3,), y % x)
+
+    @ct.kernel
+    def power(X, Y, Z):
+        x, y = ct.load(X, (0,), (16,)), ct.load(Y, (0,), (16,))
+        ct.store(Z, (0,), x**2)
+        ct.store(Z, (1,), x**y)
+
+    numbers = [
+        10**12,
+        -(10**15),
+        70000,
+        65519,
+        65520,
+        4097,
+        -4099,
+        3,
+        2049,
+        -32767,
+        12345,
+        1,
+        -1,
+        30001,
+        257,
+        2**40 + 1,
+    ]
+    x = np.array(numbers, np.int64).astype(integer.numpy)  # the lower bits
+    x[x == 0] = 7
+    y = np.array([3, 2] * 8).astype(half.numpy)
+    backends.run_all(kernel, 1, lambda: [x.copy(), y.copy(), np.zeros(64, half.numpy)])
+    backends.run_all(power, 1, lambda: [x.copy(), y.copy(), np.zeros(32, half.numpy)], tolerance=ulp(1))
+
+
 @pytest.mark.parametrize("row", ARITHMETIC, ids=by_name)
 def test_sum_of_pairs(backends: Backends, row: dt.DType) -> None:
     """Values too: both operands are converted, then added, in the common dtype."""

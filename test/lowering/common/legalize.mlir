@@ -215,6 +215,16 @@ func.func @remainder(%i: i32, %f: f16) {
   return
 }
 
+// An operand has the dtype of the result before it is computed on: an integer that float16 has not is infinity.
+// CHECK-LABEL: func.func @remainder_of_an_integer
+func.func @remainder_of_an_integer(%i: i16, %f: f16) -> f16 {
+  // CHECK: %[[X:.*]] = arith.sitofp %arg0 : i16 to f32
+  // CHECK-NEXT: %[[H:.*]] = arith.truncf %[[X]] : f32 to f16
+  // CHECK-NEXT: arith.extf %[[H]] : f16 to f32
+  %0 = tile.mod %i, %f : i16, f16
+  return %0 : f16
+}
+
 // By a power of two, of signed numbers, too: the last bits.
 // CHECK-LABEL: func.func @remainder_of_bits
 func.func @remainder_of_bits(%i: tensor<8xi32>) -> tensor<8xi32> {
