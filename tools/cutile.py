@@ -7,6 +7,7 @@ python tools/cutile.py check      # says whether it is as it should be
 from __future__ import annotations
 
 import csv
+import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ SUITE = """
 
 cuTile comes with some 8,700 tests. Those below fail here, or cannot run; the list is `tools/cutile_suite.tsv`.
 Files that are about private modules throughout are left out: `test_code_motion`, `test_print`, `test_cli`,
-`test_cache`, `test_bytecode`, `test_bytecode_version_compat`, and `test_jax`, which needs its plugin of XLA.
+`test_cache`, `test_bytecode` and `test_bytecode_version_compat`.
 
 """
 GROUPS = {
@@ -62,7 +63,9 @@ def found(name: str) -> Any:
         return dropin._VARIABLES.get(name, dropin._ALWAYS.get(name))
     if name.startswith("Array.") and (method := views.ARRAY_METHODS.get(name.removeprefix("Array."))):
         return method  # in all executions
-    value: Any = tile
+    value: Any = importlib.import_module("tilewright") if name.startswith("jax.") else tile
+    if name.startswith("jax."):
+        importlib.import_module("tilewright.jax")
     for part in name.split("."):
         value = getattr(value, part, None)
     if value is None and name == "tune":

@@ -250,7 +250,7 @@ def _wait(device: int | None) -> None:
 
 
 def _with_defaults(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    defaults = kernel.function.__defaults__ or ()
+    defaults = structure.defaults_of(kernel.function)
     missing = len(kernel.parameters) - len(args)
     return (*args, *defaults[len(defaults) - missing :]) if 0 < missing <= len(defaults) else args
 

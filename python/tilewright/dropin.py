@@ -32,6 +32,7 @@ _MODULES = {
     "cuda.device": "tilewright.device",
     "cuda.tile": "tilewright.tile",
     "cuda.tile.compilation": "tilewright.compilation",
+    "cuda.tile.jax": "tilewright.jax",
     "cuda.tile.tune": "tilewright.tune",
 }
 

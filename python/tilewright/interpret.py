@@ -323,9 +323,7 @@ class _Arguments:
         self.levels = 0  # of structures around the value that is looked at
 
     def bound(self, function: types.FunctionType, args: Sequence[Any]) -> list[Any]:
-        code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        defaults = function.__defaults__ or ()
+        names, defaults = structure.parameters_of(function), structure.defaults_of(function)
         if not len(names) - len(defaults) <= len(args) <= len(names):
             raise TileTypeError(
                 f"{function.__name__} takes {len(names)} arguments ({', '.join(names)}), found {len(args)}"
@@ -387,14 +385,15 @@ def run(
     arguments = _Arguments()
     values = arguments.bound(function, args)
     accept()
-    body = Rebinder().rebind(function)
+    body, count = Rebinder().rebind(function), function.__code__.co_argcount
+    plain, by_name = values[:count], dict(zip(structure.parameters_of(function)[count:], values[count:], strict=True))
     with np.errstate(all="ignore"):
         for block in range(math.prod(sizes)):
             rest, x = divmod(block, sizes[0])
             z, y = divmod(rest, sizes[1])
             token = _block.set(_Block((x, y, z), sizes))
             try:
-                body(*values)
+                body(*plain, **by_name)
             except TileCheckError as error:
                 raise _told(function.__name__, error, (x, y, z)) from None
             except AssertionError as error:

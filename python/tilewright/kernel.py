@@ -24,7 +24,7 @@ from .errors import (
     TileUnsupportedFeatureError,
     TileValueError,
 )
-from .structure import UNMARKED, parameter_marks
+from .structure import UNMARKED, defaults_of, parameter_marks, parameters_of
 
 if TYPE_CHECKING:
     from .checking import CheckedKernel
@@ -66,17 +66,17 @@ class kernel(_core.Dispatcher):
     def __init__(self, function: Callable[..., Any], /, **wanted: Any) -> None:
         assert isinstance(function, types.FunctionType)  # says __new__
         code = function.__code__
-        parameters = code.co_varnames[: code.co_argcount]
-        if code.co_flags & 0x0C or code.co_kwonlyargcount:
+        parameters = parameters_of(function)
+        if code.co_flags & 0x0C or (self.rules.simt and code.co_kwonlyargcount):
             raise TileTypeError(
-                f"kernel {function.__name__}: parameters are positional; *args, **kwargs and keyword-only "
-                "parameters cannot be passed at a launch"
+                f"kernel {function.__name__}: *args and **kwargs cannot be passed at a launch"
+                f"{', nor can keyword-only parameters' if self.rules.simt else ''}; expected plain parameters"
             )
         marks = parameter_marks(function)
         forms = tuple(marks.get(name, UNMARKED).form() for name in parameters)
         positions = [i for i, form in enumerate(forms) if form is True]
         self.forms = forms
-        defaults, most = function.__defaults__, knobs.most_variants()
+        defaults, most = defaults_of(function) or None, knobs.most_variants()
         super().__init__(
             function.__name__,
             parameters,

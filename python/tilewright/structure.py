@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import inspect
 import sys
+import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -133,6 +134,22 @@ def _evaluate_leniently(function: Any) -> dict[str, Any]:
 
 def _globals_of(function: Any) -> dict[str, Any]:
     return vars(sys.modules[function.__module__]) if isinstance(function, type) else function.__globals__
+
+
+def parameters_of(function: types.FunctionType) -> tuple[str, ...]:
+    """The parameters of a kernel, in the order in which a launch passes them: keyword-only ones behind the others."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def defaults_of(function: types.FunctionType) -> tuple[Any, ...]:
+    """The defaults of the last parameters, which a launch may leave out."""
+    by_name, names = function.__kwdefaults__ or {}, parameters_of(function)
+    keywords = names[function.__code__.co_argcount :]
+    missing = [i for i, name in enumerate(keywords) if name not in by_name]
+    last = keywords[missing[-1] + 1 :] if missing else keywords
+    found = tuple(by_name[name] for name in last)
+    return found if missing else (*(function.__defaults__ or ()), *found)
 
 
 def parameter_marks(function: Callable[..., Any]) -> dict[str, Marks]:

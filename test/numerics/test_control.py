@@ -576,3 +576,24 @@ def test_what_a_loop_may_not_leave_behind(backends: Backends) -> None:
         backends.rejects(
             kernel, 1, lambda values=values: list(values), TileTypeError, "may not be assigned.* before the loop"
         )
+
+
+def test_keyword_only_parameters(backends: Backends) -> None:
+    """A launch passes them behind the others; those at the end may have defaults."""
+
+    @ct.kernel
+    def kernel(Z, a, *, factor: ct.Constant[int], more=7, last: ct.Constant[int] = 2):
+        ct.store(Z, 0, ct.full((16,), a * factor + more, ct.int32) * last)
+
+    for args, wanted in [((3, 10), 74), ((3, 10, 1), 62), ((3, 10, 1, 1), 31)]:
+        assert (once(backends, kernel, *args) == wanted).all()
+
+
+def test_defaults_before_a_keyword_without_one(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(Z, a=5, *, b):
+        ct.store(Z, 0, ct.full((16,), a - b, ct.int32))
+
+    assert (once(backends, kernel, 9, 2) == 7).all()
+    z = np.zeros(16, np.int32)
+    backends.rejects(kernel, 1, lambda: [z, 9], TypeError, "3|'b'")

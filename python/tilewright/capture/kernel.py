@@ -18,7 +18,16 @@ from typing import Any
 from .. import _core, hints, link
 from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError
-from ..structure import UNMARKED, Marks, assembled, check_scalar_annotation, marks_of_parts, parameter_marks, places_of
+from ..structure import (
+    UNMARKED,
+    Marks,
+    assembled,
+    check_scalar_annotation,
+    marks_of_parts,
+    parameter_marks,
+    parameters_of,
+    places_of,
+)
 from .frame import Capture, Frame, numpy_scalar
 from .rules import TILE, Rules
 from .simt import constants
@@ -207,12 +216,12 @@ def _deep_stack() -> Iterator[None]:
 def _parameters(source: Source, arguments: Sequence[Argument]) -> list[str]:
     code = source.function.__code__
     flags_of_stars = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
-    if code.co_flags & flags_of_stars or code.co_kwonlyargcount:
+    if code.co_flags & flags_of_stars:
         raise TileTypeError(
-            f"the kernel '{source.name}' has '*', '**' or keyword-only parameters; expected plain ones",
+            f"the kernel '{source.name}' has '*' or '**' parameters; expected plain ones",
             [definition_place(source.function)],
         )
-    names = list(code.co_varnames[: code.co_argcount])
+    names = list(parameters_of(source.function))
     if len(names) != len(arguments):
         raise TileTypeError(
             f"the kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), found {len(arguments)}",

@@ -304,6 +304,9 @@ def _elements(value: Any) -> tuple[Any, ...]:
         raise TileStaticEvalError(
             f"ct.static_iter has more than {MOST} iterations to unroll; use 'for i in range(...)'"
         )
+    for place, item in enumerate(found):
+        if type(item) is list:
+            raise TileStaticEvalError(f"ct.static_iter: its item {place} is a list, {item!r}; expected a tuple")
     return found
 
 
