@@ -394,12 +394,6 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
     return false;
   }
   e->simt = tw_has_attr(old, "tile.simt");
-  tw_c_signature_t c;
-  if (tw_has_attr(old, TW_C_SIGNATURE)) {
-    e->c = &c;
-    if (!tw_read_c_signature(old, &c))
-      return false;
-  }
   MlirOperation roles = tw_roles_of(old);
   e->producer_warps = mlirOperationIsNull(roles) ? 0 : (int)tw_attr_int(roles, "producer_warps", 0);
   e->consumer_groups = tw_consumer_groups_of(old);
@@ -461,7 +455,9 @@ static void add_shared_global(MlirOperation module) {
 
 static bool emit_one(MlirOperation kernel, int *num_strings) {
   tw_emitter_t e = new_emitter(kernel, *num_strings);
-  bool ok = emit_kernel(&e, kernel);
+  tw_c_signature_t c;
+  e.c = tw_has_attr(kernel, TW_C_SIGNATURE) ? &c : NULL;
+  bool ok = (!e.c || tw_read_c_signature(kernel, &c)) && emit_kernel(&e, kernel);
   *num_strings = e.num_strings;
   free_emitter(&e);
   return ok;

@@ -1,7 +1,8 @@
 /* atomic.c - rules: atomic accesses to elements of arrays, and fences
  *
- *   tile.atomic add acq_rel device, %x, %a[%i]     a tile: fence.acq_rel.gpu; @p atom.relaxed.gpu.global.add.f32 …;
- * fence… a thread: atom.acq_rel.gpu.global.add.f32 …
+ *   before   %old = tile.atomic add acq_rel device, %x, %a[%i]
+ *   after    fence.acq_rel.gpu; @p atom.relaxed.gpu.global.add.f32 …; fence.acq_rel.gpu     of a tile
+ *            atom.acq_rel.gpu.global.add.f32 …                                              of a thread
  *
  * Each element is accessed by the one thread that owns it, and red takes the place of atom where nothing reads
  * what was there before; neighbours go together where the hardware adds several at once. What the access of a tile
