@@ -43,8 +43,8 @@ static const char *const tile_hints[] = {
 #include "tilewright/hints.def"
 };
 
-static const char *const of_modules[] = {"tile.target", "tile.stage", "tile.plan", "tile.plan_reason",
-                                         "tile.check_sites", "tile.links"};
+static const char *const of_modules[] = {"tile.target",      "tile.stage",       "tile.plan",
+                                         "tile.plan_reason", "tile.check_sites", "tile.links"};
 
 static bool is_called(MlirStringRef name, const char *text) {
   return name.length == strlen(text) && !memcmp(name.data, text, name.length);

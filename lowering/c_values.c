@@ -156,10 +156,13 @@ static MlirValue room(const tw_builder_t *entry, const tw_c_value_t *value) {
   int64_t align = value->align < LARGEST_PIECE ? LARGEST_PIECE : value->align;
   tw_attr_t attrs[] = {{"elem_type", mlirTypeAttrGet(integer(entry, 1))},
                        {"alignment", mlirIntegerAttrGet(tw_i64(entry->context), align)}};
-  MlirOperation op = tw_build(
-      entry, "llvm.alloca",
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &bytes, .num_results = 1, .results = &pointer, .num_attrs = 2, .attrs = attrs});
+  MlirOperation op = tw_build(entry, "llvm.alloca",
+                              (tw_op_parts_t){.num_operands = 1,
+                                              .operands = &bytes,
+                                              .num_results = 1,
+                                              .results = &pointer,
+                                              .num_attrs = 2,
+                                              .attrs = attrs});
   return mlirOperationGetResult(op, 0);
 }
 
@@ -198,7 +201,8 @@ static int64_t align_at(const tw_c_value_t *value, int64_t offset) {
   return align;
 }
 
-/* --- both ways ----------------------------------------------------------------------------------------------------- */
+/* --- both ways -----------------------------------------------------------------------------------------------------
+ */
 
 void tw_words_of_pieces(const tw_builder_t *entry, const tw_builder_t *at, const tw_c_value_t *value,
                         const MlirValue *pieces, MlirValue *words) {
@@ -232,7 +236,8 @@ void tw_pieces_of_words(const tw_builder_t *entry, const tw_builder_t *at, const
       pieces[i] = load(at, value->pieces[i], place_at(at, memory, value->starts[i]), align_at(value, value->starts[i]));
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------------------
+ */
 
 int tw_words_of_parameters(const tw_c_signature_t *signature) {
   int total = 0;

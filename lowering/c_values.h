@@ -7,8 +7,8 @@
  *
  * for a struct of three floats on a GPU. It travels in pieces: piece i is of a type, or an array of so many of it
  * (count 0: of itself), and lies at a start in the value's bytes. Of the numbers that a kernel's arguments consist of,
- * its words, word i lies at a place and has so many bytes. With `by_address` what travels is a pointer to the bytes, with
- * `on_stack` they lie where the stack pointer says; `signed` is an integer that C extends with its sign. A result
+ * its words, word i lies at a place and has so many bytes. With `by_address` what travels is a pointer to the bytes,
+ * with `on_stack` they lie where the stack pointer says; `signed` is an integer that C extends with its sign. A result
  * without places is none. */
 #ifndef TILEWRIGHT_LOWERING_C_VALUES_H
 #define TILEWRIGHT_LOWERING_C_VALUES_H

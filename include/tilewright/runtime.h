@@ -257,13 +257,13 @@ const tw_launch_record_t *tw_cuda_kernel_record(const tw_cuda_kernel_t *kernel);
 /* Which other variant of a kernel does better at a launch. */
 typedef enum tw_alternative_kind {
   TW_ALTERNATIVE_NONE,
-  TW_ALTERNATIVE_SLICED,    /* `number` blocks compute a tile, a slice each */
-  TW_ALTERNATIVE_COARSENED, /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened
-                               tiles */
-  TW_ALTERNATIVE_CLUSTERS,  /* along the axis `number` */
+  TW_ALTERNATIVE_SLICED,      /* `number` blocks compute a tile, a slice each */
+  TW_ALTERNATIVE_COARSENED,   /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened
+                                 tiles */
+  TW_ALTERNATIVE_CLUSTERS,    /* along the axis `number` */
   TW_ALTERNATIVE_AS_LAUNCHED, /* the grid is not that of the tiles which the program counts */
-  TW_ALTERNATIVE_SPLIT_K,   /* blocks share tiles (number 1), or have no clusters (0) */
-  TW_ALTERNATIVE_UNKNOWN,   /* the kernel is not loaded yet: ask again then */
+  TW_ALTERNATIVE_SPLIT_K,     /* blocks share tiles (number 1), or have no clusters (0) */
+  TW_ALTERNATIVE_UNKNOWN,     /* the kernel is not loaded yet: ask again then */
 } tw_alternative_kind_t;
 
 typedef struct tw_alternative {

@@ -38,7 +38,8 @@ static MlirOperation end(cpu_t *cx, MlirOperation old, const tw_c_form_t *form, 
   tw_builder_t at = tw_build_before(old);
   return tw_build(
       &at, "func.func",
-      (tw_op_parts_t){.num_attrs = form->num_results == 1 ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
+      (tw_op_parts_t){
+          .num_attrs = form->num_results == 1 ? 4 : 3, .attrs = attrs, .num_regions = 1, .regions = &region});
 }
 
 /* Memory of so many integers of a type, with these values; null: ones. */

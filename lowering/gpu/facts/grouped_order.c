@@ -105,8 +105,8 @@ static bool is_product(MlirValue value, tw_factor_t x, tw_factor_t y) {
 }
 
 typedef struct {
-  MlirValue number;          /* %t */
-  MlirValue first;           /* %first */
+  MlirValue number;             /* %t */
+  MlirValue first;              /* %first */
   tw_factor_t height, in_group; /* %g, G * N */
 } grouped_t;
 

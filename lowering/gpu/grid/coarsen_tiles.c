@@ -156,8 +156,8 @@ static void add_lines(coarsen_cost_t *cost, MlirOperation load, int64_t bytes) {
     cost->alike[axis] += tw_block_axes_of_load(&cost->coarsener->axes, load) >> axis & 1 ? 0 : lines;
 }
 
-/* What the cache takes for lines that lie across two of its own, if neighbours share what they can (cluster_multicast.h):
- * it is this that limits products of small tiles then. */
+/* What the cache takes for lines that lie across two of its own, if neighbours share what they can
+ * (cluster_multicast.h): it is this that limits products of small tiles then. */
 static int64_t line_cycles(const coarsen_cost_t *cost) {
   int64_t most = 0;
   for (int axis = 0; axis < TW_GRID_AXES; axis++)

@@ -228,8 +228,8 @@ static bool unfold_groups(unfolding_t *u) {
 
 static bool shows_order(MlirOperation op) {
   MlirOperation around = tw_enclosing_loop(op);
-  return tw_op_has(op, TW_ORDERS_ALL) || (tw_op_has(op, TW_READS_ARRAY) && !mlirOperationIsNull(around) &&
-                                          tw_op_is(around, TW_SCF_WHILE));
+  return tw_op_has(op, TW_ORDERS_ALL) ||
+         (tw_op_has(op, TW_READS_ARRAY) && !mlirOperationIsNull(around) && tw_op_is(around, TW_SCF_WHILE));
 }
 
 static bool is_product(MlirOperation op) { return tw_op_form(op) == TW_FORM_PRODUCT; }

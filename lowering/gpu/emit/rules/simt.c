@@ -98,7 +98,8 @@ static int64_t bytes_of(MlirType type) {
 
 /* What the launch gives: all of it where the arrays of static shape are declared. */
 static MlirValue declared_shared(tw_emitter_t *e) {
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(TWG_SHARED_NAME)));
+  MlirNamedAttribute symbol =
+      twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(TWG_SHARED_NAME)));
   return twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
 }
 
