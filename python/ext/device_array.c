@@ -102,7 +102,7 @@ static int memory_traverse(PyObject *self, visitproc visit, void *arg) {
 static int set_home(tw_state_t *state, memory_t *memory, PyObject *stream) {
   if (stream == Py_None)
     return 0;
-  if (memory->device < 0 && stream && !PyLong_Check(stream))
+  if (memory->device < 0 && !PyLong_Check(stream))
     return 0; /* a stream of the CPU: everything is over when a call returns */
   if (tw_ext_stream_read(state, stream, &memory->home))
     return -1;
