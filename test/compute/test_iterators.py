@@ -101,6 +101,7 @@ def test_nested_structs(device):
     compute.reduce_into(both, out, add, N, Place(Point(0, 0), 0))
     found = device.host(out)[0]
     assert (found["at"]["x"], found["at"]["y"], found["n"]) == (N * (N - 1) // 2, N / 2, N % 100)
+    assert Place({"at": (1, 2.5), "n": 3}) == Place((Point(1, 2.5), 3)) == Place(Point(1, 2.5), 3)
     anything = np.zeros(N, np.dtype([("a", "i1"), ("b", "f8")]))  # packed
     anything["b"] = np.arange(N)
     packed = device.array(anything)

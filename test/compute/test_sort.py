@@ -28,8 +28,10 @@ def random_keys(n, dtype, seed=0):
     return rng.integers(max(info.min, -300) if n > 1000 else info.min, info.max, n, dtype=dtype, endpoint=True)
 
 
-@pytest.mark.parametrize("order", SortOrder)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "order"),
+    [*zip(DTYPES, [*SortOrder] * 6, strict=False), ("int32", SortOrder.DESCENDING), ("float32", SortOrder.ASCENDING)],
+)
 def test_radix_sort(device, dtype, order):
     n = 3000
     keys, values = random_keys(n, dtype), np.arange(n, dtype=np.int32)
@@ -121,8 +123,10 @@ def segments(seed=0):
     return starts, starts + lengths, int((lengths + 3).sum())
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "float64"])
-@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize(
+    ("dtype", "order"),
+    [("uint8", SortOrder.DESCENDING), ("int32", SortOrder.ASCENDING), ("float64", SortOrder.DESCENDING)],
+)
 def test_segmented_sort(device, dtype, order):
     starts, ends, n = segments()
     keys, values = random_keys(n, dtype), np.arange(n, dtype=np.int32)
@@ -174,8 +178,9 @@ def test_bounds(device, n):
     np.testing.assert_array_equal(device.host(out), np.searchsorted(data, values))
 
 
-@pytest.mark.parametrize("bins", [1, 7, 256, 5000])
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("dtype", "bins"), [("uint8", 256), ("int32", 7), ("int32", 5000), ("float32", 7), ("float64", 1)]
+)
 def test_histogram(device, dtype, bins):
     x = np.random.default_rng(bins).integers(0, 250, 4000).astype(dtype)
     out = device.array(np.full(bins, 9, np.int32))

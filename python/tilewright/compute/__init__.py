@@ -10,6 +10,7 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     objects.py, launching.py, plans.py                 three stages, kernels and storage, how work is cut into blocks
     blocks.py, scanning.py, digits.py                  what several algorithms are made of
     reduce.py, scan.py, select.py …                    an algorithm each
+    whole.py                                           reduce, scan, sort, argsort, topk, which return their results
     compiling.py                                       functions for programs of C++
 """
 
@@ -39,6 +40,7 @@ from .select import (
 )
 from .transform import binary_transform, make_binary_transform, make_unary_transform, unary_transform
 from .types import alignof, gpu_struct, sizeof
+from .whole import argsort, reduce, scan, sort, topk
 
 __all__ = [
     "Determinism",
@@ -46,6 +48,7 @@ __all__ = [
     "OpKind",
     "SortOrder",
     "alignof",
+    "argsort",
     "binary_transform",
     "clear_all_caches",
     "compile",
@@ -71,12 +74,16 @@ __all__ = [
     "make_upper_bound",
     "merge_sort",
     "radix_sort",
+    "reduce",
     "reduce_into",
+    "scan",
     "segmented_reduce",
     "segmented_sort",
     "select",
     "sizeof",
+    "sort",
     "three_way_partition",
+    "topk",
     "unary_transform",
     "unique_by_key",
     "upper_bound",

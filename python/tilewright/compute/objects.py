@@ -30,6 +30,7 @@ class Algorithm:
     outs: ClassVar[tuple[str, ...]] = ()  # arguments that are written
     ops: ClassVar[dict[str, int]] = {}  # operators, and how many values they take
     order: ClassVar[tuple[str, ...]] = ()  # of the arguments of stage 3
+    has_storage: ClassVar[bool] = True  # whether objects are called with temporary storage
     optional: ClassVar[frozenset[str]] = frozenset()  # those that may be left out, or None
     defaults: ClassVar[dict[str, Any]] = {}  # operators in the place of None
 
@@ -171,6 +172,8 @@ class Algorithm:
 
 class InPlace(Algorithm):
     """An algorithm without temporary storage: its objects are called with the other arguments, and give nothing."""
+
+    has_storage = False
 
     def __call__(self, *values: Any, stream: Any = None, **named: Any) -> None:  # type: ignore[override]
         named.pop("temp_storage", None)

@@ -193,6 +193,8 @@ def _struct_class(name: str, hints: dict[str, Any], base: type) -> Any:
 def _initialize(self: Any, *values: Any, **named: Any) -> None:
     kind = type(self)
     fields = list(kind.__tw_struct__)
+    if len(values) == 1 and len(fields) > 1 and not named:  # all of them in one
+        values = tuple(_held(kind, values[0], kind.__name__))
     count = len(values) + len(named)
     if count != len(fields) or not named.keys() <= set(fields[len(values) :]):
         raise TileTypeError(f"{kind.__name__} takes ({', '.join(fields)}), found {count} values")
