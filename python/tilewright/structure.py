@@ -207,7 +207,7 @@ def parts_of(value: Any) -> list[Any] | None:
 def with_parts(value: Any, parts: Iterable[Any]) -> Any:
     """A tuple, dict or record like `value` that holds `parts`."""
     if isinstance(value, tuple):
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return dict(zip(value, parts, strict=True))
     made = copy.copy(value)

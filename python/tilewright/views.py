@@ -125,6 +125,16 @@ def _atomic_store(kind: str, text: str) -> Callable[[TiledView, Any, Any], None]
     return method
 
 
+class Counts(tuple[Any, ...]):
+    """The tiles of a view along each axis, as a tuple and as a function of the axis."""
+
+    def __call__(self, axis: int) -> Any:
+        return self[check_axis(axis, len(self), "TiledView.num_tiles")]
+
+    def __tw_call__(self, frame: Any, axis: int) -> Any:
+        return self(axis)
+
+
 class TiledView(_Seen):
     """An array as a grid of tiles of one shape: `x.tiled_view(shape)`.
 
@@ -160,10 +170,11 @@ class TiledView(_Seen):
         """Elements from the beginning of a tile to that of the next one, along each axis."""
         return self._steps
 
-    def num_tiles(self, axis: int) -> Any:
-        """How many tiles begin within the array along an axis: an int32 scalar."""
-        axis = check_axis(axis, self._array.ndim, "TiledView.num_tiles")
-        return self._machine.count_tiles(self._array, axis, self._steps[axis])
+    @property
+    def num_tiles(self) -> Counts:
+        """How many tiles begin within the array: `view.num_tiles(axis)`, an int32 scalar, or a tuple of them by axis."""
+        count, array = self._machine.count_tiles, self._array
+        return Counts(count(array, axis, step) for axis, step in enumerate(self._steps))
 
     def load(
         self, index: Any, *, check_bounds: bool = True, latency: int | None = None, allow_tma: bool | None = None

@@ -217,6 +217,7 @@ def test_one_array_twice(run: Callable[..., Sequence[Any]], name: str, warps: in
     run(kernel, grid, fresh)
 
 
+@pytest.mark.spec("T-024")
 @pytest.mark.parametrize("name", ["scaled rows", "sums so far", "turned rows"])
 @pytest.mark.parametrize("shift", [1, 64, 128])
 def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], on_cpu: bool, name: str, shift: int) -> None:

@@ -95,6 +95,7 @@ def test_torch() -> None:
     assert y.tolist() == [1] * 5
 
 
+@pytest.mark.spec("T-021")
 @pytest.mark.spec("I-001", "I-003", "I-062")
 def test_cupy() -> None:
     cupy: Any = pytest.importorskip("cupy")

@@ -116,6 +116,7 @@ def test_buffers_are_let_go() -> None:
     data.extend(b"x")  # refused while a view exists
 
 
+@pytest.mark.spec("T-027")
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
@@ -326,6 +327,7 @@ def test_dtype_objects_name_views() -> None:
     assert _core.ArrayView(np.zeros(4, np.float32), dtype.tfloat32).dtype == "tfloat32"
 
 
+@pytest.mark.spec("T-022")
 def test_torch_on_the_cpu() -> None:
     torch = pytest.importorskip("torch")
     a = torch.zeros((4, 6), dtype=torch.bfloat16)[:, ::2]

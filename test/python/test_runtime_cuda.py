@@ -584,6 +584,7 @@ def forked_children_are_told() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.spec("T-020")
 @pytest.mark.parametrize("name", case)
 def test_cuda(name: str) -> None:
     case.run(__file__, name)
