@@ -19,7 +19,6 @@ import pytest
 
 TEST = Path(__file__).resolve().parent.parent / "test"
 MARK = re.compile(r"\bspec\(([^)]*)\)")
-OTHERWISE = {"T-150": "tuples are arguments of kernels, which another source asks for"}
 
 
 class Names:
@@ -53,8 +52,6 @@ def main() -> None:
     for source in sorted({key[0] for key, *_ in rows}):
         keys = [key for key, *_ in rows if key[0] == source]
         print(f"{source}: {sum(key in have for key in keys)} of {len(keys)} are named by a test")
-    for key, why in OTHERWISE.items():
-        print(f"{key} is otherwise: {why}")
 
 
 if __name__ == "__main__":

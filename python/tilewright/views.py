@@ -172,7 +172,7 @@ class TiledView(_Seen):
 
     @property
     def num_tiles(self) -> Counts:
-        """How many tiles begin within the array: `view.num_tiles(axis)`, an int32 scalar, or a tuple of them by axis."""
+        """How many tiles begin within the array: `view.num_tiles(axis)`, an int32 scalar; itself a tuple of them."""
         count, array = self._machine.count_tiles, self._array
         return Counts(count(array, axis, step) for axis, step in enumerate(self._steps))
 

@@ -1,4 +1,4 @@
-"""The data model: arrays of one type that only the host makes, parts and tile spaces of them, tuples, rounding modes."""
+"""The data model: arrays of one type that only the host makes, parts and tile spaces of them, rounding modes."""
 
 from __future__ import annotations
 
