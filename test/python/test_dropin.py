@@ -100,7 +100,7 @@ def test_variables_of_the_environment_are_heard(tmp_path: Path, monkeypatch: pyt
     assert "TileCompilerTimeoutError: kernel scale takes longer than 0.001 s to compile" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["cuda.tile.jax", "cuda.tile._datatype"])
+@pytest.mark.parametrize("name", ["cuda.tile.cext", "cuda.tile._datatype"])
 def test_what_is_not_there_says_so(tmp_path: Path, name: str) -> None:
     done = python(tmp_path, "-c", f"import tilewright.dropin as d; d.install(); import {name}")
     assert f"{name} is not part of Tilewright" in done.stderr and "ModuleNotFoundError" in done.stderr
