@@ -288,6 +288,11 @@ def leaf_entries(key: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
             yield kind, *facts
 
 
+def leaf_names(parameters: Sequence[str], arguments: Sequence[Any], forms: Sequence[Form] | None) -> list[str]:
+    """What python/ext/structure.c asks, for an error that names a part of an argument."""
+    return [leaf.name for leaf in leaves(parameters, arguments, forms)]
+
+
 def _leaves(name: str, value: Any, form: Form) -> Iterator[Leaf]:
     found = described(value) if form is not True else None
     if found is None:
