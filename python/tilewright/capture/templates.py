@@ -113,8 +113,8 @@ def all_alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
 def _alike(a: Any, b: Any) -> bool:
     """Whether a capture cannot tell two values, but for where they are. What a function reads is not known here."""
     if isinstance(a, Tile):
-        kinds = (a.dtype, a.shape, a.known, a.loose)
-        return isinstance(b, Tile) and kinds == (b.dtype, b.shape, b.known, b.loose)
+        kinds = (a.dtype, a.shape, a.known, a.loose, a.least)
+        return isinstance(b, Tile) and kinds == (b.dtype, b.shape, b.known, b.loose, b.least)
     if isinstance(a, Selection):
         return isinstance(b, Selection) and len(a.choices) == len(b.choices) and covers(a.choices, b)
     if isinstance(a, Unusable):
