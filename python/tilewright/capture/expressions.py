@@ -76,10 +76,10 @@ def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
 
 @handles(ast.Constant)
 def _constant(frame: Frame, node: ast.Constant) -> Any:
-    if isinstance(node.value, complex) and frame.capture.rules.walks_arrays:
+    if isinstance(node.value, complex) and frame.capture.rules.simt:
         from .simt import complexes  # which needs the classes
 
-        return complexes.literal(node.value)
+        return complexes.literal(frame, node.value)
     if isinstance(node.value, complex | bytes):
         kind = type(node.value).__name__
         raise TileTypeError(f"{frame.capture.rules.code} has no {kind} constants; expected a real number")

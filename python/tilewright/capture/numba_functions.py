@@ -11,9 +11,11 @@ import numpy as np
 from .. import c_math
 from ..dtype import SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int64
 from ..errors import TileTypeError
+from . import numba_complex
 from .emit import UNARY_OPS
 from .frame import Frame
 from .numba_rules import NPM, NUMBA, ThreadRules, is_scalar
+from .simt import arrays, complexes
 from .values import Tile, describe, is_number
 
 Function = Callable[..., Any]
@@ -56,6 +58,8 @@ class _Functions:
         return convert
 
     def abs(self, frame: Frame, value: Any) -> Any:
+        if numba_complex.has_parts(value):
+            return complexes.absolute(frame, value)
         if is_number(_need(value, "abs")):
             return abs(value)
         return frame.emit.unary("abs", frame.emit.cast(value, int64) if value.dtype is bool_ else value)
@@ -93,8 +97,6 @@ class _Functions:
         return x**y if is_number(x) and is_number(y) else self.rules.binary(frame, "pow", x, y)
 
     def len(self, frame: Frame, value: Any) -> Any:
-        from .simt import arrays
-
         return arrays.length(frame, value)
 
     # -- of math
@@ -159,7 +161,7 @@ class _Functions:
             python = getattr(math, name, None)
             if python is not None and python not in known:
                 known[python] = self.of_c(getattr(c_math, name))
-        return known
+        return known | numba_complex.table(self.rules)
 
 
 for _rules in (NUMBA, NPM):

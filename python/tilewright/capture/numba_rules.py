@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
+from . import numba_complex
 from .rules import STORED, Rules
 from .templates import Merging, Slot, Tree
 from .values import Tile, describe, is_number
@@ -28,7 +29,7 @@ _BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_lshif
 _SHIFTS = frozenset(("bitwise_lshift", "bitwise_rshift"))
 _LOGIC = _BITWISE - _SHIFTS
 _MIRRORED = {"less": "greater", "greater": "less", "less_equal": "greater_equal", "greater_equal": "less_equal"}
-_SYMBOLS = {
+SYMBOLS = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -63,6 +64,7 @@ class ThreadRules(Rules, ABC):
     simt = True
     code = "device code"
     callables = "expected a function of device code, or a Python function"
+    symbols = SYMBOLS
     wide = True  # numbers of Python are int64 and float64, at a launch, too
 
     # -- types
@@ -128,6 +130,8 @@ class ThreadRules(Rules, ABC):
     # -- operators
 
     def binary(self, frame: Frame, name: str, x: Any, y: Any) -> Any:
+        if numba_complex.has_parts(x) or numba_complex.has_parts(y):
+            return numba_complex.binary(self, frame, name, x, y)
         if not is_scalar(x) or not is_scalar(y) or name == "matmul":
             return None
         if is_number(x) and is_number(y):
@@ -135,9 +139,9 @@ class ThreadRules(Rules, ABC):
         a, b = self.dtype_of(x), self.dtype_of(y)
         if name == "pow":
             return self._power(frame, x, y)
-        typing = self.meet(_SYMBOLS.get(name, "+"), a.name, b.name)
+        typing = self.meet(SYMBOLS.get(name, "+"), a.name, b.name)
         if typing is None:
-            raise TileTypeError(self._undefined(name, a, b))
+            raise TileTypeError(self.undefined(name, a, b))
         compute, result = (BY_NAME[n] for n in typing)
         left, right = (self.as_type(frame.emit, v, compute) for v in (x, y))
         return frame.emit.cast(frame.emit.binary(name, left, right), result)
@@ -146,9 +150,9 @@ class ThreadRules(Rules, ABC):
         """An operator of two constants; None: as Python has it."""
         return None
 
-    def _undefined(self, name: str, a: DType, b: DType) -> str:
+    def undefined(self, name: str, a: Any, b: Any) -> str:
         remedy = "convert to an integer, as in int64(x)" if name in _BITWISE else "convert one of them"
-        return f"{_SYMBOLS.get(name, name)} of {a} and {b} is not defined; {remedy}"
+        return f"{SYMBOLS.get(name, name)} of {a} and {b} is not defined; {remedy}"
 
     def _power(self, frame: Frame, x: Any, y: Any) -> Any:
         from ..numba import lowering  # tile code
@@ -178,6 +182,8 @@ class ThreadRules(Rules, ABC):
         return frame.emit.unary(of_node[name], operand) if name in of_node else operand
 
     def compare(self, frame: Frame, name: str, x: Any, y: Any) -> Any:
+        if numba_complex.has_parts(x) or numba_complex.has_parts(y):
+            return numba_complex.compare(self, frame, name, x, y)
         if not is_scalar(x) or not is_scalar(y) or (is_number(x) and is_number(y)):
             return None
         a, b = self.dtype_of(x), self.dtype_of(y)
@@ -268,15 +274,21 @@ class _Numba(ThreadRules):
 
     def meet(self, op: str, x: str, y: str) -> Typing | None:
         if is_complex(x) or is_complex(y):
-            return None if op in ("//", "%") or op in _BIT_SYMBOLS else (wide_complex(x, y),) * 2
+            return None if op in ("//", "%") or op in _BIT_OPERATORS else (self._complex(x, y),) * 2
         a, b = BY_NAME[x], BY_NAME[y]
-        if op in _BIT_SYMBOLS:
+        if op in _BIT_OPERATORS:
             return self._bitwise(op, a, b)
         if a.is_float or b.is_float:
             return (self.generic(x, y),) * 2
         if op == "/":
             return (float64.name,) * 2
         return (self._whole(a, b).name,) * 2
+
+    def _complex(self, x: str, y: str) -> str:
+        """Of the parts as they meet."""
+        parts = {"complex64": "float32", "complex128": "float64"}
+        wide = self.generic(parts.get(x, x), parts.get(y, y)) == "float64"
+        return "complex128" if wide else "complex64"
 
     @staticmethod
     def _whole(a: DType, b: DType) -> DType:
@@ -314,7 +326,7 @@ class _Npm(ThreadRules):
             return (wide_complex(x, y),) * 2 if op in ("+", "-", "*") else None
         a, b = BY_NAME[x], BY_NAME[y]
         common = int64.name if a.is_bool and b.is_bool else self.generic(x, y)
-        if op in _BIT_SYMBOLS:
+        if op in _BIT_OPERATORS:
             return self._bitwise(op, a, b, common)
         if op == "/":
             wide = float64 if max(a.bits, b.bits) == 64 else float32
@@ -354,7 +366,7 @@ class _Npm(ThreadRules):
         return value
 
 
-_BIT_SYMBOLS = frozenset(_SYMBOLS[name] for name in _BITWISE)
+_BIT_OPERATORS = frozenset(SYMBOLS[name] for name in _BITWISE)
 
 
 def wide_complex(x: str, y: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, arrays
 from ..capture.numba_rules import NPM, NUMBA, ThreadRules
+from ..device import records
 from ..errors import LaunchError, TileTypeError, TileValueError
 from ..kernel import kernel as _kernel
 from . import types
@@ -152,7 +153,15 @@ class Configured:
 
 def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
     stream = configured.stream if _is_on_gpu(args) else None
-    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, args, configured.shared)
+    given = tuple(map(_argument, args))
+    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, given, configured.shared)
+
+
+def _argument(value: Any) -> Any:
+    """What a kernel of threads takes: a complex number of Python is one of two float64."""
+    import numpy as np
+
+    return records.argument(np.complex128(value) if type(value) is complex else value)
 
 
 def _is_on_gpu(args: tuple[Any, ...]) -> bool:
@@ -236,7 +245,7 @@ def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
 
 def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if isinstance(wanted, types.Type):
-        return value if wanted.of is None else wanted.of.numpy.type(value)
+        return value if wanted is types.void else wanted.dtype.type(value)
     held = value.host if isinstance(value, _Copied) else value
     if _differs_in_sign(held, wanted):
         return held.view(wanted.element.dtype)

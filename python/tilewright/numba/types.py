@@ -18,14 +18,15 @@ class Type:
     """A type object; in a kernel it is the dtype."""
 
     name: str
-    of: dt.DType | None  # None: void, or a type of which there are no scalars yet
+    of: dt.DType | None  # None: void, complex numbers, structures
+    record: Any = None  # of a structure: NumPy's dtype
 
     def __call__(self, *values: Any) -> Any:
-        if all(map(_is_type, values)) and (values or self.of is None):
+        if all(map(_is_type, values)) and (values or self.name == "void"):
             return Signature(self, values)
-        if self.of is None or len(values) > 1:
+        if self is void or len(values) > 1:
             raise TileTypeError(f"{self.name} takes one number, or the types of a signature, found {values!r}")
-        return self.of.numpy.type(*values)
+        return self.dtype.type(*values)
 
     def __getitem__(self, index: Any) -> Array:
         parts = index if isinstance(index, tuple) else (index,)
@@ -40,8 +41,18 @@ class Type:
 
     def __tw_value__(self, frame: Frame) -> Any:
         if self.of is None:
-            raise TileTypeError(f"{self.name} has no values in kernels yet; use pairs of floats")
+            return self._parts()
         return self.of
+
+    def _parts(self) -> Any:
+        """Of complex numbers the type of device code; a structure stays what it is."""
+        from ..device.complexes import KINDS
+
+        if self.record is not None:
+            return self
+        if self.name not in KINDS:
+            raise TileTypeError(f"{self.name} has no values; a function without a result has a signature with it")
+        return KINDS[self.name]
 
     def __repr__(self) -> str:
         return self.name
@@ -86,9 +97,22 @@ def _is_type(value: Any) -> bool:
     return isinstance(value, Type | Array | Pointer | Signature) or hasattr(value, "__tw_struct__")
 
 
+def from_dtype(dtype: Any) -> Type:
+    """The type object of a dtype of NumPy; of a structured one it makes arrays in kernels."""
+    import numpy as np
+
+    found = np.dtype(dtype)
+    name = "bool_" if found.kind == "b" else found.name
+    if found.names is None and name not in NAMES:
+        raise TileTypeError(f"no type object has the dtype {found}; expected numbers, or a structure of them")
+    return NAMES[name] if found.names is None else Type(f"Record({', '.join(found.names)})", None, found)
+
+
 def _numpy_dtype(of: Type) -> Any:
     import numpy as np
 
+    if of.record is not None:
+        return of.record
     return of.of.numpy if of.of is not None else np.dtype(of.name)
 
 
@@ -137,4 +161,4 @@ def _parsed(text: str) -> Any:
     return element if found[2] is None else Array(element, found[2].count(",") + 1)
 
 
-__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "parse"]
+__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "from_dtype", "parse"]

@@ -53,7 +53,7 @@ class Vectorized:
         self.function, self.signatures = function, signatures
         functools.update_wrapper(self, function)
         for signature in signatures:
-            if signature.result.of is None or any(isinstance(a, types.Array) for a in signature.arguments):
+            if signature.result is types.void or any(isinstance(a, types.Array) for a in signature.arguments):
                 raise TileTypeError(f"@vectorize: a signature is of numbers, as float32(float32), found {signature}")
         self._kernel = _elementwise(function, len(signatures[0].arguments))
 

@@ -13,8 +13,11 @@ from ..rules import device_name, device_promotion, require_number
 from ..values import Method, Tile, describe, is_number
 
 
-def literal(value: complex) -> Any:
-    return of_parts(PythonComplex, value.real, value.imag)
+def literal(frame: Frame, value: complex) -> Any:
+    """A constant: of the widest format where the rules say so of numbers of Python."""
+    if not frame.capture.rules.wide:
+        return of_parts(PythonComplex, value.real, value.imag)
+    return of_parts(KINDS["complex128"], *(frame.emit.constant(v, float64) for v in (value.real, value.imag)))
 
 
 def is_complex(value: Any) -> bool:
@@ -87,14 +90,17 @@ def binary(frame: Frame, name: str, x: Any, y: Any) -> Any:
             require_number(value, name)
     if name == "pow" and type(y) is int and 0 < y <= MOST_POWER:
         return _power(frame, x, y)
-    compute = _OPERATIONS.get(name)
-    if compute is None:
+    if name not in _OPERATIONS:
         raise TileTypeError(
             f"{name} of {name_of(x)} and {name_of(y)} is not defined; complex numbers have + - * / and =="
         )
-    kind = KINDS[device_promotion(name_of(x), name_of(y))]
+    return computed(frame, name, x, y, KINDS[device_promotion(name_of(x), name_of(y))])
+
+
+def computed(frame: Frame, name: str, x: Any, y: Any, kind: Any) -> Any:
+    """Of operands that become numbers of `kind`."""
     (a, b), (c, d) = parts(frame, x, kind), parts(frame, y, kind)
-    return of_parts(kind, *compute(frame, a, b, c, d))
+    return of_parts(kind, *_OPERATIONS[name](frame, a, b, c, d))
 
 
 MOST_POWER = 16
@@ -161,6 +167,9 @@ def _length(frame: Frame, x: Tile, y: Tile) -> Any:
 
 
 def equal(frame: Frame, x: Any, y: Any) -> Any:
-    kind = KINDS[device_promotion(name_of(x), name_of(y))]
+    return same(frame, x, y, KINDS[device_promotion(name_of(x), name_of(y))])
+
+
+def same(frame: Frame, x: Any, y: Any, kind: Any) -> Any:
     (a, b), (c, d) = parts(frame, x, kind), parts(frame, y, kind)
     return frame.emit.binary("bitwise_and", frame.emit.compare("equal", a, c), frame.emit.compare("equal", b, d))

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...dtype import DType, as_dtype, bool_, int32, int64, uint32, uint64
+from ...device.records import form_of_dtype
+from ...dtype import DType, as_dtype, bool_, int32, int64, uint8, uint32, uint64
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..values import Array, Tile, describe
-from . import atomics, barriers, made_arrays, positions, views, warps
+from . import atomics, barriers, made_arrays, positions, records, views, warps
 
 
 def _rules(frame: Frame) -> Any:
@@ -59,22 +60,53 @@ def dtype_of(value: Any, what: str) -> DType:
 # Arrays that a kernel makes
 
 
-def _shared_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Array:
+def _structure(dtype: Any) -> Any:
+    """NumPy's dtype of complex numbers and of structures, None of others."""
+    import numpy as np
+
+    found: Any = np.complex128 if dtype is complex else getattr(dtype, "record", dtype)
+    found = getattr(np, found.name) if hasattr(found, "part") else found
+    if not isinstance(found, np.dtype) and not (isinstance(found, type) and issubclass(found, np.generic)):
+        return None
+    found = np.dtype(found)
+    return found if found.kind == "c" or found.names is not None else None
+
+
+def _of_structures(frame: Frame, make: Callable[..., Array], shape: Any, dtype: Any, alignment: Any) -> Any:
+    """Its bytes, along one axis more, begin where the widest number may."""
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    widest = max(leaf.kind.itemsize for leaf in form_of_dtype(dtype).leaves())
+    whole = make(frame, (*extents, dtype.itemsize), uint8, "C", alignment or widest)
+    return records.over_bytes(whole, dtype)
+
+
+def _shared_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Any:
     """`shared.array(0, dtype)` is what the launch adds."""
+    structure = _structure(dtype)
+    if structure is not None:
+        return _of_structures(frame, made_arrays.shared_array, shape, structure, alignment)
     element = dtype_of(dtype, "cuda.shared.array")
     if shape in (0, (0,)) and not isinstance(shape, bool):
         return views.view(frame, made_arrays.dynamic_shared_array(frame), element)
     return made_arrays.shared_array(frame, shape, element, "C", alignment)
 
 
-def _local_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Array:
+def _local_array(frame: Frame, shape: Any, dtype: Any, alignment: Any = None) -> Any:
+    structure = _structure(dtype)
+    if structure is not None:
+        return _of_structures(frame, made_arrays.local_array, shape, structure, alignment)
     return made_arrays.local_array(frame, shape, dtype_of(dtype, "cuda.local.array"), "C", alignment)
 
 
-def _array_like(frame: Frame, ary: Any) -> Array:
+def _array_like(frame: Frame, ary: Any) -> Any:
     import numpy as np
 
-    return made_arrays.const_array(frame, ary if isinstance(ary, np.ndarray) else np.asarray(ary), None)
+    data = np.ascontiguousarray(ary)
+    structure = _structure(data.dtype)
+    if structure is None:
+        return made_arrays.const_array(frame, data, None)
+    whole = data.reshape(*data.shape, 1).view(np.uint8)
+    return records.over_bytes(made_arrays.const_array(frame, whole, None), structure)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...device.complexes import Complex
-from ...device.records import Fit, Form, is_number
+from ...device.records import Fit, Form, Records, form_of_dtype, is_number
 from ...dtype import UNSIGNED_BY_BITS, DType, bool_, uint8
 from ...errors import TileTypeError
 from .. import memory
@@ -33,7 +33,31 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         for extent in arrays.attribute(frame, whole, "shape")[:ndim]:
             count = frame.emit.binary("mul", count, extent)
         return count
+    if name in _names(value.form):
+        return _field(frame, value, value.form.parts[_names(value.form).index(name)])
     raise TileTypeError(f"an array of structs has no attribute '{name}' in device code; it has dtype, shape, size")
+
+
+def _names(form: Form) -> list[str]:
+    return [] if form.kind is tuple else [field.name for field in dataclasses.fields(form.kind)]
+
+
+def _field(frame: Frame, value: Any, part: Form) -> Any:
+    """The field of all elements: an array in the same memory."""
+    if not is_number(part):
+        return dataclasses.replace(value, form=part)
+    if value.fit is not Fit.ALIGNED:
+        raise TileTypeError("a field of a packed struct is no array in device code; expected it of an element")
+    whole, numbers = views.shape_of(frame, value.bytes), views.Integers(frame)
+    strides = [numbers.div(stride, part.kind.itemsize) for stride in whole.strides[:-1]]
+    return views.made(frame, value.bytes, views.Shape(part.offset, whole.extents[:-1], strides), part.kind)
+
+
+def over_bytes(whole: Array, dtype: Any) -> Any:
+    """An array of structs, or of complex numbers, over the bytes of an array that a kernel makes: one axis more."""
+    form = form_of_dtype(dtype)
+    aligned = all((leaf.offset | dtype.itemsize) % leaf.kind.itemsize == 0 for leaf in form.leaves())
+    return Records(whole, form, Fit.ALIGNED if aligned else Fit.PACKED)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -41,7 +65,9 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
 
 
 def read(frame: Frame, value: Any, index: Any) -> Any:
-    """`array[index]`: a struct."""
+    """`array[index]`: a struct; by a name, the field of all elements."""
+    if isinstance(index, str):
+        return attribute(frame, value, index)
     return item_at(frame, value, offset_of(frame, value, index))
 
 
