@@ -124,6 +124,8 @@ class ThreadRules(Rules, ABC):
         """What is stored: any number converts to any other."""
         if not is_scalar(value):
             what = {"ct.scatter": STORED}.get(what, what)
+            if numba_complex.has_parts(value):
+                raise TileTypeError(f"{what} needs a real number, found a {value.name}; take its part, as in z.real")
             raise TileTypeError(f"{what} needs a number, found {describe(value)}")
         return self.as_type(emit, value, dtype)
 
