@@ -15,8 +15,11 @@ from tilewright import compile as compiler
 from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "emulator"))
+import emulate
 import plan
 import respell
+from check import check
 
 GEMM = {
     "loop": ["step", "while", "reversed", "two", "remainder", "peeled", "ahead"],
@@ -70,6 +73,28 @@ def test_a_spelling_comes_to_the_plan_of_its_plain_form(
     found = respell.plan_of(respell.choices_of(kind, tile=tile, **change))
     assert plain.counts["wgmma"] > 0 and 1 in plain.waits and not plain.spills
     assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+# ---- scaled queries ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["low", "wide"])
+@pytest.mark.parametrize("mask", ["none", "causal"])
+def test_scaled_queries_wait_in_shared_memory(scale: str, mask: str) -> None:
+    """They come through registers, and are written once; all else is as with queries that are loaded."""
+    plain, found = (respell.plan_of(respell.attention(mask=mask, scale=x)) for x in ("after", scale))
+    same = ("wgmma", "tma stores", "stores", "copies")
+    assert [found.counts[name] for name in same] == [plain.counts[name] for name in same], str(found)
+    assert (found.waits, found.votes, found.roles, found.remarks) == (plain.waits, True, plain.roles, ())
+    assert found.spills <= plain.spills
+
+
+def test_blocks_that_scale_several_queries_are_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A tile is not written where products of the tile before still read."""
+    emulate.stand_in(monkeypatch, "sm_90a")
+    choices = respell.attention(scale="wide", tile=(128, 128, 64), grid="persistent", size=(256, 2), small=True)
+    outcome = check(choices, "cpu", tmp_path)
+    assert outcome.kind == "right", outcome.text
 
 
 # ---- tiles counted in one number ---------------------------------------------------------------------------------

@@ -66,6 +66,8 @@ static int64_t bytes_wanted(const selector_t *s) {
   return outside + most + s->written;
 }
 
+static int64_t bytes_of(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
+
 static void note_load(selector_t *s, MlirOperation load) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
   for (int i = 0; i < s->num_loads; i++)
@@ -73,7 +75,7 @@ static void note_load(selector_t *s, MlirOperation load) {
       return;
   s->loads = tw_room(s->loads, (size_t)s->num_loads, sizeof *s->loads);
   s->loads[s->num_loads++] =
-      (wanted_t){load.ptr, tw_loop_around(load), tw_count(type) * tw_memory_bits(tw_element(type)) / 8};
+      (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type)};
 }
 
 /* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
@@ -158,6 +160,18 @@ static bool stays_in_registers(const selector_t *s, MlirOperation mma) {
   return is_narrow(s, mma) && narrow >= SEVERAL && words <= tw_register_budget(mma, TW_BUDGET_HELD_OPERANDS);
 }
 
+/* Whether the left operand is computed before the loop of its product, which does not change it: then it is written to
+ * shared memory once, as if it had been loaded. Registers that wait there would make room for nothing else. */
+static bool is_written_once(const selector_t *s, MlirOperation mma) {
+  MlirValue value = mlirOperationGetOperand(mma, 0);
+  MlirOperation loop = tw_enclosing_loop(mma);
+  bool looped = tw_loop_around(mma) != NULL && !mlirOperationIsNull(loop);
+  return looped && !tw_defined_in(value, mlirOperationGetBlock(mma)) && !tw_defined_in(value, tw_loop_body(loop)) &&
+         mlirOperationIsNull(tw_load_behind(value)) && s->async->promotion(mma) == 0 &&
+         columns(s, mma) > s->async->narrow && s->async->reads_written_lhs(mma) &&
+         bytes_wanted(s) + bytes_of(mlirValueGetType(value)) <= s->target.shared_bytes;
+}
+
 /* ---- the mark ------------------------------------------------------------------------------------------ */
 
 /* Says how the product is computed, where that is not plain. */
@@ -166,7 +180,9 @@ static void explain(const selector_t *s, MlirOperation mma, const tw_mma_place_t
   for (int i = 0; i < 2; i++) {
     if (place[i] != TW_PLACE_WRITTEN)
       continue;
-    if (s->async->written(mma, i, 1).transposes)
+    if (i == 0 && !tw_defined_in(mlirOperationGetOperand(mma, 0), mlirOperationGetBlock(mma)))
+      tw_op_remark(mma, "writes its left operand to shared memory once: it is computed before the loop");
+    else if (s->async->written(mma, i, 1).transposes)
       tw_op_remark(mma,
                    "transposes its %s operand through registers in each iteration: for this dtype %s reads "
                    "what is contiguous along k only",
@@ -199,6 +215,10 @@ static void mark(selector_t *s, MlirOperation mma) {
                  "keeps its left operand in registers, which its loop does not change: with few columns, reading it "
                  "each time would take as long as the product");
   }
+  if (place[0] == TW_PLACE_REGISTERS && is_written_once(s, mma)) {
+    letters[0] = (char)(place[0] = TW_PLACE_WRITTEN);
+    s->written += bytes_of(mlirValueGetType(mlirOperationGetOperand(mma, 0)));
+  }
   tw_set_attr(mma, TW_MMA_FAMILY, mlirStringAttrGet(context, tw_str(s->family->name)));
   tw_set_attr(mma, TW_MMA_PLACES, mlirStringAttrGet(context, tw_str(letters)));
   if (s->async->promotion(mma) > 0)
@@ -223,7 +243,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
       note_load(s, loads.at[l - 1]);
     tw_ops_free(&loads);
     if (tw_rank(type) == 2 && s->async->place(op, i, &transposed) == TW_PLACE_WRITTEN)
-      s->written += tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+      s->written += bytes_of(type);
   }
   return MlirWalkResultAdvance;
 }

@@ -66,6 +66,8 @@ typedef struct tw_async_mma {
   /* Where operand 0 or 1 of a tile.mma would be, and whether as the transpose of what is loaded; none: nowhere. */
   tw_mma_place_t (*place)(MlirOperation mma, int operand, bool *transposed);
   tw_mma_written_t (*written)(MlirOperation mma, int operand, int num_warps);
+  /* Whether it reads the left operand that was written as it lies. */
+  bool (*reads_written_lhs)(MlirOperation mma);
   /* How much of k an instruction may sum up before its sums are promoted to a wider type; 0: all. */
   int (*promotion)(MlirOperation mma);
   /* Registers that a thread needs for a tile.async_mma beside its sums and operands. */

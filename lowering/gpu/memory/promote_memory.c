@@ -39,7 +39,7 @@
  *   tile.barrier {tile.products}
  *
  * Before it, tile.local_store writes operands that no load put there in their form; the barrier then orders stores,
- * too. */
+ * too. What loops do not change is written before them, once. */
 #include "lowering/gpu/memory/promote_memory.h"
 
 #include "dialect/layouts.h"
@@ -77,6 +77,7 @@ typedef struct {
   int num_taken;
   brought_t *brought; /* owned; what copies bring for products */
   int num_brought;
+  tw_ops_t written; /* owned; tile.local_store of operands that loops do not change */
 } promoter_t;
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
@@ -294,15 +295,51 @@ static MlirValue build_async_mma(const tw_builder_t *at, MlirOperation mma) {
   return mlirOperationGetResult(made, 0);
 }
 
+/* The product, or the outermost loop around it that does not change the operand: there it is written once. */
+static MlirOperation unchanged_in(MlirOperation mma, MlirValue value) {
+  MlirOperation op = mma, loop = mlirOperationGetParentOperation(op);
+  while (tw_op_is(loop, TW_SCF_FOR) && !tw_has_attr(loop, TW_PERSISTENT) && !tw_defined_in(value, tw_loop_body(loop))) {
+    op = loop;
+    loop = mlirOperationGetParentOperation(op);
+  }
+  return op;
+}
+
+/* The buffer that has the operand already, for a loop before this one; null if none has. */
+static MlirValue written_before(const promoter_t *p, MlirValue value, MlirType buffer, MlirBlock block) {
+  for (int i = 0; i < p->written.count; i++) {
+    MlirOperation store = p->written.at[i];
+    if (mlirValueEqual(mlirOperationGetOperand(store, 0), value) &&
+        mlirBlockEqual(mlirOperationGetBlock(store), block) &&
+        mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(store, 1)), buffer))
+      return mlirOperationGetOperand(store, 1);
+  }
+  return (MlirValue){NULL};
+}
+
 /* Writes an operand that no load put where the instruction reads. */
-static void write_operand(const promoter_t *p, const tw_builder_t *at, MlirOperation mma, int operand) {
-  MlirValue value = mlirOperationGetOperand(mma, operand), zero = tw_const_int(at, tw_i32(at->context), 0);
+static void write_operand(promoter_t *p, MlirOperation mma, int operand) {
+  MlirValue value = mlirOperationGetOperand(mma, operand);
+  MlirOperation anchor = unchanged_in(mma, value);
+  MlirType type = tw_async_mma_of(mma)->written(mma, operand, 1).buffer;
+  MlirValue had = written_before(p, value, type, mlirOperationGetBlock(anchor));
+  if (had.ptr) {
+    mlirOperationSetOperand(mma, operand, had);
+    return;
+  }
+  tw_builder_t before = tw_build_before(anchor), *at = &before;
+  at->location = mlirOperationGetLocation(mma);
+  MlirValue zero = tw_const_int(at, tw_i32(at->context), 0);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
   top.location = at->location;
-  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", tw_async_mma_of(mma)->written(mma, operand, 1).buffer, 0, NULL);
+  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
   MlirValue operands[] = {value, buffer, zero};
-  tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
+  MlirOperation store = tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
   mlirOperationSetOperand(mma, operand, buffer);
+  if (mlirOperationEqual(anchor, mma))
+    return;
+  tw_build_barrier(at, TW_ORDERS_STORES);
+  tw_ops_add(&p->written, store);
 }
 
 /* An operand that was to lie where its load puts it, but whose load stayed in registers (shared memory has no room, or
@@ -316,14 +353,15 @@ static bool was_left_behind(MlirOperation mma, int operand) {
   return true;
 }
 
-static void finish_async_mma(const promoter_t *p, MlirOperation mma) {
+static void finish_async_mma(promoter_t *p, MlirOperation mma) {
   tw_builder_t at = tw_build_before(mma);
   unsigned orders = TW_ORDERS_PRODUCTS;
   for (int i = 0; i < 2; i++) {
     bool behind = was_left_behind(mma, i);
     if (tw_mma_place(mma, i) == TW_PLACE_WRITTEN || (behind && i == 1)) { /* lhs is in its registers already */
-      write_operand(p, &at, mma, i);
-      orders |= TW_ORDERS_STORES;
+      bool again = mlirOperationEqual(unchanged_in(mma, mlirOperationGetOperand(mma, i)), mma);
+      write_operand(p, mma, i);
+      orders |= again ? TW_ORDERS_STORES : 0;
     }
   }
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
@@ -425,6 +463,7 @@ static bool promote_operands(MlirOperation func) {
     finish_async_mma(&p, p.products.at[i]);
   tw_ops_free(&alike.loads);
   tw_ops_free(&p.products);
+  tw_ops_free(&p.written);
   free(p.taken);
   free(p.brought);
   return true;

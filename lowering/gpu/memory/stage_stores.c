@@ -55,13 +55,18 @@ typedef struct {
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
 
-/* The copy that fills the buffer; null where threads write it. */
-static MlirOperation copy_into(MlirValue buffer) {
+static bool is_copy(MlirOperation op) { return tw_op_is(op, TW_TILE_ASYNC_COPY); }
+static bool only_writes(MlirOperation op) { return mlirOperationGetNumResults(op) == 0; }
+
+static MlirOperation filled_by(MlirValue buffer, bool (*fills)(MlirOperation op)) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_ASYNC_COPY))
+    if (fills(mlirOpOperandGetOwner(use)))
       return mlirOpOperandGetOwner(use);
   return tw_null_op();
 }
+
+/* The copy that fills the buffer; null where threads write it. */
+static MlirOperation copy_into(MlirValue buffer) { return filled_by(buffer, is_copy); }
 
 /* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
  * the same stages. */
@@ -73,19 +78,25 @@ static bool take_turns(MlirOperation x, MlirOperation y) {
          mlirBlockEqual(mlirOperationGetBlock(loop_x), mlirOperationGetBlock(loop_y));
 }
 
+/* How many stages a buffer has at least that the op fills; more than one where a loop of the program does it. */
+static int times_filled(MlirOperation op) {
+  MlirOperation loop = mlirOperationIsNull(op) ? op : tw_enclosing_loop(op);
+  bool once = !mlirOperationIsNull(op) && (mlirOperationIsNull(loop) || tw_has_attr(loop, TW_PERSISTENT));
+  return once ? 1 : MIN_STAGES;
+}
+
 /* What a buffer takes at least, beside those before it. */
 static int64_t bytes_taken(MlirOperation alloc) {
   MlirOperation copy = copy_into(mlirOperationGetResult(alloc, 0)), op = alloc;
   int64_t bytes = tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
   if (mlirOperationIsNull(copy))
-    return MIN_STAGES * bytes;
+    return times_filled(filled_by(mlirOperationGetResult(alloc, 0), only_writes)) * bytes;
   for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
     MlirOperation other = tw_op_is(op, TW_TILE_ALLOC_SHARED) ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
     if (!mlirOperationIsNull(other) && take_turns(copy, other))
       return 0; /* counted there */
   }
-  MlirOperation loop = tw_enclosing_loop(copy);
-  return mlirOperationIsNull(loop) || tw_has_attr(loop, TW_PERSISTENT) ? bytes : MIN_STAGES * bytes;
+  return times_filled(copy) * bytes;
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {

@@ -48,6 +48,7 @@
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/roles/pingpong_plan.h"
@@ -146,7 +147,7 @@ static void rewrite(tw_stage_plan_t *plan) {
 
 static MlirWalkResult find_store(MlirOperation op, void *user) {
   tw_stage_plan_t *plan = user;
-  plan->has_stores |= tw_op_is(op, TW_TILE_LOCAL_STORE);
+  plan->has_stores |= tw_op_is(op, TW_TILE_LOCAL_STORE) && tw_loop_around(op) != NULL;
   return MlirWalkResultAdvance;
 }
 

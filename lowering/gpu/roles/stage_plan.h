@@ -66,7 +66,7 @@ typedef struct tw_stage_plan {
   int64_t product_words; /* what products keep in a thread's registers */
   tw_refusal_t refused;
   bool gathers;        /* a copy does, for which the producer needs all threads of a warpgroup */
-  bool has_stores;     /* something is written to shared memory by threads */
+  bool has_stores;     /* a loop of the program has threads write to shared memory */
   int consumer_groups; /* of consumers, which take the blocks of a persistent kernel in turn */
 } tw_stage_plan_t;
 

@@ -109,23 +109,27 @@ static bool is_weight(MlirValue value) {
          is_weight(mlirOperationGetOperand(op, first + 1));
 }
 
-/* The operand of a conversion to fewer bits that a marked product takes, and which is a multiple by the reference now.
- */
+/* Whether a marked product's left operand, converted to fewer bits from what is `p` then, is a multiple by the reference
+ * now. */
+static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
+  MlirOperation narrow = tw_def(mlirOperationGetOperand(mma, 0));
+  if (!tw_is_async_mma(mma) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
+    return false;
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  tw_mma_split_t split;
+  w->p = mlirOperationGetOperand(narrow, 0);
+  tw_change_t change = tw_change_of(w->references, w->p);
+  return depends(w, w->p) && is_weight(w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
+         tw_extent(mlirValueGetType(w->p), 1) >= (int64_t)w->async->lanes_per_row * w->async->columns_per_lane &&
+         mlirTypeIsAF32(tw_element(mlirValueGetType(w->p))) && mlirOperationGetNumResults(tw_def(w->p)) == 1 &&
+         w->async->split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
+}
+
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation narrow = tw_op_is(op, TW_TILE_MMA) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
-    if (!tw_is_async_mma(op) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
-      continue;
-    MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
-    tw_mma_split_t split;
-    w->p = mlirOperationGetOperand(narrow, 0);
-    tw_change_t change = tw_change_of(w->references, w->p);
-    return depends(w, w->p) && is_weight(w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
-           tw_extent(mlirValueGetType(w->p), 1) >= (int64_t)w->async->lanes_per_row * w->async->columns_per_lane &&
-           mlirTypeIsAF32(tw_element(mlirValueGetType(w->p))) && mlirOperationGetNumResults(tw_def(w->p)) == 1 &&
-           w->async->split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
-  }
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_TILE_MMA) && takes_weights(w, op, num_warps))
+      return true;
   return false;
 }
 

@@ -204,6 +204,14 @@ static MlirOperation plain_load(MlirValue value, bool *transposed) {
   return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
 }
 
+static bool reads_written_lhs(MlirOperation mma) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(mma, 0));
+  tw_mma_written_t own = written(mma, 0, 1);
+  tw_wgmma_operand_t shape;
+  return !own.transposes &&
+         tw_wgmma_operand_of(own.buffer, false, false, tw_extent(type, 1), tw_extent(type, 0), &shape);
+}
+
 static tw_mma_place_t place(MlirOperation mma, int operand, bool *transposed) {
   MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirOperation load = plain_load(value, transposed);
@@ -305,6 +313,7 @@ static const tw_async_mma_t async = {
     .split = tw_wgmma_split,
     .place = place,
     .written = written,
+    .reads_written_lhs = reads_written_lhs,
     .promotion = promotion,
     .extra_words = extra_words,
     .may_run_on = may_run_on,
