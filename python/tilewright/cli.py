@@ -6,6 +6,9 @@
     tilewright tune matmul.py:matmul --arg 'A=bf16[4096,4096]' … --arg TM=128 --arg TN=128 --arg TK=64 \\
         --space TM=64,128 --space TN=128,256 --grid 'cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)' --plot sweep.svg
     tilewright roofline matmul.py:matmul … --grid … -o roofline.svg
+    tilewright sweep matmul.py:matmul --shapes shapes.toml --axis TM=64..256*2 --axis family --on auto -o records/
+    tilewright records best records/
+    tilewright fit records/
     tilewright doctor
     tilewright cache [info | path | clear]
 
@@ -33,6 +36,7 @@ from typing import Any
 from . import toolkit
 from .errors import TileError, TileValueError
 from .remarks import text as remarks_text
+from .sweep.options import add_parsers
 from .times import Times
 
 GPU_STAGES = ("tile", "legal", "layout", "pipelined", "nvvm", "llvm", "ptx", "sass")
@@ -595,6 +599,8 @@ def parser() -> argparse.ArgumentParser:
         "-o", "--output", default="roofline.svg", metavar="FILE", help=".svg or .png (default: roofline.svg)"
     )
     roofline.set_defaults(run=command_roofline)
+
+    add_parsers(commands)
 
     doctor = commands.add_parser(
         "doctor",

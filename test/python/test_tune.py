@@ -21,12 +21,12 @@ from tilewright import compile as compiler
 from tilewright import tile as ct
 from tilewright.errors import TileCompilationError, TileError, TileTypeError, TileValueError
 from tilewright.times import Times
-from tilewright.tune import cost, memory, record, statistics
+from tilewright.tune import cost, memory, programs, record, statistics
 from tilewright.tune.compare import Comparer
-from tilewright.tune.search import UNLIKELY, _Bench, _in_parallel, _Search
+from tilewright.tune.search import UNLIKELY, _in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Program, difference
-from tilewright.tune.worker import Assemblers, LostError, Worker
+from tilewright.tune.worker import Assemblers, LostError, SafeBench, Worker
 
 FACTOR = 2.0
 
@@ -172,13 +172,13 @@ def test_a_worker_that_hangs_is_told_with_its_last_words() -> None:
 
 def test_loading_is_no_part_of_the_time_of_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many processes that share a GPU take seconds for it."""
-    calls, call = [], _Bench.call
+    calls, call = [], SafeBench.call
 
-    def spy(self: _Bench, method: str, *arguments: Any, timeout: float) -> Any:
+    def spy(self: SafeBench, method: str, *arguments: Any, timeout: float) -> Any:
         calls.append((method, timeout))
         return call(self, method, *arguments, timeout=timeout)
 
-    monkeypatch.setattr(_Bench, "call", spy)
+    monkeypatch.setattr(SafeBench, "call", spy)
     x, y = vectors()
     tune.search(scale, (x, y, 64), space=[], grid=blocks, isolate=False, record_file=None, **QUICK)
     assert calls[:2] == [("add", 60.0), ("first", 5.0)]
@@ -282,13 +282,17 @@ def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
     """The runners-up of one candidate behind its best, and those that it has not refused."""
     x, y = vectors(1 << 16)
     _, key = scale.specialization((x, y, 1024))
-    search = _Search.__new__(_Search)
-    search.machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
-    module = scale.capture("sm_90a", key)
-    module.lower("legal")
-    assert 0 < search._layout_seconds(module, (64, 1, 1), 1) < 1e-6
+    machine = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
+
+    def module_of(**wanted: Any) -> Any:
+        module = scale.replace_hints(**wanted).capture("sm_90a", key)
+        module.lower("legal")
+        return module
+
+    module = module_of()
+    assert 0 < programs._layout_seconds(module, module_of(), (64, 1, 1), machine, 1) < 1e-6
     with pytest.raises(TileValueError, match="the layouts have . runners-up"):
-        search._layout_seconds(module, (64, 1, 1), 7)
+        programs._layout_seconds(module, module_of(), (64, 1, 1), machine, 7)
     module.lower("legal")  # is past it, and stays there
     assert "#tile.linear" in module.text()
 

@@ -24,7 +24,8 @@ from ..dtype import BY_NAME
 from .memory import Layout
 
 KIB = 1024
-CPU_CLOCK, CPU_FLOP_PER_CLOCK, CPU_BANDWIDTH, CPU_CACHE = 3e9, 32, 2e10, 256 * KIB
+CPU_CLOCK, CPU_BANDWIDTH, CPU_CACHE = 3e9, 2e10, 256 * KIB
+CPU_CHIP = {"cpu_flop": 32, "cpu_block_ns": 200}  # operations a clock of a thread; what a block costs beside its work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Machine:
     def flop_rate(self, bits: int) -> float:
         """Operations a second on operands of so many bits; 0: elementwise on 32."""
         if not self.is_gpu:
-            return self.units * self.clock * CPU_FLOP_PER_CLOCK
+            return self.units * self.clock * self.chip["cpu_flop"]
         if bits == 0:
             return self.units * self.clock * self.chip["fma_flop"]
         return (
@@ -55,7 +56,7 @@ class Machine:
 
 def machine_of(device: int | None) -> Machine:
     if device is None:
-        return Machine(cpu_name(), False, _core.cpu_threads(), CPU_CLOCK, CPU_BANDWIDTH, CPU_CACHE)
+        return Machine(cpu_name(), False, _core.cpu_threads(), CPU_CLOCK, CPU_BANDWIDTH, CPU_CACHE, CPU_CHIP)
     info = _core.device_info(device)
     bandwidth = 2e3 * info["memory_clock_khz"] * info["memory_bus_bits"] / 8
     shared, clock = info["shared_bytes_per_sm"], 1e3 * info["clock_khz"]
@@ -154,7 +155,8 @@ def _on_cpu(work: Work, machine: Machine) -> float:
     turns = math.ceil(work.blocks / machine.units) / (work.blocks / machine.units)
     spilled = work.operand_bytes if work.turn + work.carried > CPU_CACHE else 0.0
     compute = (work.flop + work.elements) / machine.flop_rate(0)
-    return max(compute, (work.unique + spilled) / machine.bandwidth) * turns + 2e-7 * work.blocks / machine.units
+    waiting = 1e-9 * machine.chip["cpu_block_ns"] * work.blocks / machine.units
+    return max(compute, (work.unique + spilled) / machine.bandwidth) * turns + waiting
 
 
 def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:

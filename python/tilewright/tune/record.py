@@ -47,14 +47,14 @@ class Entry:
     shape_class: str
     arguments: str
     constants: dict[str, Any]
-    hints: dict[str, int]
+    hints: dict[str, int | str]
     us: float
     low_us: float
     high_us: float
     untuned_us: float
     version: str
     date: str
-    launched: dict[str, int] = dataclasses.field(default_factory=dict)  # hints that the launch added to these
+    launched: dict[str, int | str] = dataclasses.field(default_factory=dict)  # hints that the launch added to these
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -86,8 +86,12 @@ def _is_sound(entry: Entry) -> bool:
         and isinstance(entry.constants, dict)
         and all(value is None or type(value) in (int, float, bool, str) for value in entry.constants.values())
         and all(isinstance(hints, dict) for hints in (entry.hints, entry.launched))
-        and all(v is None or type(v) in (int, bool) for v in (*entry.hints.values(), *entry.launched.values()))
+        and all(_is_hint(v) for v in (*entry.hints.values(), *entry.launched.values()))
     )
+
+
+def _is_hint(value: Any) -> bool:
+    return value is None or type(value) in (int, bool) or (isinstance(value, str) and value.isprintable())
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

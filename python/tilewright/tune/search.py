@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-import math
 import os
 import queue
 import threading
@@ -18,16 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .. import _core, compile
 from ..errors import TileError, TileValueError
 from ..kernel import launch
-from ..structure import leaves
 from . import cost, memory, record
+from .programs import estimate, program_of
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
 from .statistics import Measurement, is_decided, survivors, winner
 from .trial import Program
-from .worker import Assemblers, FailedError, Local, LostError, Worker
+from .worker import Assemblers, FailedError, LostError, SafeBench
 
 MIN_ROUNDS, MAX_ROUNDS = 8, 60
 SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launched several times
@@ -48,7 +46,7 @@ class Trial:
     measurement: Measurement | None = None
     error: float | None = None  # largest difference from the reference
     dropped: str | None = None  # why it was not measured
-    launched: dict[str, int] = dataclasses.field(default_factory=dict)  # hints that a launch of it adds
+    launched: dict[str, int | str] = dataclasses.field(default_factory=dict)  # hints that a launch of it adds
 
     @property
     def title(self) -> str:
@@ -169,6 +167,11 @@ def search(
     )
 
 
+def search_problem(problem: Problem, space: Space, budget: float, timeout: float) -> Result:
+    """All candidates of a space in turns, beside the kernel as given; the best is kept where tune.launch finds it."""
+    return _Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, True)
+
+
 class _Search:
     def __init__(
         self, problem: Problem, tolerance: float | None, timeout: float, compile_timeout: float, progress: Progress
@@ -222,35 +225,7 @@ class _Search:
         return good[:limit]
 
     def _estimate(self, candidate: Candidate) -> tuple[cost.Work, float]:
-        """What a launch does, and how many seconds it should take, by the kernel as it is written."""
-        kernel, grid = self.problem.kernel_of(candidate), self.problem.grid_of(candidate)
-        _, key = kernel.specialization(self.problem.args_of(candidate))
-        module = kernel.capture(self.target, key)
-        module.lower("legal")
-        work = cost.count(module, self.layout, self._values(candidate), grid, self.facts.constants)
-        hints = dict(kernel.hints)
-        seconds = cost.predict(work, self.machine, hints)
-        if choice := hints.get("layout_rank") or 0:
-            seconds += self._layout_seconds(module, grid, choice)
-        return work, seconds
-
-    def _layout_seconds(self, module: Any, grid: tuple[int, int, int], choice: int) -> float:
-        """What a runner-up among the layouts should take longer than the best, by the compiler's own estimate."""
-        module.lower("layout")
-        ((name, record),) = module.kernels()
-        slots = module.layout_costs(name)
-        if choice >= len(slots):
-            raise TileValueError(f"the layouts have {max(0, len(slots) - 1) or 'no'} runners-up")
-        warps = _core.launch_facts(record)["num_warps"] or 1
-        return cost.slot_seconds((slots[choice] - slots[0]) * warps * math.prod(grid), self.machine)
-
-    def _values(self, candidate: Candidate) -> tuple[Any, ...]:
-        """The scalars among the leaves; None for arrays, 0 for constants, which are in the code."""
-        kernel, args = self.problem.kernel, self.problem.args_of(candidate)
-        return tuple(
-            None if i in self.layout.views else 0 if i in self.facts.constants else leaf.value
-            for i, leaf in enumerate(leaves(kernel.parameters, args, kernel.forms))
-        )
+        return estimate(self.problem, self.facts, self.layout, self.machine, candidate)
 
     # --- compilation --------------------------------------------------------------------------------------------------
 
@@ -280,51 +255,15 @@ class _Search:
             else:
                 self.programs[number] = program
 
-    def _program(self, assemblers: Assemblers | None, number: int) -> tuple[Program, dict[str, int]]:
-        """What a launch of a candidate runs, and the hints that it runs it with beyond the candidate's: the launch
-        itself is asked, which may slice, share or coarsen tiles, or other clusters."""
-        problem, candidate = self.problem, self.trials[number].candidate
-        kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
-        made: dict[Any, tuple[compile.Specialization, compile.Image]] = {}
-
-        def load(image: compile.Image) -> None:  # in another process: the driver keeps what comes of it
-            if assemblers and image.is_ptx:
-                assemblers.call("load", image.pack(), kernel.name, self.target, self.layout.device)
-
-        def hear(of: compile.Specialization, image: compile.Image, variant: Any) -> None:
-            made[variant] = of, image
-            if image.is_asked_for_room:
-                load(image)
-
-        def compiled(_: Any, target: str, key: compile.Key) -> Any:
-            assembler = assemblers.assemble if assemblers else None
-            return compile.Specialization(kernel, target, key, assembler=assembler, made=hear).compile()[0]
-
-        constants = [i for i, (kind, *_) in enumerate(self.facts.key) if kind == "const"]
-        dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, constants, compiled, forms=kernel.forms)
-        variant = dispatcher.chosen(grid, problem.args_of(candidate))
-        chosen, image = made[variant]
-        if not image.is_asked_for_room:
-            load(image)
-        program = Program(
-            image=image.settled().pack(),
-            name=kernel.name,
-            target=self.target,
-            written=variant.written,
-            parameters=self.facts.names,
-            constants=tuple(sorted(self.facts.constants)),
-            values=self._values(candidate),
-            grid=grid,
-        )
-        hints = chosen.kernel.hints.items()
-        return program, {name: value for name, value in hints if kernel.hints.get(name) != value}
+    def _program(self, assemblers: Assemblers | None, number: int) -> tuple[Program, dict[str, int | str]]:
+        return program_of(self.problem, self.facts, self.layout, self.trials[number].candidate, assemblers)
 
     # --- trying -------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _bench(self, isolate: bool) -> Iterator[_Bench]:
+    def _bench(self, isolate: bool) -> Iterator[SafeBench]:
         path = memory.save(self.layout) if isolate else None
-        bench = _Bench(self.layout, path)
+        bench = SafeBench(self.layout, path)
         try:
             yield bench
         finally:
@@ -332,7 +271,7 @@ class _Search:
             if path is not None:
                 path.unlink(missing_ok=True)
 
-    def _try(self, bench: _Bench) -> None:
+    def _try(self, bench: SafeBench) -> None:
         """The first launch of each; the first that works gives the reference."""
         numbers = sorted(self.programs)
         step = self.progress.step("try", len(numbers))
@@ -355,7 +294,7 @@ class _Search:
 
     # --- timing -------------------------------------------------------------------------------------------------------
 
-    def _time(self, bench: _Bench, budget: float) -> int:
+    def _time(self, bench: SafeBench, budget: float) -> int:
         """Rounds in which every candidate that may still be the best has its turn; the number of the best.
 
         The kernel as given always has one: what the best is compared with is measured at the same clocks.
@@ -393,7 +332,7 @@ class _Search:
             self.trials[number].measurement = Measurement.of(taken)
         return winner({number: Measurement.of(samples[number]) for number in alive})
 
-    def _warm_up(self, bench: _Bench, number: int) -> None:
+    def _warm_up(self, bench: SafeBench, number: int) -> None:
         end = time.monotonic() + WARM_UP_SECONDS
         with contextlib.suppress(FailedError, LostError):
             while time.monotonic() < end:
@@ -421,49 +360,6 @@ class _Search:
             version=__version__,
             date=datetime.date.today().isoformat(),
         )
-
-
-class _Bench:
-    """A worker that is replaced when a candidate takes it along."""
-
-    def __init__(self, layout: memory.Layout, path: Path | None) -> None:
-        self.layout, self.path = layout, path
-        self.worker: Worker | Local | None = None
-        self.reference: tuple[int, Program] | None = None
-        self.known: dict[int, Program] = {}  # to be loaded again by a new worker
-
-    def adopt(self, number: int, program: Program) -> None:
-        self.call("keep", number, timeout=60.0)
-        self.reference = number, program
-
-    def forget(self, number: int) -> None:
-        self.known.pop(number, None)
-
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        if self.worker is None:
-            self._start()
-        assert self.worker is not None
-        try:
-            result = self.worker.call(method, *arguments, timeout=timeout)
-        except LostError:
-            self.worker = None
-            raise
-        if method == "first":
-            self.known[arguments[0]] = arguments[1]
-        return result
-
-    def _start(self) -> None:
-        self.worker = Local(self.layout) if self.path is None else Worker("bench", self.layout, self.path)
-        if self.reference is not None:
-            number, program = self.reference
-            self.worker.call("first", number, program, timeout=60.0)
-            self.worker.call("keep", number, timeout=60.0)
-        for number, program in self.known.items():
-            self.worker.call("add", number, program, timeout=60.0)
-
-    def close(self) -> None:
-        if self.worker is not None:
-            self.worker.close()
 
 
 def _in_parallel(

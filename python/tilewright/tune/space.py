@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .. import _core, structure
+from .. import _core, hints, structure
 from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as tile_kernel
 from ..structure import constant_parameters
@@ -54,10 +54,11 @@ class Candidate:
     """One choice: constants by parameter, hints by name; empty is the kernel as it was given."""
 
     constants: tuple[tuple[str, Any], ...] = ()
-    hints: tuple[tuple[str, int], ...] = ()
+    hints: tuple[tuple[str, hints.Value], ...] = ()
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in (*self.constants, *self.hints)) or "as given"
+        chosen = (*self.constants, *self.hints)
+        return " ".join(f"{name}={'none' if value is None else value}" for name, value in chosen) or "as given"
 
 
 class Problem:
@@ -89,7 +90,8 @@ class Problem:
 
     def candidate(self, row: Mapping[str, Any]) -> Candidate:
         """Checks the names of a row; what equals the kernel as given is left out of it."""
-        unknown = [name for name in row if name not in self.constants and name not in self.kernel.hint_names]
+        row = hints.full_names(row)
+        unknown = [n for n in row if n not in self.constants and not hints.is_hint(n, self.kernel.hint_names)]
         if unknown:
             raise TileValueError(
                 f"kernel {self.kernel.name} has neither a constant nor a hint {unknown[0]!r}; constants: "
@@ -97,8 +99,9 @@ class Problem:
             )
         given = dict(zip(self.kernel.parameters, self.args, strict=True))
         constants = tuple((n, row[n]) for n in self.constants if n in row and row[n] != given[n])
-        hints = tuple((n, row[n]) for n in self.kernel.hint_names if n in row and row[n] != self.kernel.hints.get(n))
-        return Candidate(constants, hints)
+        of_kernel = [n for n in self.kernel.hint_names if n in row]
+        named = [*of_kernel, *sorted(n for n in row if hints.tile_of(n))]
+        return Candidate(constants, tuple((n, row[n]) for n in named if row[n] != self.kernel.hints.get(n)))
 
     def kernel_of(self, candidate: Candidate) -> tile_kernel:
         return self.kernel.replace_hints(**dict(candidate.hints)) if candidate.hints else self.kernel

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from .. import compile, knobs
 from ..errors import TileCompilationError, TileError
 from .memory import Layout
-from .trial import Bench, WrongError
+from .trial import Bench, Program, WrongError
 
 
 class FailedError(Exception):
@@ -37,7 +38,7 @@ class Worker:
     START_SECONDS = 60.0
 
     def __init__(self, kind: str, *arguments: Any) -> None:
-        """`kind`: "bench" with the arguments of a `Bench`, or "assembler"."""
+        """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"."""
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
@@ -126,6 +127,49 @@ class Local:
         self.bench.close()
 
 
+class SafeBench:
+    """A worker that is replaced when a candidate takes it along."""
+
+    def __init__(self, layout: Layout, path: Path | None) -> None:
+        self.layout, self.path = layout, path
+        self.worker: Worker | Local | None = None
+        self.reference: tuple[int, Program] | None = None
+        self.known: dict[int, Program] = {}  # to be loaded again by a new worker
+
+    def adopt(self, number: int, program: Program) -> None:
+        self.call("keep", number, timeout=60.0)
+        self.reference = number, program
+
+    def forget(self, number: int) -> None:
+        self.known.pop(number, None)
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        if self.worker is None:
+            self._start()
+        assert self.worker is not None
+        try:
+            result = self.worker.call(method, *arguments, timeout=timeout)
+        except LostError:
+            self.worker = None
+            raise
+        if method == "first":
+            self.known[arguments[0]] = arguments[1]
+        return result
+
+    def _start(self) -> None:
+        self.worker = Local(self.layout) if self.path is None else Worker("bench", self.layout, self.path)
+        if self.reference is not None:
+            number, program = self.reference
+            self.worker.call("first", number, program, timeout=60.0)
+            self.worker.call("keep", number, timeout=60.0)
+        for number, program in self.known.items():
+            self.worker.call("add", number, program, timeout=60.0)
+
+    def close(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+
+
 class Assembler:
     """What the driver makes of PTX."""
 
@@ -184,7 +228,7 @@ class Assemblers:
             worker.kill()
 
 
-def _run(served: Bench | Assembler, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+def _run(served: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
     try:
         return "ok", getattr(served, method)(*arguments)
     except WrongError as error:
@@ -197,9 +241,15 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
+def _station(*arguments: Any) -> Any:
+    from ..sweep.station import Station
+
+    return Station(*arguments)
+
+
 def main() -> None:
     connection = Connection(int(sys.argv[1]))
-    served: Bench | Assembler | None = None
+    served: Any = None
     while True:
         try:
             method, arguments = connection.recv()
@@ -212,10 +262,11 @@ def main() -> None:
             connection.send(("ok", None))
         else:
             try:
-                served = Bench(*arguments)
+                served = Bench(*arguments) if method == "bench" else _station(*arguments)
                 connection.send(("ok", None))
             except (TileError, MemoryError, OSError) as error:
-                connection.send(("lost", f"copying the arguments: {_first_line(error)}"))
+                doing = "copying the arguments: " if method == "bench" else ""
+                connection.send(("lost", f"{doing}{_first_line(error)}"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,15 @@
+"""Sweeps: every choice of a kernel an axis, on one machine or on a cluster, and records of what was measured.
+
+    tilewright sweep kernels.py:attention --shapes shapes.toml --axis 'layout(p)' --axis stages=2..5 --axis warps
+        -o records/
+
+axes.py         what may vary, as a person writes it; expressions.py constraints, without eval
+shapes.py       the launches that are measured
+samplers.py     which candidates, in which order
+station.py      a process that measures on one device; workers.py where stations are: this host, a Dask cluster
+run.py          the sweep itself
+records.py      the file of measurements
+page.py         a page of HTML
+fit.py          constants of the cost model from records
+command.py      the commands sweep, records and fit; options.py their options
+"""

@@ -1,0 +1,217 @@
+"""The commands `tilewright sweep`, `tilewright records` and `tilewright fit`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import cli
+from ..errors import TileValueError
+from . import fit, page, records, shapes
+from .records import Record, choice_text
+from .run import Event, Outcome, Plan, Sweep
+
+# --- sweep ------------------------------------------------------------------------------------------------------------
+
+
+class Shown:
+    """Progress: a line that is written anew on a terminal, and one line in ten trials elsewhere."""
+
+    def __init__(self, out: Any) -> None:
+        self.out, self.live = out, out.isatty()
+        self.width = 0
+
+    def __call__(self, event: Event) -> None:
+        record, best = event.record, event.best
+        total = f"/{event.total}" if event.total is not None else ""
+        found = f"{record.us:.1f} us" if record.measured else f"failed: {record.why[:60]}"
+        known = " (recorded before)" if event.reused else ""
+        told = f"best {best.us:.1f} us: {choice_text(best.choice)}" if best is not None else "none works yet"
+        line = f"{event.done}{total} {choice_text(record.choice)[:60]}: {found}{known}; {told}"
+        if self.live:
+            print(f"\r{line[:160]:{self.width}}", end="", file=self.out, flush=True)
+            self.width = min(160, len(line))
+        elif event.done % 10 == 1:
+            print(line, file=self.out, flush=True)
+
+    def end(self) -> None:
+        if self.live and self.width:
+            print(file=self.out)
+
+
+def command_sweep(options: argparse.Namespace) -> int:
+    kernel = cli.load_kernel(options.kernel)
+    if options.shapes and options.arg:
+        raise TileValueError("--shapes and --arg both say what the arguments are; give one of them")
+    found = (
+        shapes.read(Path(options.shapes), kernel, options.grid)
+        if options.shapes
+        else shapes.of_command(options.arg, options.grid)
+    )
+    cli.check_output(options.html)
+    if not options.axis:
+        raise TileValueError("a sweep needs an axis, as in --axis TM=64,128 or --axis warps")
+    plan = Plan(
+        place=options.kernel,
+        shapes=tuple(found),
+        axes=tuple(options.axis),
+        where=tuple(options.where),
+        on=options.on,
+        sampler=options.sampler,
+        trials=options.trials,
+        budget=options.budget,
+        seed=options.seed,
+        timeout=options.timeout,
+        compile_timeout=options.compile_timeout,
+        keep=not options.forget,
+    )
+    shown = Shown(sys.stderr)
+    sweep = Sweep(plan, Path(options.output), shown)
+    if told := sweep.found.told():
+        print(told, file=sys.stderr)
+    try:
+        sweep.run()
+    finally:
+        shown.end()
+        _report(sweep, options.html)
+    return 0
+
+
+def _report(sweep: Sweep, wanted: str | None) -> None:
+    """The tables and the page: also of a sweep that was stopped."""
+    done = [outcome for outcome in sweep.outcomes if outcome.records]
+    for outcome in done:
+        print(table(outcome))
+    print(f"records are in {sweep.path}")
+    if done:
+        path = Path(wanted) if wanted else sweep.path.with_name(f"{sweep.kernel.name}.html")
+        page.write(path, f"Sweep of {sweep.kernel.name}", [r for outcome in done for r in outcome.records])
+        print(f"the page is {path}")
+
+
+def table(outcome: Outcome, most: int = 12) -> str:
+    """The quickest candidates, the kernel as given, and why others failed."""
+    rows, best, given = outcome.measured, outcome.best, outcome.given
+    shown = rows[:most] + ([given] if given is not None and given not in rows[:most] else [])
+    wide = max((len(choice_text(r.choice)) for r in shown), default=0)
+    lines = [f"{outcome.shape}: {len(rows)} measured, {len(outcome.records) - len(rows)} failed"]
+    for r in shown:
+        rank = f"  model's rank {r.rank}" if r.rank else ""
+        interval = f"[{r.low_us:.1f}, {r.high_us:.1f}]"
+        lines.append(f"  {'*' if r is best else ' '} {choice_text(r.choice):{wide}}  {r.us:9.1f} us {interval}{rank}")
+    if len(rows) > most:
+        lines.append(f"    and {len(rows) - most} more")
+    reasons: dict[str, int] = {}
+    for r in outcome.records:
+        if not r.measured:
+            reasons[r.why] = reasons.get(r.why, 0) + 1
+    lines += [f"  - {count} failed: {why[:160]}" for why, count in sorted(reasons.items(), key=lambda x: -x[1])[:5]]
+    if best is not None and given is not None:
+        lines.append(f"  {given.us / best.us:.3f} times as fast as given")
+    return "\n".join([*lines, *([f"  {outcome.note}"] if outcome.note else [])])
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def _read(places: Sequence[str]) -> list[Record]:
+    found = records.read(places)
+    if told := found.told():
+        print(told, file=sys.stderr)
+    return list(found.records.values())
+
+
+def command_records(options: argparse.Namespace) -> int:
+    return ACTIONS[options.action](options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    for r in sorted(_read(options.places), key=lambda r: (*r.problem, not r.measured, r.us)):
+        found = f"{r.us:9.1f} us" if r.measured else f"failed: {r.why[:80]}"
+        print(f"{r.kernel}  {r.arguments}  {r.device}  {choice_text(r.choice)}  {found}")
+    return 0
+
+
+def _best(options: argparse.Namespace) -> int:
+    for (device, kernel, _, arguments), rows in records.by_problem(_read(options.places)).items():
+        given = next((r for r in rows if not r.choice), None)
+        gain = f", {given.us / rows[0].us:.3f} times as fast as given" if given is not None else ""
+        print(f"{kernel} {arguments} on {device}: {choice_text(rows[0].choice)}  {rows[0].us:.1f} us{gain}")
+        if len(rows) > 1:
+            print(f"    next: {choice_text(rows[1].choice)}, {rows[1].us / rows[0].us - 1:+.1%}")
+    return 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    if options.output is None:
+        raise TileValueError("records merge needs -o FILE.jsonl or a folder, which gets the records")
+    found = _read(options.places)
+    writer = records.Writer(Path(options.output))
+    for record in found:
+        writer.add(record)
+    writer.close()
+    print(f"{len(found)} records in {writer.path}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    if len(options.places) != 2:
+        raise TileValueError(f"records diff compares two places, the earlier one first, found {len(options.places)}")
+    before, after = (_read([place]) for place in options.places)
+    found = records.moves(before, after, options.least / 100)
+    for move in found:
+        print(move)
+    slower = sum(move.ratio > 1 for move in found)
+    print(f"{slower} slower, {len(found) - slower} quicker beyond noise and {options.least:g} %")
+    return 1 if slower else 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    """Keeps the newest of each key, without what other compilers or failures left."""
+    if len(options.places) != 1 or "://" in options.places[0]:
+        raise TileValueError("records prune takes one file or folder of this host")
+    kept = _read(options.places)
+    total = len(kept)
+    newest = {}
+    for r in kept:
+        newest[r.problem] = r.compiler
+    if options.compilers:
+        kept = [r for r in kept if r.compiler == newest[r.problem]]
+    if options.failures:
+        kept = [r for r in kept if r.measured]
+    records.rewrite(Path(options.places[0]), kept)
+    print(f"{len(kept)} records kept, {total - len(kept)} left out")
+    return 0
+
+
+def _page(options: argparse.Namespace) -> int:
+    if options.output is None:
+        raise TileValueError("records page needs -o FILE.html")
+    page.write(Path(options.output), "Records", _read(options.places))
+    print(options.output)
+    return 0
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "list": _list,
+    "best": _best,
+    "merge": _merge,
+    "diff": _diff,
+    "prune": _prune,
+    "page": _page,
+}
+
+
+# --- fit --------------------------------------------------------------------------------------------------------------
+
+
+def command_fit(options: argparse.Namespace) -> int:
+    found = fit.fit(_read(options.places), folds=options.folds)
+    print(found)
+    if options.output:
+        Path(options.output).write_text(found.text())
+        print(f"constants are in {options.output}")
+    return 0

@@ -1,0 +1,228 @@
+"""A sweep: shapes -> candidates by a sampler -> workers -> records, and at the end the best few in turns.
+
+What has a record of the same device, compiler, kernel and arguments is not measured again: a sweep that was stopped
+goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import cli, hints
+from ..errors import TileError, TileTypeError, TileValueError
+from ..kernel import kernel as tile_kernel
+from ..structure import constant_parameters
+from ..tune.samples import extents
+from . import records, samplers
+from .axes import Row, Space, key_of, read_axis
+from .expressions import Expression
+from .records import Record, Writer
+from .shapes import Shape
+from .station import Settings, Task
+from .workers import Pool, open_pool
+
+FINALISTS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is asked for. `trials` is of each shape, `budget` of them all, in seconds."""
+
+    place: str
+    shapes: tuple[Shape, ...]
+    axes: tuple[str, ...]
+    where: tuple[str, ...] = ()
+    on: str = "auto"
+    sampler: str = "model"
+    trials: int | None = None
+    budget: float | None = None
+    seed: int = 0
+    timeout: float = 10.0
+    compile_timeout: float = 60.0
+    tolerance: float | None = None
+    keep: bool = True  # the best in tune's record
+
+    def check(self) -> None:
+        if self.sampler not in samplers.NAMES:
+            raise TileValueError(f"--sampler {self.sampler!r}: expected one of {', '.join(samplers.NAMES)}")
+        if self.trials is not None and self.trials < 1:
+            raise TileValueError(f"--trials {self.trials}: expected 1 or more")
+        if self.budget is not None and not 0 < self.budget < float("inf"):
+            raise TileValueError(f"--budget {self.budget}: expected a positive number of seconds")
+
+
+@dataclasses.dataclass
+class Event:
+    """What progress tells: a trial that ended, or the state before it."""
+
+    shape: Shape
+    record: Record
+    done: int
+    total: int | None
+    best: Record | None
+    reused: bool = False
+
+
+@dataclasses.dataclass
+class Outcome:
+    """Of a shape: the records of its candidates, and the one that won."""
+
+    shape: Shape
+    records: list[Record]
+    winner: dict[str, Any] | None = None  # of the best few in turns
+    note: str = ""
+
+    @property
+    def measured(self) -> list[Record]:
+        return sorted((r for r in self.records if r.measured), key=lambda r: r.us)
+
+    @property
+    def given(self) -> Record | None:
+        return next((r for r in self.records if r.measured and not r.choice), None)
+
+    @property
+    def best(self) -> Record | None:
+        found = self.measured
+        won = None if self.winner is None else records.choice_key(self.winner)
+        return next((r for r in found if records.choice_key(r.choice) == won), found[0] if found else None)
+
+
+class Sweep:
+    """A plan on its way. `tell` hears of each trial."""
+
+    def __init__(self, plan: Plan, place: Path, tell: Callable[[Event], None] | None = None) -> None:
+        plan.check()
+        self.plan, self.tell = plan, tell or (lambda event: None)
+        self.kernel = cli.load_kernel(plan.place)
+        if not isinstance(self.kernel, tile_kernel) or self.kernel.rules.simt:
+            raise TileTypeError(f"a sweep works on a @ct.kernel, found {self.kernel!r}")
+        self.settings = Settings(plan.place, plan.timeout, plan.compile_timeout, plan.tolerance)
+        for shape in plan.shapes:
+            shape.grid_of(self.kernel).of(self._given(shape))
+        self.path = records.file_of(place)
+        self.found = records.read([self.path] if self.path.exists() else [])
+        self.writer = Writer(place)
+        self.outcomes: list[Outcome] = []
+        self.end = None if plan.budget is None else time.monotonic() + plan.budget
+
+    def _given(self, shape: Shape) -> dict[str, Any]:
+        """What constants are without a choice, hints, and the shapes of arrays."""
+        entries = dict(cli.parse_argument(text) for text in shape.arguments)
+        constants = {name: facts[0] for name, (kind, *facts) in entries.items() if kind == "const"}
+        plain = dict.fromkeys(self.kernel.hint_names) | self.kernel.hints
+        return plain | dict(shape.variables) | constants | extents(shape.arguments)
+
+    def run(self) -> list[Outcome]:
+        pool = open_pool(self.plan.on, self.settings)
+        try:
+            for shape in self.plan.shapes:
+                if self._is_over():
+                    break
+                self._shape(pool, shape)
+        finally:
+            pool.close()
+            self.writer.close()
+        return self.outcomes
+
+    def _is_over(self) -> bool:
+        return self.end is not None and time.monotonic() > self.end
+
+    def _shape(self, pool: Pool, shape: Shape) -> None:
+        base: Record = pool.ask("describe", shape)
+        given = self._given(shape)
+        constants = [n for n in self.kernel.parameters if n in constant_parameters(self.kernel.function)]
+        axes = [
+            read_axis(text, self.kernel, constants, lambda name: self._listed(pool, shape, name))
+            for text in self.plan.axes
+        ]
+        space = Space(axes, [Expression(text, "a constraint") for text in self.plan.where], given)
+        rank = lambda rows: pool.ask("rank", shape, [self._choice(row, given) for row in rows])  # noqa: E731
+        sampler = samplers.make(self.plan.sampler, space, self.plan.trials, self.plan.seed, rank)
+        outcome = Outcome(shape, [])
+        self.outcomes.append(outcome)
+        trials = _Trials(self, outcome, base, sampler, given)
+        pool.run(trials.next, trials.found)
+        if not outcome.measured and outcome.records:
+            reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
+            raise TileValueError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
+        if self.plan.keep and outcome.measured and not self._is_over():
+            self._decide(pool, outcome)
+
+    def _listed(self, pool: Pool, shape: Shape, name: str) -> Sequence[str]:
+        kind, tile = hints.tile_of(name) or (name, "")
+        if kind != "layout":
+            raise TileValueError(f"axis {name}: say which values, as in {name}=4x2,8x1")
+        found: list[str] = pool.ask("layouts", shape, tile)
+        return found
+
+    def _choice(self, row: Row, given: dict[str, Any]) -> dict[str, Any]:
+        """Without what is as given."""
+        return {name: value for name, value in row.items() if value != given.get(name)}
+
+    def _decide(self, pool: Pool, outcome: Outcome) -> None:
+        """The best few measured in turns. What goes wrong there leaves the first measurements to count."""
+        finalists = [r.choice for r in outcome.measured if r.choice][:FINALISTS]
+        try:
+            outcome.winner = pool.ask("decide", outcome.shape, finalists, 10.0) if finalists else {}
+        except TileError as error:
+            outcome.note = f"the best few were not measured in turns: {error}"
+
+
+class _Trials:
+    """Candidates of a shape one after the other, and what comes of them."""
+
+    def __init__(self, sweep: Sweep, outcome: Outcome, base: Record, sampler: Any, given: dict[str, Any]) -> None:
+        self.sweep, self.outcome, self.base, self.sampler, self.given = sweep, outcome, base, sampler, given
+        self.rows: dict[Any, Row] = {}
+        self.seen: set[Any] = set()
+        self.first = True
+
+    def next(self) -> Task | None:
+        while not self.sweep._is_over():
+            row, rank = ({}, 0) if self.first else self.sampler.next() or (None, 0)
+            self.first = False
+            if row is None:
+                return None
+            task = self._task(row, rank)
+            if task is not None:
+                return task
+        return None
+
+    def _task(self, row: Row, rank: int) -> Task | None:
+        """None where it is one that has been, in this sweep or another one."""
+        choice = self.sweep._choice(row, self.given)
+        key = key_of(choice)
+        if key in self.seen:
+            self.sampler.told(row, None)
+            return None
+        self.seen.add(key)
+        self.rows[key] = row
+        known = self.sweep.found.records.get(dataclasses.replace(self.base, choice=choice).key)
+        if known is None:
+            return Task(self.outcome.shape, tuple(choice.items()), rank)
+        self._add(known, True)
+        return None
+
+    def found(self, task: Task, outcome: Record | str) -> None:
+        if isinstance(outcome, str):
+            outcome = dataclasses.replace(
+                self.base,
+                choice=dict(task.choice),
+                rank=task.rank,
+                why="".join(c if c.isprintable() else " " for c in outcome)[:1000],
+                date=datetime.date.today().isoformat(),
+            )
+        self.sweep.writer.add(outcome)
+        self._add(outcome, False)
+
+    def _add(self, record: Record, reused: bool) -> None:
+        self.outcome.records.append(record)
+        self.sampler.told(self.rows[key_of(record.choice)], 1e-6 * record.us if record.measured else None)
+        total = 1 + self.sampler.count if hasattr(self.sampler, "count") else None
+        best = self.outcome.measured[0] if self.outcome.measured else None
+        self.sweep.tell(Event(self.outcome.shape, record, len(self.outcome.records), total, best, reused))

@@ -1,0 +1,288 @@
+"""A station: a process that measures candidates on one device. It lives in a worker of this host or of a cluster.
+
+It makes the arguments of a shape itself, so that a task is a few words. Candidates run in a process below it (tune's
+bench), which a hang or a crash takes along and nothing else; the next ones are compiled meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import functools
+import hashlib
+import os
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .. import _core, cli
+from ..errors import TileError, TileValueError
+from ..tune import cost, memory, record
+from ..tune.programs import estimate, listed_layouts, program_of
+from ..tune.samples import device_of, make_arguments
+from ..tune.search import search_problem
+from ..tune.space import Candidate, Problem
+from ..tune.statistics import Measurement
+from ..tune.trial import Program
+from ..tune.worker import Assemblers, FailedError, LostError, SafeBench
+from .records import Record
+from .shapes import Grid, Shape
+
+MIN_SAMPLES, MOST_SAMPLES = 8, 60
+ENOUGH = 0.01  # width of the interval, relative to the median
+SAMPLE_SECONDS, TRIAL_SECONDS = 0.02, 0.5
+COMPILING = 4  # candidates at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What all trials of a sweep have in common."""
+
+    place: str  # FILE:KERNEL
+    timeout: float = 10.0
+    compile_timeout: float = 60.0
+    tolerance: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A candidate of a shape; `rank` is the model's."""
+
+    shape: Shape
+    choice: tuple[tuple[str, Any], ...]
+    rank: int = 0
+
+
+def driver_of(device: int | None) -> str:
+    return "none" if device is None else str(_core.driver_version())
+
+
+class _Launch(Problem):
+    """A problem whose grid is an expression."""
+
+    def __init__(self, kernel: Any, args: tuple[Any, ...], expression: Grid) -> None:
+        super().__init__(kernel, args, 1)
+        self.expression = expression
+
+    def grid_of(self, candidate: Candidate) -> tuple[int, int, int]:
+        x, y, z = [*self.expression.of(self.constants_of(candidate, self.expression.names)), 1, 1][:3]
+        return x, y, z
+
+
+@functools.cache
+def compiler_name() -> str:
+    """This build of the compiler, wherever it is installed."""
+    from .. import __version__
+
+    return f"{__version__}-{hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]}"
+
+
+class Session:
+    """The launch of one shape on the station's device."""
+
+    def __init__(self, settings: Settings, device: str, shape: Shape) -> None:
+        kernel = cli.load_kernel(settings.place)
+        key = cli.specialization(kernel, shape.arguments)
+        self.settings, self.shape = settings, shape
+        args, self.memory = make_arguments(kernel, key, shape.arguments, device)
+        grid = shape.grid_of(kernel)
+        self.problem = _Launch(kernel, args, grid)
+        self.facts = self.problem.facts()
+        self.layout = self.facts.layout()
+        self.machine = cost.machine_of(self.layout.device)
+        self.path: Path | None = None
+        self.bench: SafeBench | None = None
+        self.numbers = 0
+
+    def base(self) -> Record:
+        """What all records of the session say."""
+        from .. import __version__
+
+        return Record(
+            device=self.machine.name,
+            driver=driver_of(self.layout.device),
+            compiler=compiler_name(),
+            kernel=self.problem.kernel.name,
+            source=record.source_hash(self.problem.kernel.function),
+            shape_class=record.shape_class(self.facts.leaf_key, self.layout),
+            arguments=record.arguments_text(self.facts.names, self.layout),
+            choice={},
+            status="failed",
+            given=self.problem.constants_of(Candidate(), self.problem.constants),
+            machine=machine_figures(self.machine),
+            version=__version__,
+            date=datetime.date.today().isoformat(),
+        )
+
+    def compiled(
+        self, candidate: Candidate, assemblers: Assemblers | None
+    ) -> tuple[Any, float, Program, dict[str, Any]]:
+        work, seconds = estimate(self.problem, self.facts, self.layout, self.machine, candidate)
+        return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers)
+
+    def start(self, assemblers: Assemblers | None) -> SafeBench:
+        """The bench, in which the kernel as given has run: its result is what the others must give."""
+        if self.bench is None:
+            self.path = memory.save(self.layout)
+            self.bench = SafeBench(self.layout, self.path)
+            try:
+                *_, program, _ = self.compiled(Candidate(), assemblers)
+                self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
+                self.bench.adopt(0, program)
+            except (FailedError, LostError) as error:
+                self.close()
+                raise TileValueError(f"kernel {self.problem.kernel.name} as given does not run: {error}") from None
+        return self.bench
+
+    def measured(self, program: Program, assemblers: Assemblers | None) -> Measurement:
+        bench, timeout = self.start(assemblers), self.settings.timeout
+        self.numbers += 1
+        number = self.numbers
+        try:
+            bench.call("add", number, program, timeout=60.0)
+            taken = [bench.call("first", number, program, timeout=timeout)]
+            bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
+            return self._timed(bench, number, taken[0])
+        finally:
+            bench.forget(number)
+            with contextlib.suppress(FailedError, LostError):
+                if bench.worker is not None:
+                    bench.call("drop", number, timeout=60.0)
+
+    def _timed(self, bench: SafeBench, number: int, first: float) -> Measurement:
+        samples: list[float] = []
+        end = time.monotonic() + TRIAL_SECONDS
+        while len(samples) < MOST_SAMPLES:
+            count = max(1, min(5, int(SAMPLE_SECONDS / max(samples[-1] if samples else first, 1e-6))))
+            samples += bench.call("time", number, count, timeout=self.settings.timeout * count)
+            if len(samples) >= MIN_SAMPLES and (Measurement.of(samples).width < ENOUGH or time.monotonic() > end):
+                break
+        return Measurement.of(samples)
+
+    def close(self) -> None:
+        if self.bench is not None:
+            self.bench.close()
+            self.bench = None
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        self.memory.close()
+
+
+def machine_figures(machine: cost.Machine) -> dict[str, float]:
+    """A machine as a record has it."""
+    figures = dataclasses.asdict(machine)
+    figures.pop("name")
+    chip = figures.pop("chip")
+    return {name: float(value) for name, value in (figures | chip).items() if isinstance(value, int | float)}
+
+
+class Station:
+    """Sessions on one device, the latest of which lives on. Safe in several threads: one measures at a time."""
+
+    def __init__(self, settings: Settings, device: str) -> None:
+        self.settings, self.device = settings, device
+        self.number = device_of(device)
+        if device != "cpu" and self.number is None:
+            raise TileValueError(f"this worker has no GPU, which {device!r} asks for")
+        self.session: Session | None = None
+        self.measuring, self.opening = threading.RLock(), threading.RLock()
+        self.threads = ThreadPoolExecutor(min(COMPILING, len(os.sched_getaffinity(0))))
+        self.compiling: dict[Task, Future[Any]] = {}
+        self.assemblers = Assemblers(settings.compile_timeout) if self.number is not None else None
+
+    def _session(self, shape: Shape) -> Session:
+        with self.opening:
+            if self.session is None or self.session.shape != shape:
+                with self.measuring:
+                    if self.session is not None:
+                        self.session.close()
+                    self.compiling.clear()
+                    self.session = Session(self.settings, self.device, shape)
+            return self.session
+
+    def describe(self, shape: Shape) -> Record:
+        """A record without a choice: the device, the kernel and its arguments."""
+        return self._session(shape).base()
+
+    def layouts(self, shape: Shape, tile: str) -> list[str]:
+        return listed_layouts(self._session(shape).problem, tile)
+
+    def rank(self, shape: Shape, choices: list[dict[str, Any]]) -> list[float | None]:
+        """What the cost model expects of each, in seconds; None of what is not accepted."""
+        session = self._session(shape)
+        return list(self.threads.map(lambda choice: self._expected(session, choice), choices))
+
+    def _expected(self, session: Session, choice: dict[str, Any]) -> float | None:
+        try:
+            candidate = session.problem.candidate(choice)
+            return estimate(session.problem, session.facts, session.layout, session.machine, candidate)[1]
+        except TileError:
+            return None
+
+    def _compile(self, session: Session, task: Task) -> tuple[Any, float, Program, dict[str, Any]]:
+        return session.compiled(session.problem.candidate(dict(task.choice)), self.assemblers)
+
+    def measure(self, task: Task, expected: list[Task]) -> Record:
+        """What comes of a candidate. Those that are `expected` next are compiled meanwhile."""
+        session, start = self._session(task.shape), time.monotonic()
+        for one in (task, *expected):
+            if one.shape == task.shape and one not in self.compiling:
+                self.compiling[one] = self.threads.submit(self._compile, session, one)
+        base = dataclasses.replace(session.base(), choice=dict(task.choice), rank=task.rank)
+        try:
+            work, predicted, program, launched = self.compiling[task].result(self.settings.compile_timeout)
+            counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
+            base = dataclasses.replace(base, work=counted, predicted_us=1e6 * predicted, launched=launched)
+            with self.measuring:
+                found = session.measured(program, self.assemblers)
+        except TimeoutError:
+            return dataclasses.replace(base, why=f"takes longer than {self.settings.compile_timeout:.0f} s to compile")
+        except (TileError, FailedError, LostError) as error:
+            why = (str(error) or type(error).__name__).splitlines()[0][:1000]
+            return dataclasses.replace(base, why=_printable(why), seconds=time.monotonic() - start)
+        finally:
+            self.compiling.pop(task, None)
+        return dataclasses.replace(
+            base,
+            status="measured",
+            us=1e6 * found.median,
+            low_us=1e6 * found.low,
+            high_us=1e6 * found.high,
+            samples=found.samples,
+            seconds=time.monotonic() - start,
+        )
+
+    def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float) -> dict[str, Any]:
+        """The best of a few, measured in turns beside the kernel as given and kept for tune.launch."""
+        session = self._session(shape)
+        space = [session.problem.candidate(choice) for choice in choices]
+        rows = [dict(c.constants) | dict(c.hints) for c in space]
+        with self.measuring:
+            best = search_problem(session.problem, rows, budget, self.settings.timeout).best.candidate
+        return dict(best.constants) | dict(best.hints)
+
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+        if self.assemblers:
+            self.assemblers.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+_HERE: dict[tuple[Settings, str], Station] = {}
+_ONE = threading.Lock()
+
+
+def serve(settings: Settings, device: str, method: str, *arguments: Any) -> Any:
+    """A call to the station of this process, which the first call makes: what a worker of a cluster runs."""
+    with _ONE:
+        if (settings, device) not in _HERE:
+            _HERE[settings, device] = Station(settings, device)
+    return getattr(_HERE[settings, device], method)(*arguments)

@@ -1,0 +1,262 @@
+"""Workers: where stations are. Processes of this host, one a device, or those of a Dask cluster.
+
+    auto  cpu  cpu*2  cuda  cuda:0,cuda:1      of this host: `cuda` and `auto` are all of its GPUs
+    dask://host:8786      a cluster that runs; dask://host:8786?GPU=1 where its workers have such a resource
+    dask://local*2        a cluster of two processes of this host, which ends with the sweep
+
+A worker that dies costs the trial that it had: another one takes its place.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+import urllib.parse
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .. import _core
+from ..errors import TileError, TileValueError
+from ..tune.samples import device_of
+from ..tune.worker import FailedError, LostError, Worker
+from .records import Record
+from .station import Settings, Task, serve
+
+MOST_DEATHS = 3  # of one worker, one after the other
+CONNECT_SECONDS = 10
+AHEAD = 3  # tasks that a worker compiles while it measures another
+
+
+class GoneError(TileError):
+    """No worker is left, or the scheduler is gone."""
+
+
+class Pool(Protocol):
+    """Workers that take tasks from a common source."""
+
+    count: int
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """A call to any one worker."""
+
+    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
+        """Measures what `source` gives until that is None; `found` hears of each: a record, or why none."""
+
+    def close(self) -> None: ...
+
+
+def open_pool(text: str, settings: Settings) -> Pool:
+    if text.startswith("dask://"):
+        return _dask(text, settings)
+    return Local(settings, devices(text))
+
+
+def devices(text: str) -> list[str]:
+    """`cuda:0,cuda:1`, `cpu*2`, `auto` as one name a worker."""
+    found = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(auto|cpu|cuda(?::\d+)?)\s*(?:\*\s*(\d{1,3}))?\s*", part)
+        if match is None:
+            raise TileValueError(
+                f"--on {text!r}: {part!r} is no device; expected auto, cpu, cpu*2, cuda, cuda:1, or a cluster as in "
+                "dask://host:8786"
+            )
+        found += _devices_of(match[1]) * int(match[2] or 1)
+    return found
+
+
+def _devices_of(name: str) -> list[str]:
+    count = _gpus()
+    if name == "cpu" or (name == "auto" and not count):
+        return ["cpu"]
+    if name in ("auto", "cuda"):
+        if not count:
+            raise TileValueError("--on cuda: this host has no GPU that the driver shows; tilewright doctor says more")
+        return [f"cuda:{i}" for i in range(count)]
+    if (device_of(name) or 0) >= count:
+        raise TileValueError(f"--on {name}: this host has {count or 'no'} GPU{'s' if count != 1 else ''}")
+    return [name]
+
+
+def _gpus() -> int:
+    try:
+        return _core.device_count()
+    except TileError:
+        return 0
+
+
+# --- this host --------------------------------------------------------------------------------------------------------
+
+
+class Local:
+    """A process a device, with a station in it."""
+
+    def __init__(self, settings: Settings, names: list[str]) -> None:
+        self.settings, self.names, self.count = settings, names, len(names)
+        self.workers: dict[int, Worker] = {}
+
+    def _worker(self, number: int) -> Worker:
+        if number not in self.workers:
+            try:
+                self.workers[number] = Worker("station", self.settings, self.names[number])
+            except LostError as error:
+                raise GoneError(f"the worker on {self.names[number]} does not start: {error}") from None
+        return self.workers[number]
+
+    def _limit(self) -> float:
+        """Seconds after which a worker hangs: whatever a candidate may take, its process ends before that."""
+        return 300.0 + self.settings.compile_timeout + 120 * self.settings.timeout
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        try:
+            return self._worker(0).call(method, *arguments, timeout=3600.0)
+        except FailedError as error:
+            raise TileValueError(str(error)) from None
+        except LostError as error:
+            self.workers.pop(0, None)
+            raise GoneError(f"the worker on {self.names[0]} {error}") from None
+
+    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
+        lock, problems = threading.Lock(), list[BaseException]()
+        returned: queue.SimpleQueue[Task] = queue.SimpleQueue()
+
+        def next_task() -> Task | None:
+            with lock:
+                return source() if returned.empty() else returned.get()
+
+        def tell(task: Task, outcome: Record | str) -> None:
+            with lock:
+                found(task, outcome)
+
+        def serve_one(number: int) -> None:
+            try:
+                self._serve(number, next_task, tell, returned)
+            except BaseException as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=serve_one, args=(n,), daemon=True) for n in range(self.count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # Ctrl-C comes through
+        if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
+            raise problems[0]
+
+    def _serve(
+        self,
+        number: int,
+        next_task: Callable[[], Task | None],
+        tell: Callable[[Task, Record | str], None],
+        returned: queue.SimpleQueue[Task],
+    ) -> None:
+        mine, deaths = list[Task](), 0
+        try:
+            while True:
+                while len(mine) <= AHEAD and (task := next_task()) is not None:
+                    mine.append(task)
+                if not mine:
+                    return
+                task = mine.pop(0)
+                try:
+                    tell(task, self._worker(number).call("measure", task, mine, timeout=self._limit()))
+                    deaths = 0
+                except FailedError as error:
+                    tell(task, str(error))
+                except LostError as error:
+                    self.workers.pop(number, None)
+                    tell(task, f"its worker {error}")
+                    deaths += 1
+                if deaths == MOST_DEATHS:
+                    raise GoneError(f"the worker on {self.names[number]} died {deaths} times, one after the other")
+        finally:
+            for task in mine:
+                returned.put(task)
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
+# --- a cluster --------------------------------------------------------------------------------------------------------
+
+
+def _dask(text: str, settings: Settings) -> Pool:
+    try:
+        import distributed
+    except ImportError:
+        raise TileError(f"--on {text} needs Dask: pip install tilewright[sweep]") from None
+    address, _, query = text.removeprefix("dask://").partition("?")
+    resources = {name: float(values[0]) for name, values in urllib.parse.parse_qs(query).items()}
+    local = re.fullmatch(r"local(?:\*(\d{1,3}))?", address)
+    cluster = None
+    try:
+        if local:
+            cluster = distributed.LocalCluster(
+                n_workers=int(local[1] or 2), threads_per_worker=2, processes=True, dashboard_address=None
+            )
+        client = distributed.Client(cluster or f"tcp://{address}", timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise GoneError(f"there is no Dask scheduler at {address!r}: {error}") from None
+    return Cluster(settings, client, cluster, "cpu" if local else "auto", resources)
+
+
+class Cluster:
+    """The workers of a Dask cluster: each has two tasks at a time, one to compile and one to measure."""
+
+    def __init__(self, settings: Settings, client: Any, cluster: Any, device: str, resources: dict[str, float]) -> None:
+        self.settings, self.client, self.cluster = settings, client, cluster
+        self.device, self.resources = device, resources
+        self.count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+
+    def _submit(self, method: str, *arguments: Any) -> Any:
+        if self.client.status != "running":
+            raise GoneError(f"the Dask scheduler is gone: its client is {self.client.status}")
+        return self.client.submit(
+            serve, self.settings, self.device, method, *arguments, pure=False, resources=self.resources or None
+        )
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        return self._result(self._submit(method, *arguments))
+
+    def _result(self, future: Any) -> Any:
+        import distributed
+
+        try:
+            return future.result(timeout=3600)
+        except TileError:
+            raise
+        except distributed.KilledWorker as error:
+            raise LostError(f"died: {error}") from None
+        except (OSError, TimeoutError, distributed.CancelledError) as error:
+            raise GoneError(f"the Dask scheduler is gone: {error or type(error).__name__}") from None
+
+    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
+        from distributed import as_completed
+
+        waiting: dict[Any, Task] = {}
+        pool = as_completed()
+
+        def feed() -> None:
+            while len(waiting) < 2 * self.count and (task := source()) is not None:
+                future = self._submit("measure", task, [])
+                waiting[future] = task
+                pool.add(future)
+
+        feed()
+        while waiting:
+            future = next(pool)
+            task = waiting.pop(future)
+            try:
+                found(task, self._result(future))
+            except GoneError:
+                raise
+            except (TileError, LostError) as error:
+                found(task, f"its worker {error}" if isinstance(error, LostError) else str(error).splitlines()[0])
+            feed()
+
+    def close(self) -> None:
+        self.client.close(timeout=5)
+        if self.cluster is not None:
+            self.cluster.close(timeout=10)

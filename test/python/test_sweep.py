@@ -1,0 +1,516 @@
+"""tilewright.sweep on the CPU: axes and constraints, samplers, workers of this host and of a cluster, what is
+told of bad input, and the page."""
+
+from __future__ import annotations
+
+import html.parser
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright import cli
+from tilewright import tile as ct
+from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.sweep import page, records, run, samplers, shapes, workers
+from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
+from tilewright.sweep.expressions import Expression
+from tilewright.sweep.run import Event, Plan, Sweep
+from tilewright.sweep.station import Settings
+
+KERNELS = '''
+from tilewright import tile as ct
+
+@ct.kernel
+def scale(X, Y, T: ct.Constant[int], MODE: ct.Constant[int]):
+    """MODE 1 is wrong, 2 is refused, 3 hangs."""
+    x = ct.load(X, index=(ct.bid(0),), shape=(T,))
+    y = x * 2.0 + (MODE == 1)
+    if MODE == 2:
+        y = y @ 3
+    if MODE == 3:
+        n = ct.sum(x).astype(ct.int32) * 0
+        while n < 1:
+            ct.store(Y, index=(ct.bid(0),), tile=y)
+            n = n * 1
+    ct.store(Y, index=(ct.bid(0),), tile=y)
+
+@ct.kernel
+def increment(X, T: ct.Constant[int]):
+    ct.store(X, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=(T,)) + 1.0)
+'''
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("sweep") / "swept_kernels.py"
+    path.write_text(KERNELS)
+    return f"{path}:scale"
+
+
+ARGUMENTS = ["X=f32[8192]", "Y=f32[8192]", "T=64", "MODE=0"]
+GRID = "cdiv(X.shape[0], T)"
+
+
+def plan(place: str, *axes: str, **settings: Any) -> Plan:
+    settings = {"on": "cpu", "keep": False, "compile_timeout": 20.0, **settings}
+    return Plan(place, tuple(shapes.of_command(ARGUMENTS, GRID)), axes, **settings)
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("TM * TN <= 64 and not family == 'fma'", True),
+        ("cdiv(A.shape[0], TM) + min(1, 2) - 7 // 2 % 2", 13),
+        ("TM if TN > 100 else (TN, -TM)[1]", -8),
+        ("1 < TM < 9 != 8 or missing", True),
+        ("family in ('wgmma', 'mma.sync')", True),
+    ],
+)
+def test_expressions_mean_what_python_does(text: str, value: Any) -> None:
+    known = {"TM": 8, "TN": 8, "family": "wgmma", "A": (100,)}
+    assert Expression(text, "test").of(known) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("__import__('os').system('true')", "there are arithmetic, comparisons"),
+        ("TM.real", "'TM.real'"),
+        ("(lambda: 1)()", "there are arithmetic"),
+        ("[x for x in (1, 2)]", "there are arithmetic"),
+        ("9 ** 9 ** 9", "there are arithmetic"),
+        ("'a' * 1000000000", "no number of a usual size"),
+        ("TM +", "no expression of Python"),
+        ("(" * 5000, "the most is 2000"),
+        ("TX > 1", "'TX', which is unknown; there are TM"),
+        ("TM // 0", "cannot be computed"),
+        ("abs(TM, key=1)", "there are arithmetic"),
+    ],
+)
+def test_other_expressions_are_refused(text: str, told: str) -> None:
+    with pytest.raises(TileValueError, match=re.escape(told)):
+        Expression(text, "test").of({"TM": 8})
+
+
+# --- axes and spaces --------------------------------------------------------------------------------------------------
+
+
+@ct.kernel
+def gemm(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int]):
+    ct.store(C, (0, 0), ct.mma(ct.load(A, (0, 0), (TM, TN)), ct.load(B, (0, 0), (TN, TM)), ct.zeros((TM, TM))))
+
+
+GIVEN = {"TM": 64, "TN": 64, **dict.fromkeys(gemm.hint_names)}
+
+
+def axis(text: str) -> Axis:
+    return read_axis(text, gemm, ["TM", "TN"], lambda name: ["access", "narrow"])
+
+
+def space(*texts: str, where: tuple[str, ...] = ()) -> Space:
+    return Space([axis(text) for text in texts], [Expression(text, "a constraint") for text in where], GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("TM=32..256*2", (32, 64, 128, 256)),
+        ("TM=16..48+16,100", (16, 32, 48, 100)),
+        ("TM=TN,2*TN", (64, 128)),
+        ("stages=2..5", (2, 3, 4, 5)),
+        ("warps=2..8", (2, 4, 8)),
+        ("warps", (1, 2, 4, 8, 16, 32)),
+        ("family=none,mma.sync", (None, "mma.sync")),
+        ("layout(a)", ("access", "narrow")),
+        ("layout(a)=access.2,'register = [[0, 1]], lane = []'", ("access.2", "register = [[0, 1]], lane = []")),
+        ("warps(acc)=4x2,2x4", ("4x2", "2x4")),
+        ("roles=none,one if TM > 64", None),
+    ],
+)
+def test_axes_as_a_person_writes_them(text: str, values: Any) -> None:
+    assert axis(text).at(GIVEN | {"family": None}) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("TK=1,2", "has no axis 'TK'; its constants are TM, TN, its hints num_warps"),
+        ("stagse=2", "has no axis 'stagse'; did you mean"),
+        ("TM", "say which values, as in TM=64,128"),
+        ("family=fpga", "axis family has no value 'fpga'; it has fma, mma.sync, wgmma"),
+        ("warps=3", "axis num_warps has no value 3; legal are 1, 2, 4, 8, 16, 32"),
+        ("stages=99", "axis num_stages has no value 99; legal are 1 to 16"),
+        ("TM=1..10000000", "values; the most is 4096"),
+        ("TM=0..8*2", "steps by * from 1 on"),
+        ("TM=1 if TN if TM", "more than one condition"),
+    ],
+)
+def test_axes_that_are_not_there(text: str, told: str) -> None:
+    with pytest.raises(TileValueError, match=re.escape(told)):
+        axis(text).at(GIVEN)
+
+
+def test_a_space_of_axes_that_depend_on_each_other() -> None:
+    found = space("TM=32,64", "TN=TM,2*TM", "stages=2..3 if TM == 64", where=("TM * TN < 8192",)).listed()
+    assert found == [
+        {"TM": 32, "TN": 32},
+        {"TM": 32, "TN": 64},
+        {"TM": 64, "TN": 64, "num_stages": 2},
+        {"TM": 64, "TN": 64, "num_stages": 3},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "where", "told"),
+    [
+        (("TM=64,128",), ("TM > 1000",), "the space is empty: the constraints 'TM > 1000' exclude every candidate"),
+        (("TM=8..4",), (), "the space is empty: axis TM has no values"),
+        (("TM=1", "TM=2"), (), "axis TM is given 2 times"),
+        (("TM=1",), ("TX > 1",), "the constraint 'TX > 1' has the name 'TX', which is unknown"),
+        (("TM=1..4000", "TN=1..4000"), (), "more than 200000 candidates"),
+    ],
+)
+def test_spaces_that_cannot_be(texts: tuple[str, ...], where: tuple[str, ...], told: str) -> None:
+    with pytest.raises(TileValueError, match=re.escape(told)):
+        space(*texts, where=where).listed()
+
+
+def test_samplers_give_what_the_constraints_leave() -> None:
+    some = space("TM=16..256*2", "TN=16..256*2", where=("TM <= TN",))
+    every = {key_of(row) for row in some.rows()}
+    assert len(every) == 15
+
+    def rank(rows: list[Any]) -> list[float | None]:
+        return [None if row["TM"] == 16 else 1 / row["TN"] for row in rows]
+
+    for name, trials in (("model", None), ("exhaustive", None), ("random", 10), ("optuna", 15)):
+        sampler, found = samplers.make(name, some, trials, 0, rank), []
+        while (row := sampler.next()) is not None:
+            found.append(row)
+            sampler.told(row[0], 1.0 / row[0]["TM"])
+        keys = {key_of(row) for row, _ in found}
+        assert len(keys) == len(found) == (trials or 15) and keys <= every
+        if name == "model":
+            assert found[0][0]["TN"] == 256 and found[-1][0]["TM"] == 16 and found[0][1] == 1
+    again = samplers.make("random", some, 10, 0, rank)
+    assert again.next() == samplers.make("random", some, 10, 0, rank).next()
+
+
+def test_brackets_and_quotes_keep_commas() -> None:
+    assert parts_of("a,(b,c),'d,e'", ",") == ["a", "(b,c)", "'d,e'"]
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def test_shapes_of_a_file(place: str, tmp_path: Path) -> None:
+    kernel, path = cli.load_kernel(place), tmp_path / "shapes.toml"
+    path.write_text(
+        'grid = "cdiv(N, T)"\n[arguments]\nX = "f32[{N}]"\nY = "f32[{N}]"\nT = 64\nMODE = 0\n'
+        "[[shapes]]\nN = 100\n[[shapes]]\nN = 1000\nT = 32\n"
+    )
+    one, two = shapes.read(path, kernel)
+    assert one.arguments == ("X=f32[100]", "Y=f32[100]", "T=64", "MODE=0") and str(one) == "N=100"
+    assert two.grid_of(kernel).of({"T": 32}) == (32,)
+    for text, told in (
+        ("grid = 3", "has no grid: expected a text"),
+        ("nonsense = 1", "has 'nonsense'"),
+        ('grid = "1"\n[[shapes]]\nX = "f32[{M}]"', "says nothing of 'Y'"),
+        ('grid = "1"\n[arguments]\nX="f32[{M}]"\nY="f32[1]"\nT=1\nMODE=0', "speaks of 'M', which has no value"),
+        ("grid = ", "is no TOML"),
+    ):
+        path.write_text(text)
+        with pytest.raises(TileValueError, match=re.escape(told)):
+            shapes.read(path, kernel)
+    with pytest.raises(TileTypeError, match="a text or a number"):
+        path.write_text('grid = "1"\n[arguments]\nX = [1]')
+        shapes.read(path, kernel)
+    with pytest.raises(TileValueError, match="cannot be read"):
+        shapes.read(tmp_path / "none.toml", kernel)
+    with pytest.raises(TileValueError, match="has the name 'M', which is unknown"):
+        shapes.of_command(ARGUMENTS, "M")[0].grid_of(kernel)
+
+
+# --- a sweep ----------------------------------------------------------------------------------------------------------
+
+
+def swept(some: Plan, folder: Path) -> tuple[Sweep, list[Event]]:
+    events: list[Event] = []
+    sweep = Sweep(some, folder, events.append)
+    sweep.run()
+    return sweep, events
+
+
+def test_a_sweep_measures_records_and_goes_on(place: str, tmp_path: Path) -> None:
+    some = plan(place, "T=16,256,3", "MODE=0..2 if T == 256", "opt_level=1 if MODE == 0")
+    sweep, events = swept(some, tmp_path)
+    found = {records.choice_text(r.choice): r for r in sweep.outcomes[0].records}
+    assert set(found) == {
+        "as given",
+        "T=16 opt_level=1",
+        "T=256 opt_level=1",
+        "T=256 MODE=1",
+        "T=256 MODE=2",
+        "T=3 opt_level=1",
+    }
+    assert "differs from the reference" in found["T=256 MODE=1"].why
+    assert "power" in found["T=3 opt_level=1"].why and found["T=256 MODE=2"].why
+    assert found["T=16 opt_level=1"].us > found["T=256 opt_level=1"].us > 0
+    assert found["T=256 opt_level=1"].rank == 1 and found["T=256 opt_level=1"].predicted_us > 0
+    assert sweep.outcomes[0].given is not None and not any(e.reused for e in events)
+    # A sweep that was stopped after some trials, in the middle of a line.
+    path = records.file_of(tmp_path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 6
+    path.write_text("".join(lines[:3]) + lines[3][:50])
+    again, events = swept(some, tmp_path)
+    assert sum(e.reused for e in events) == 3 and len(again.outcomes[0].records) == 6
+    assert again.found.damaged == [f"{path}, line 4"]
+    assert len(records.read([tmp_path]).records) == 6
+
+
+def test_a_candidate_that_hangs_costs_its_trial(place: str, tmp_path: Path) -> None:
+    sweep, _ = swept(plan(place, "MODE=3", "T=16,32", sampler="exhaustive", timeout=0.5, trials=1), tmp_path)
+    hung = next(r for r in sweep.outcomes[0].records if r.choice)
+    assert "did not end within" in hung.why and sweep.outcomes[0].given is not None
+
+
+def test_a_kernel_that_writes_what_it_reads(place: str, tmp_path: Path) -> None:
+    some = Plan(
+        place.replace(":scale", ":increment"),
+        (shapes.Shape(("X=f32[4096]", "T=64"), (), "cdiv(X.shape[0], T)"),),
+        ("T=64..1024*2",),
+        on="cpu",
+        keep=False,
+    )
+    sweep, _ = swept(some, tmp_path)
+    assert len(sweep.outcomes[0].measured) == 5, "each saw the same array"
+
+
+def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+
+    def kill(event: Event) -> None:
+        if not killed and event.record.choice:
+            killed.append(pool.workers[0].process.pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    sweep = Sweep(plan(place, "T=16..4096*2", sampler="exhaustive"), tmp_path, kill)
+    pool = workers.Local(sweep.settings, ["cpu"])
+    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+    sweep.run()
+    died = [r for r in sweep.outcomes[0].records if "its worker crashed with signal 9" in r.why]
+    assert killed and len(died) == 1
+    assert len(sweep.outcomes[0].measured) == len(sweep.outcomes[0].records) - 1 >= 8
+
+
+def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:
+    sweep, _ = swept(plan(place, "T=16..4096*2", "opt_level", budget=0.001), tmp_path)
+    assert sum(len(o.records) for o in sweep.outcomes) == 0
+
+
+@pytest.mark.parametrize(
+    ("axes", "settings", "told"),
+    [
+        (("TX=1",), {}, "has no axis 'TX'"),
+        (("T=64",), {"where": ("T > 64",)}, "exclude every candidate"),
+        (("layout(x)",), {}, "has no values on a CPU"),
+        (("warps(x)",), {}, "say which values, as in warps(x)=4x2"),
+        (("T=64",), {"sampler": "magic"}, "expected one of model, exhaustive, random, optuna"),
+        (("T=64",), {"trials": 0}, "--trials 0"),
+        (("T=64",), {"on": "tpu"}, "'tpu' is no device"),
+        (("T=64",), {"on": "cuda:77"}, "this host has"),
+    ],
+)
+def test_what_a_sweep_cannot_do_is_named(
+    place: str, tmp_path: Path, axes: tuple[str, ...], settings: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(TileError, match=re.escape(told)):
+        swept(plan(place, *axes, **settings), tmp_path)
+
+
+def test_a_kernel_that_does_not_run_as_given(place: str, tmp_path: Path) -> None:
+    some = plan(place, "T=64,128")
+    wrong = Plan(place, tuple(shapes.of_command([*ARGUMENTS[:3], "MODE=2"], GRID)), some.axes, on="cpu")
+    with pytest.raises(TileValueError, match="no candidate of kernel scale works"):
+        swept(wrong, tmp_path)
+
+
+# --- a cluster --------------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_of_two_processes(place: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    some = plan(place, "T=32..256*2", on="dask://local*2", sampler="exhaustive")
+    sweep, _ = swept(some, tmp_path)
+    assert len(sweep.outcomes[0].measured) == 4
+    assert len(records.read([tmp_path]).records) == 4
+
+
+def test_a_scheduler_that_is_not_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
+    with pytest.raises(workers.GoneError, match="there is no Dask scheduler at '127.0.0.1:1'"):
+        workers.open_pool("dask://127.0.0.1:1", Settings(place))
+
+
+def test_a_scheduler_that_goes_away_leaves_what_was_measured(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    some = plan(place, "T=16..4096*2", "opt_level", on="dask://local*1")
+    pool = workers.open_pool(some.on, Settings(place))
+    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+
+    def leave(event: Event) -> None:
+        if event.done == 3:
+            pool.client.close(timeout=1)  # type: ignore[attr-defined]
+
+    with pytest.raises(TileError, match="scheduler is gone"):
+        Sweep(some, tmp_path, leave).run()
+    assert len(records.read([tmp_path]).records) >= 3
+
+
+# --- the command, and the page ----------------------------------------------------------------------------------------
+
+
+def test_the_command_from_axes_to_records_and_a_page(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(tmp_path / "tuned.jsonl"))
+    words = [word for text in ARGUMENTS for word in ("--arg", text)]
+    folder = tmp_path / "records"
+    assert (
+        cli.main(["sweep", place, *words, "--grid", GRID, "--axis", "T=16,1024", "--on", "cpu", "-o", str(folder)]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "2 measured" not in out and "3 measured" in out and "as given" in out and "times as fast as given" in out
+    assert (folder / "scale.html").is_file() and (tmp_path / "tuned.jsonl").is_file()
+    assert cli.main(["records", "best", str(folder)]) == 0
+    assert "next: " in capsys.readouterr().out
+    for wrong, told in (
+        (["sweep", place, "--axis", "T=1"], "say how many blocks"),
+        (["sweep", place, "--arg", "X=f32[1]", "--shapes", "x.toml", "--axis", "T=1"], "both say what"),
+        (["sweep", place, *words, "--grid", GRID], "a sweep needs an axis"),
+        (["records", "list", str(tmp_path / "nowhere")], "there are no records"),
+        (["records", "merge", str(folder)], "needs -o"),
+    ):
+        assert cli.main(wrong) == 1
+        assert told in capsys.readouterr().err
+
+
+class Checker(html.parser.HTMLParser):
+    """Tags that are closed in order, and what the page would fetch."""
+
+    EMPTY = ("meta", "br", "path", "use", "rect", "image", "link")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "action", "data") and not value.startswith("#"):
+                self.fetched.append(value)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+
+def some_records(count: int = 40) -> list[records.Record]:
+    work = {"blocks": 8.0, "moved": 1e6, "unique": 1e6, "flop": 0.0, "operand_bytes": 0.0, "bits": 0.0, "elements": 1e6}
+    work |= {"carried": 0.0, "turn": 0.0, "known": 1.0}
+    machine = {"is_gpu": 0.0, "units": 2.0, "clock": 3e9, "bandwidth": 2e10, "shared_bytes": 1e6, "cpu_flop": 32.0}
+    machine["cpu_block_ns"] = 200.0
+    base = {"device": "a <b>CPU</b>", "driver": "none", "compiler": "1", "kernel": "scale", "source": "ab"}
+    found = []
+    for i in range(count):
+        choice = (
+            {} if i == 0 else {"T": 16 << i % 7, "layout(x)": f"kind.{i % 3}", "family": "<script>alert(1)</script>"}
+        )
+        found.append(
+            records.Record(
+                **base,
+                shape_class="f",
+                arguments="X=f",
+                choice=choice,
+                status="failed" if i % 9 == 8 else "measured",
+                why="refused" if i % 9 == 8 else "",
+                us=10.0 + i,
+                low_us=9.0 + i,
+                high_us=11.0 + i,
+                predicted_us=12.0 + i % 5,
+                rank=i,
+                work=work,
+                machine=machine,
+                given={"T": 64},
+            )
+        )
+    return found
+
+
+def test_a_page_stands_alone_and_escapes_what_records_say() -> None:
+    pytest.importorskip("matplotlib", reason="pictures are matplotlib's")
+    text = page.page("a <title>", some_records())
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == [] and checker.fetched == []
+    assert "<script>alert(1)" not in text and "<b>CPU" not in text and "purl.org" not in text
+    assert text.count("<svg") == 3 and "None" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
+    ids = re.findall(r' id="(m[0-9a-f]{6,})"', text)
+    assert len(ids) == len(set(ids)), "pictures do not use each other's parts"
+
+
+def browser() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+@pytest.mark.skipif(browser() is None, reason="there is no Chromium here")
+def test_a_browser_opens_the_page(tmp_path: Path) -> None:
+    """It runs the script without an error, and asks no other place for anything."""
+    path = tmp_path / "page.html"
+    sort = "<script>document.querySelectorAll('table.sorts')[1].tHead.rows[0].cells[1].click()</script></body>"
+    path.write_text(page.page("Sweep", some_records()).replace("</body>", sort))
+    command = [str(browser()), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    done = subprocess.run(
+        [*command, f"--user-data-dir={tmp_path}/profile", "--dump-dom", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert 'data-ready="1"' in done.stdout, done.stderr[-2000:]
+    rows = re.findall(r'<tr class="[^"]*"><td data-v="\d+">\d+</td><td class="t" data-v="(\d+)">', done.stdout)
+    assert rows == sorted(rows, key=int) and len(rows) == 40
+    assert "Uncaught" not in done.stderr
+
+
+def test_progress_tells_the_best_so_far(capsys: pytest.CaptureFixture[str]) -> None:
+    from tilewright.sweep.command import Shown
+
+    shown, rows = Shown(sys.stderr), some_records(2)
+    shape = shapes.Shape((), (), "1")
+    shown(Event(shape, rows[1], 11, 40, rows[0]))
+    shown(Event(shape, rows[1], 12, 40, rows[0]))
+    assert capsys.readouterr().err == (
+        "11/40 T=32 layout(x)=kind.1 family=<script>alert(1)</script>: 11.0 us; best 10.0 us: as given\n"
+    )
