@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -99,7 +98,10 @@ def _color(result: Result, trial: Trial) -> str:
 
 def _values(result: Result, name: str) -> list[Any]:
     """What a name was in the measured candidates."""
-    return sorted({_value(result, trial, name) for trial in result.measured()}, key=lambda v: (v is None, v))
+    return sorted(
+        {_value(result, trial, name) for trial in result.measured()},
+        key=lambda v: (v is not None, isinstance(v, str), v if v is not None else 0),
+    )
 
 
 def _value(result: Result, trial: Trial, name: str) -> Any:
@@ -108,6 +110,10 @@ def _value(result: Result, trial: Trial, name: str) -> Any:
         return chosen[name]
     given = dict(zip(result.problem.kernel.parameters, result.problem.args, strict=True))
     return given[name] if name in given else result.problem.kernel.hints.get(name)
+
+
+def _told(value: Any) -> str:
+    return "as given" if value is None else str(value)
 
 
 def _map_names(result: Result) -> tuple[str, str] | None:
@@ -134,8 +140,8 @@ def draw_map(figure: Any, axis: Any, result: Result, down: str, across: str) -> 
     for (i, j), value in times.items():
         color = "white" if value > dark else "black"
         axis.text(j, i, f"{value:.4g}", ha="center", va="center", fontsize=8, color=color)
-    axis.set_xticks(range(len(columns)), [str(c) for c in columns])
-    axis.set_yticks(range(len(rows)), [str(r) for r in rows])
+    axis.set_xticks(range(len(columns)), [_told(c) for c in columns])
+    axis.set_yticks(range(len(rows)), [_told(r) for r in rows])
     axis.set_xlabel(across)
     axis.set_ylabel(down)
     axis.set_title("the best time, µs", fontsize=9)
@@ -173,13 +179,13 @@ def draw_roofline(axis: Any, machine: Machine, points: Sequence[Point], bits: Se
     at = low * 1.5
     axis.text(at, at * machine.bandwidth * 1.15, f"{machine.bandwidth / 1e9:,.0f} GB/s", fontsize=8, rotation=35)
     for point in points:
-        axis.plot(point.intensity, point.rate, "o", color=point.color, markersize=5)
+        label = None
         if point.label:
             roof = min(max(peaks.values(), default=point.rate), point.intensity * machine.bandwidth)
-            text = f"{point.label}: {point.rate / roof:.0%}"
-            right = point.intensity > math.sqrt(low * high)  # where a label would leave the picture
-            side = {"xytext": (-6, -9), "ha": "right"} if right else {"xytext": (6, -9), "ha": "left"}
-            axis.annotate(text, (point.intensity, point.rate), textcoords="offset points", fontsize=7, **side)
+            label = f"{point.label}: {point.rate / roof:.0%}"
+        axis.plot(point.intensity, point.rate, "o", color=point.color, markersize=5, label=label)
+    if any(point.label for point in points):  # beside the picture no label lies on another
+        axis.legend(fontsize=7, loc="upper left")
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("operations a byte of memory")

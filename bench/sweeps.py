@@ -1,0 +1,149 @@
+"""What sweeps find and what they cost: the gap between the best of a sweep and the compiler's own choice, the regret of
+untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worker adds to a trial, and a warm lookup.
+
+    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXT] [--trials N] [--scaling] [--out FILE]
+
+Run on several GPUs with --scaling: the same 500 candidates on one and on all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import record as results
+from regress import CASES, EXAMPLES, heads, rows, square, vectors
+from tilewright import _core, tune
+from tilewright import tile as ct
+from tilewright.sweep.run import Outcome, Plan, Sweep
+from tilewright.sweep.shapes import Shape
+from tilewright.tune.cost import machine_of
+
+ODD: dict[str, list[Shape]] = {
+    "vector_add.py:vector_add": [vectors(12_345_678), vectors(3_000_001)],
+    "softmax.py:softmax": [rows(1001, 4096), rows(8191, 1024)],
+    "matmul.py:matmul": [square(1234, (128, 128, 64)), square(3000, (128, 128, 64)), square(777, (128, 128, 64))],
+    "attention.py:attention": [heads(1234), heads(3000)],
+}
+# Choices of the compiler alone: the program stays as it is written.
+LAYOUTS: dict[str, tuple[str, ...]] = {
+    "vector_add.py:vector_add": ("warps=none,2..16", "vector=none,4,8"),
+    "softmax.py:softmax": ("layout(x)", "warps=none,2..16"),
+    "matmul.py:matmul": (
+        "family=none,wgmma,mma.sync",
+        "roles=none,one,pingpong",
+        "stages=none,2..5",
+        "raster=none,0,1",
+        "group=none,4,8,16",
+        "warps=none,4,8",
+    ),
+    "attention.py:attention": ("roles=none,one,pingpong", "stages=none,2..4", "warps=none,4,8", "family=none,mma.sync"),
+}
+
+
+def swept(place: str, shapes: list[Shape], axes: tuple[str, ...], folder: Path, **settings: Any) -> list[Outcome]:
+    file, _, name = place.partition(":")
+    return Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), axes, keep=False, **settings), folder).run()
+
+
+def gaps(folder: Path, on: str, only: str, trials: int | None) -> list[dict[str, Any]]:
+    """Of each shape: how much longer the compiler's own choice takes than the best."""
+    found = []
+    for place, axes in LAYOUTS.items():
+        shapes = [*CASES[place][0], *ODD[place]] if only in place else []
+        for outcome in swept(place, shapes, axes, folder, on=on, trials=trials) if shapes else []:
+            given, best = outcome.given, outcome.measured[0]
+            odd = outcome.shape in ODD[place]
+            gap = given.us / best.us - 1 if given else float("nan")
+            found.append({"bench": "gap", "kernel": place, "shape": str(outcome.shape), "odd": odd, "gap": gap})
+            print(f"{place} {outcome.shape}: {gap:.2%} behind {best.choice}", flush=True)
+    return found
+
+
+def scaling(folder: Path) -> list[dict[str, Any]]:
+    """Trials a second of the same candidates on one GPU, and on all."""
+    found, base = [], 0.0
+    for count in sorted({1, 2, 4, _core.device_count()} & set(range(1, _core.device_count() + 1))):
+        on = ",".join(f"cuda:{i}" for i in range(count))
+        axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
+        start = time.monotonic()
+        shapes = [square(2048, (128, 128, 64))]
+        (outcome,) = swept("matmul.py:matmul", shapes, axes, folder / str(count), on=on, trials=500)
+        seconds = time.monotonic() - start
+        base = base or seconds
+        found.append({"bench": "scaling", "gpus": count, "trials": len(outcome.records), "seconds": seconds})
+        print(
+            f"{count} GPUs: {len(outcome.records)} trials in {seconds:.0f} s, {base / seconds:.2f} times as fast as one"
+        )
+    return found
+
+
+def dask_overhead(folder: Path) -> dict[str, Any]:
+    """Seconds that a trial takes longer by a Dask worker of this host than by a worker of our own."""
+    shapes, axes = [rows(64, 512)], ("num_warps=none,1..32", "opt_level=none,0..3")
+    each = {}
+    for where in ("cpu", "dask://local*1"):
+        start = time.monotonic()
+        (outcome,) = swept("softmax.py:softmax", shapes, axes, folder / where.partition(":")[0], on=where)
+        in_trials = sum(r.seconds for r in outcome.records)
+        each[where] = (time.monotonic() - start - in_trials) / len(outcome.records)
+    ms = 1e3 * (each["dask://local*1"] - each["cpu"])
+    print(f"a Dask worker adds {ms:.1f} ms a trial, its start included")
+    return {"bench": "dask", "ms": ms}
+
+
+def lookup() -> dict[str, Any]:
+    """Microseconds of tune.launch beside ct.launch, both warm."""
+    sys.path.insert(0, str(EXAMPLES))
+    from vector_add import vector_add
+
+    a, b, c = (np.zeros(1024, np.float32) for _ in range(3))
+    args = (a, b, c, 1024)
+
+    def us(launch: Any) -> float:
+        times = []
+        for _ in range(2000):
+            start = time.perf_counter()
+            launch(None, 1, vector_add, args)
+            times.append(time.perf_counter() - start)
+        return 1e6 * statistics.median(times[100:])
+
+    plain, tuned = us(ct.launch), us(tune.launch)
+    print(f"ct.launch {plain:.2f} us, tune.launch {tuned:.2f} us")
+    return {"bench": "lookup", "plain_us": plain, "tuned_us": tuned}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--on", default="cuda")
+    parser.add_argument("--records", type=Path, metavar="FOLDER")
+    parser.add_argument("--only", default="", metavar="TEXT")
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--out", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    folder = options.records or Path(tempfile.mkdtemp(prefix="sweeps-"))
+    lines = [lookup(), dask_overhead(folder / "dask")]
+    lines += scaling(folder / "scaling") if options.scaling else []
+    found = gaps(folder, options.on, options.only, options.trials)
+    odd = [row["gap"] for row in found if row["odd"]]
+    if odd:
+        print(
+            f"mean regret at odd shapes {statistics.mean(odd):.2%}; the largest gap {max(r['gap'] for r in found):.2%}"
+        )
+    kept = results.Results("sweeps", machine_of(0 if _core.device_count() else None).name, options.out)
+    for line in [*lines, *found]:
+        kept.add(**line)
+    print(f"records are in {folder}; tilewright fit {folder} learns from them")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
