@@ -22,7 +22,7 @@ from tilewright.sweep import page, records, run, samplers, shapes, workers
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Plan, Sweep
-from tilewright.sweep.station import Settings
+from tilewright.sweep.station import Settings, Station, Task, gpu_count
 
 KERNELS = '''
 from tilewright import tile as ct
@@ -344,6 +344,16 @@ def test_a_kernel_that_does_not_run_as_given(place: str, tmp_path: Path) -> None
     wrong = Plan(place, tuple(shapes.of_command([*ARGUMENTS[:3], "MODE=2"], GRID)), some.axes, on="cpu")
     with pytest.raises(TileValueError, match="no candidate of kernel scale works"):
         swept(wrong, tmp_path)
+
+
+def test_workers_that_are_not_what_was_asked_for(place: str) -> None:
+    if not gpu_count():
+        with pytest.raises(TileValueError, match="this worker has no GPU, which cuda:0 asks for"):
+            Station(Settings(place), "cuda:0")
+    station, (shape,) = Station(Settings(place), "cpu"), shapes.of_command(ARGUMENTS, GRID)
+    with pytest.raises(TileValueError, match="and the sweep is of a H200; name the devices of one kind"):
+        station.measure(Task(shape, (), 0, "H200"), [])
+    station.close()
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------

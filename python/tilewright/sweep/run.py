@@ -27,6 +27,7 @@ from .station import Settings, Task
 from .workers import Pool, open_pool
 
 FINALISTS = 4
+RANKED_AT_ONCE = 32  # by one worker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +142,12 @@ class Sweep:
             for text in self.plan.axes
         ]
         space = Space(axes, [Expression(text, "a constraint") for text in self.plan.where], given)
-        rank = lambda rows: pool.ask("rank", shape, [self._choice(row, given) for row in rows])  # noqa: E731
+
+        def rank(rows: list[Row]) -> list[float | None]:
+            choices = [self._choice(row, given) for row in rows]
+            parts = [choices[at : at + RANKED_AT_ONCE] for at in range(0, len(choices), RANKED_AT_ONCE)]
+            return [found for part in pool.ask_all("rank", [(shape, part) for part in parts]) for found in part]
+
         sampler = samplers.make(self.plan.sampler, space, self.plan.trials, self.plan.seed, rank)
         outcome = Outcome(shape, [])
         self.outcomes.append(outcome)
@@ -204,7 +210,7 @@ class _Trials:
         self.rows[key] = row
         known = self.sweep.found.records.get(dataclasses.replace(self.base, choice=choice).key)
         if known is None:
-            return Task(self.outcome.shape, tuple(choice.items()), rank)
+            return Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device)
         self._add(known, True)
         return None
 

@@ -17,7 +17,6 @@ from .axes import Axis, Row, Space, key_of
 NAMES = ("model", "exhaustive", "random", "optuna")
 MOST_RANKED = 2000  # of a larger space so many are drawn
 RANDOM_TRIALS = 100
-RANKED_AT_ONCE = 64
 
 Rank = Callable[[list[Row]], list[float | None]]
 
@@ -111,8 +110,6 @@ def _ranked(space: Space, trials: int | None, seed: int, rank: Rank) -> list[tup
     rows = space.listed()
     if len(rows) > MOST_RANKED:
         rows = space.random(MOST_RANKED, seed)
-    expected: list[float | None] = []
-    for at in range(0, len(rows), RANKED_AT_ONCE):
-        expected += rank(rows[at : at + RANKED_AT_ONCE])
+    expected = rank(rows)
     order = sorted(range(len(rows)), key=lambda i: (expected[i] is None, expected[i] or 0.0, i))
     return [(rows[i], number) for number, i in enumerate(order[:trials], 1)]

@@ -54,6 +54,14 @@ class Task:
     shape: Shape
     choice: tuple[tuple[str, Any], ...]
     rank: int = 0
+    device: str = ""  # which the sweep is about
+
+
+def gpu_count() -> int:
+    try:
+        return _core.device_count()
+    except TileError:
+        return 0
 
 
 def driver_of(device: int | None) -> str:
@@ -185,8 +193,8 @@ class Station:
     def __init__(self, settings: Settings, device: str) -> None:
         self.settings, self.device = settings, device
         self.number = device_of(device)
-        if device != "cpu" and self.number is None:
-            raise TileValueError(f"this worker has no GPU, which {device!r} asks for")
+        if device.startswith("cuda") and (self.number or 0) >= gpu_count():
+            raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         self.threads = ThreadPoolExecutor(min(COMPILING, len(os.sched_getaffinity(0))))
@@ -232,6 +240,11 @@ class Station:
             if one.shape == task.shape and one not in self.compiling:
                 self.compiling[one] = self.threads.submit(self._compile, session, one)
         base = dataclasses.replace(session.base(), choice=dict(task.choice), rank=task.rank)
+        if task.device and task.device != base.device:
+            raise TileValueError(
+                f"this worker is a {base.device}, and the sweep is of a {task.device}; name the devices of one kind, "
+                "or a resource of their workers, as in --on dask://host:8786?GPU=1"
+            )
         try:
             work, predicted, program, launched = self.compiling[task].result(self.settings.compile_timeout)
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}

@@ -13,15 +13,15 @@ import queue
 import re
 import threading
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from .. import _core
 from ..errors import TileError, TileValueError
 from ..tune.samples import device_of
 from ..tune.worker import FailedError, LostError, Worker
 from .records import Record
-from .station import Settings, Task, serve
+from .station import Settings, Task, gpu_count, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
 CONNECT_SECONDS = 10
@@ -39,6 +39,9 @@ class Pool(Protocol):
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """A call to any one worker."""
+
+    def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Calls that the workers share."""
 
     def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
         """Measures what `source` gives until that is None; `found` hears of each: a record, or why none."""
@@ -67,7 +70,7 @@ def devices(text: str) -> list[str]:
 
 
 def _devices_of(name: str) -> list[str]:
-    count = _gpus()
+    count = gpu_count()
     if name == "cpu" or (name == "auto" and not count):
         return ["cpu"]
     if name in ("auto", "cuda"):
@@ -77,13 +80,6 @@ def _devices_of(name: str) -> list[str]:
     if (device_of(name) or 0) >= count:
         raise TileValueError(f"--on {name}: this host has {count or 'no'} GPU{'s' if count != 1 else ''}")
     return [name]
-
-
-def _gpus() -> int:
-    try:
-        return _core.device_count()
-    except TileError:
-        return 0
 
 
 # --- this host --------------------------------------------------------------------------------------------------------
@@ -109,13 +105,31 @@ class Local:
         return 300.0 + self.settings.compile_timeout + 120 * self.settings.timeout
 
     def ask(self, method: str, *arguments: Any) -> Any:
+        return self._ask(0, method, *arguments)
+
+    def _ask(self, number: int, method: str, *arguments: Any) -> Any:
         try:
-            return self._worker(0).call(method, *arguments, timeout=3600.0)
+            return self._worker(number).call(method, *arguments, timeout=3600.0)
         except FailedError as error:
             raise TileValueError(str(error)) from None
         except LostError as error:
-            self.workers.pop(0, None)
-            raise GoneError(f"the worker on {self.names[0]} {error}") from None
+            self.workers.pop(number, None)
+            raise GoneError(f"the worker on {self.names[number]} {error}") from None
+
+    def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in range(self.count):
+            free.put(number)
+
+        def one(arguments: tuple[Any, ...]) -> Any:
+            number = free.get()
+            try:
+                return self._ask(number, method, *arguments)
+            finally:
+                free.put(number)
+
+        with ThreadPoolExecutor(self.count) as threads:
+            return list(threads.map(one, calls))
 
     def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
         lock, problems = threading.Lock(), list[BaseException]()
@@ -143,6 +157,8 @@ class Local:
                 thread.join(0.2)  # Ctrl-C comes through
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
+        if not returned.empty():  # what a worker that gave up had taken, after the others were done
+            self.run(lambda: None if returned.empty() else returned.get(), found)
 
     def _serve(
         self,
@@ -199,7 +215,8 @@ def _dask(text: str, settings: Settings) -> Pool:
         client = distributed.Client(cluster or f"tcp://{address}", timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise GoneError(f"there is no Dask scheduler at {address!r}: {error}") from None
-    return Cluster(settings, client, cluster, "cpu" if local else "auto", resources)
+    wants_gpu = any("gpu" in name.lower() for name in resources)
+    return Cluster(settings, client, cluster, "cpu" if local else "cuda" if wants_gpu else "auto", resources)
 
 
 class Cluster:
@@ -219,6 +236,9 @@ class Cluster:
 
     def ask(self, method: str, *arguments: Any) -> Any:
         return self._result(self._submit(method, *arguments))
+
+    def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        return [self._result(future) for future in [self._submit(method, *arguments) for arguments in calls]]
 
     def _result(self, future: Any) -> Any:
         import distributed
