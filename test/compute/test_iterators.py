@@ -42,6 +42,8 @@ def test_inputs(device):
         (ReverseIterator(d), x[::-1]),
         (ReverseIterator(CountingIterator(np.int64(0))), -np.arange(N)),
         (CacheModifiedInputIterator(d, "stream"), x),
+        (DiscardIterator(d), np.zeros(N)),
+        (TransformIterator(d, lambda v: 10 * np.sin(v)), (10 * np.sin(x)).astype(np.int64)),
         (TransformIterator(ZipIterator(d, CountingIterator(np.int64(0))), lambda p: p[0] * p[1]), x * np.arange(N)),
         (PermutationIterator(TransformIterator(d, OpKind.NEGATE), ReverseIterator(places)), -x),
         (ReverseIterator(PermutationIterator(d, places)) + (1 - N), x),
@@ -111,13 +113,13 @@ def test_nested_structs(device):
 
 def test_what_is_refused():
     x = np.zeros(3)
-    with pytest.raises(TypeError, match="'d_in' is a DiscardIterator, which is only written"):
-        compute.unary_transform(DiscardIterator(x), x, lambda v: v, 3)
+    with pytest.raises(TypeError, match="'d_in' is a TransformOutputIterator, which is only written"):
+        compute.unary_transform(TransformOutputIterator(x, OpKind.NEGATE), x, lambda v: v, 3)
     with pytest.raises(TypeError, match="'d_out': a CountingIterator is read, not written"):
         compute.unary_transform(x, CountingIterator(np.int32(0)), lambda v: v, 3)
     with pytest.raises(TypeError, match="indices of a PermutationIterator are integers"):
         PermutationIterator(x, x)
-    with pytest.raises(ValueError, match="num_items must be positive"):
+    with pytest.raises(ValueError, match="num_items must be > 0"):
         ShuffleIterator(0)
     with pytest.raises(ValueError, match="the modifier is"):
         CacheModifiedInputIterator(x, "none")

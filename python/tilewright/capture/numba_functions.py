@@ -164,6 +164,15 @@ class _Functions:
         return known | numba_complex.table(self.rules)
 
 
+def of_numpy(known: dict[Any, Function]) -> dict[Any, Function]:
+    """NumPy's functions of the same names as those of `math`."""
+    return {
+        getattr(np, name): known[f]
+        for name, f in vars(math).items()
+        if callable(f) and f in known and hasattr(np, name)
+    }
+
+
 for _rules in (NUMBA, NPM):
     _rules.builtins = _Functions(_rules).table()
     _rules.names = {"xrange": range}

@@ -35,6 +35,8 @@ def view_of(value: Any, what: str) -> Any:
     else:
         raise TileTypeError(f"{what}: expected an array or an iterator, found {value!r}")
     if not _is_contiguous(found):
+        found = found.T  # by columns
+    if not _is_contiguous(found):
         raise TileValueError(f"{what}: Non-contiguous arrays are not supported.")
     return found if len(found.shape) == 1 else found.reshape(math.prod(found.shape))
 

@@ -17,7 +17,7 @@ from ..errors import TileTypeError, TileValueError
 from .inputs import ArrayInput, as_input
 from .operators import Operator
 from .results import result_type
-from .types import Convert, ItemType, argument_of, name_of, on_host, type_of_value
+from .types import Convert, ItemType, Zero, argument_of, name_of, on_host, type_of_value
 
 
 class Iterator:
@@ -339,15 +339,21 @@ class ReverseIterator(Iterator):
 
 
 class DiscardIterator(Iterator):
-    """Takes what is written, and keeps nothing. `reference`: an array or iterator whose type the items have."""
-
-    reads = False
+    """Takes what is written, and keeps nothing; its items are 0. `reference`: what has the type of the items."""
 
     def __init__(self, reference: Any = None) -> None:
         from ..dtype import uint8
 
         self.value_type = uint8 if reference is None else as_input(reference, "DiscardIterator").value_type
         self.kind = ("discard", self.value_type)
+
+    def reader(self):
+        zero = Zero(self.value_type)
+
+        def nothing(state, i):
+            return zero()
+
+        return nothing
 
     def writer(self):
         def discard(state, i, value):
@@ -384,7 +390,7 @@ class ShuffleIterator(Iterator):
 
     def __init__(self, num_items: int, seed: int = 0) -> None:
         if num_items <= 0:
-            raise TileValueError(f"num_items must be positive, found {num_items}")
+            raise TileValueError(f"num_items must be > 0, found {num_items}")
         self.num_items, self.seed = int(num_items), int(seed)
         self.value_type, self.kind = int64, ("shuffle",)
 

@@ -40,6 +40,7 @@ class _Compute(_Numba):
 
 COMPUTE = _Compute()
 COMPUTE.builtins = numba_functions._Functions(COMPUTE).table()
+COMPUTE.builtins.update(numba_functions.of_numpy(COMPUTE.builtins))
 COMPUTE.names = NUMBA.names
 
 

@@ -17,7 +17,7 @@ from ..capture.values import Tile, describe, is_number
 from ..device import records
 from ..device.complexes import KINDS, Complex, of_parts
 from ..dtype import DType, as_dtype
-from ..errors import TileError, TileTypeError
+from ..errors import TileError, TileTypeError, TileValueError
 from ..layout import Layout, layout_of, struct_layout
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _struct_class(name: str, hints: dict[str, Any], base: type) -> Any:
     types: dict[str, Any] = {}
     for field, hint in hints.items():
         if not isinstance(field, str) or not field.isidentifier():
-            raise TileTypeError(f"gpu_struct {name}: the name of a field is an identifier, found {field!r}")
+            raise TileValueError(f"gpu_struct {name}: {field!r} is not a valid Python identifier, as a field has")
         try:
             types[field] = item_type(hint)
         except (TileError, TypeError) as error:
