@@ -14,7 +14,7 @@ import enum
 import sys
 from typing import Any
 
-from .errors import TileTypeError, TileValueError
+from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 
 
 class Category(enum.IntEnum):
@@ -116,6 +116,7 @@ class DType:
         """The NumPy dtype of an array of this format (tfloat32: its float32 container)."""
         import numpy as np
 
+        require_supported(self)
         if self.name == "tfloat32":
             return np.dtype(np.float32)
         if self.name in _ML_DTYPES:
@@ -195,6 +196,9 @@ ARITHMETIC: tuple[DType, ...] = tuple(d for d in ALL if d.arithmetic)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED_BY_BITS = {d.bits: d for d in UNSIGNED}
+
+# Of cuTile, for GPUs from Rubin on, which no target is: a name and a width, which tile code refuses as cuTile does.
+float8_e5m3fnu = DType("float8_e5m3fnu", "f8e5m3fnu", "", 8, _F, False, arithmetic=False)
 
 # Other names of the same objects.
 ALIASES: dict[str, DType] = {
@@ -309,6 +313,16 @@ def _suggest(a: DType, b: DType) -> DType:
         width = max(d.bits if d.signed else 2 * d.bits for d in (a, b))
         return {16: int16, 32: int32}.get(width, int64)
     return float64 if float64 in (a, b) else float32
+
+
+def require_supported(dtype: DType) -> DType:
+    """`dtype` itself where some target has it."""
+    if dtype is float8_e5m3fnu:
+        raise TileUnsupportedFeatureError(
+            f"{dtype} is not supported on any target: GPUs have it from Rubin on; take ct.float8_e4m3fn or "
+            "ct.float8_e5m2"
+        )
+    return dtype
 
 
 def number_text(value: bool | int | float) -> str:

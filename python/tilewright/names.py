@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 # Names of cuTile that do not exist here yet, and what serves in the meantime.
 NOT_YET: dict[str, str] = {
-    "float8_e5m3fnu": "ct.float8_e4m3fn or ct.float8_e5m2",
+    "foreign_pointer_dtype": "an array as an argument, and x.get_raw_memory() for its memory",
 }
 
 # Names of other systems.

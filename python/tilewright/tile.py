@@ -43,6 +43,7 @@ from .dtype import (
     float4e2m1 as float4e2m1,
     float8_e4m3fn as float8_e4m3fn,
     float8_e5m2 as float8_e5m2,
+    float8_e5m3fnu as float8_e5m3fnu,
     float8_e8m0fnu as float8_e8m0fnu,
     float8e4m3 as float8e4m3,
     float8e5m2 as float8e5m2,

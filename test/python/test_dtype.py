@@ -234,3 +234,13 @@ def test_same_rules_as_the_dialect() -> None:
             assert core.promote_constant(value, a.name) == expected, (value, a)
     for value in (True, 0, 2**31, -(2**31) - 1, 2**63, 1.5):
         assert core.constant_dtype(value) == dt.constant_dtype(value).mlir
+
+
+def test_a_dtype_that_no_target_has() -> None:
+    """It can be named, as cuTile's programs do, and no more."""
+    dtype = ct.float8_e5m3fnu
+    assert (dtype.bitwidth, dtype.signed, dtype.arithmetic) == (8, False, False)
+    assert dt.as_dtype("float8_e5m3fnu") is dtype and dtype not in dt.ALL
+    for use in (lambda: dtype.numpy, lambda: dtype(1.5)):
+        with pytest.raises(ct.TileUnsupportedFeatureError, match="from Rubin on"):
+            use()

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .. import tile as ct
-from ..dtype import DType, as_dtype, constant_of
+from ..dtype import DType, as_dtype, constant_of, require_supported
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE, THREADS
 from . import ops, records, shapes, static
@@ -130,6 +130,7 @@ def _call_method(frame: Frame, method: Method, args: list[Any], keywords: dict[s
 def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str, Any]) -> Any:
     if len(args) > 1 or keywords:
         raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
+    require_supported(dtype)
     value = args[0] if args else 0
     if type(value) is str:
         value = _number_in_text(value, dtype)

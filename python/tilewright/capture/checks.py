@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import DType, as_dtype
+from ..dtype import DType, as_dtype, require_supported
 from ..errors import TileTypeError
 from ..shape_rules import ShapeRules, check_fits
 from .frame import Frame
@@ -26,7 +26,7 @@ def constant_flag(value: Any, what: str) -> bool:
 
 def dtype_of(value: Any, what: str) -> DType:
     try:
-        return as_dtype(value)
+        return require_supported(as_dtype(value))
     except TileTypeError:
         raise TileTypeError(
             f"{what}: no dtype is meant by {describe(value)}; expected one of ct, torch or NumPy, as ct.float32"
