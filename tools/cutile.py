@@ -46,6 +46,7 @@ GROUPS = {
     "taken": "Are taken here, and refused by cuTile",
     "lacks": "Ask for what is not here",
     "inside": "Look into cuTile's compiler",
+    "tilegym": "Of TileGym, a library of operators",
 }
 
 
