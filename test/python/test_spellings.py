@@ -97,6 +97,25 @@ def test_blocks_that_scale_several_queries_are_right(monkeypatch: pytest.MonkeyP
     assert outcome.kind == "right", outcome.text
 
 
+# ---- no silent loss ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"init": "full"}, "from zero, with that tile added behind the loop"),
+        ({"form": "iadd"}, "acc = ct.mma(a, b, acc) adds it up unrounded"),
+        ({"loop": "break"}, "a count that each step changes by the same"),
+    ],
+)
+def test_a_remark_tells_what_wins_the_plan_back(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+    choices = respell.gemm(tile=(128, 128, 64), **change)
+    kernel = respell.kernel_of(respell.program_of(choices).source(""), tmp_path)
+    module = kernel.capture("sm_90a", cli.specialization(kernel, [f"{x}=bf16[?,?]" for x in "ABC"]))
+    diagnostics = str(plans.lower(module, compiler.GPU_STAGES, module.lower))
+    assert told in diagnostics
+
+
 # ---- tiles counted in one number ---------------------------------------------------------------------------------
 
 

@@ -41,11 +41,13 @@ static MlirWalkResult check_product(MlirOperation op, void *user) {
   check->bad |= !mlirBlockEqual(mlirOperationGetBlock(op), tw_loop_body(overlap->loop));
   if (check->bad)
     return MlirWalkResultInterrupt;
-  if (only_adds(overlap->loop, op, overlap))
-    overlap->all &= !tw_mma_reads_registers(op) &&
-                    tw_is_zero(tw_carried_init(overlap->loop, overlap->products[overlap->num_products - 1].carried));
-  else
-    overlap->all = false;
+  bool adds = only_adds(overlap->loop, op, overlap);
+  bool from_zero =
+      adds && tw_is_zero(tw_carried_init(overlap->loop, overlap->products[overlap->num_products - 1].carried));
+  overlap->all &= from_zero && !tw_mma_reads_registers(op);
+  if (adds && !from_zero)
+    tw_op_remark(op, "is waited for in each iteration, for its sum starts from a tile: from zero, with that tile added "
+                     "behind the loop, products run on into the next one");
   return MlirWalkResultAdvance;
 }
 
