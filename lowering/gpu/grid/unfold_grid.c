@@ -150,7 +150,9 @@ static bool read_factors(MlirOperation func, MlirValue value, factors_t *out) {
   if (!mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULI))
     return read_factors(func, mlirOperationGetOperand(op, 0), out) &&
            read_factors(func, mlirOperationGetOperand(op, 1), out);
-  return out->count < TW_EXTENT_FACTORS && read_extent(func, value, &out->at[out->count++]);
+  if (out->count == TW_EXTENT_FACTORS)
+    return false;
+  return read_extent(func, value, &out->at[out->count++]);
 }
 
 static bool read_product(MlirOperation func, tw_factor_t factor, factors_t *out) {
