@@ -23,7 +23,7 @@
  * this is made of ordinary ops, which both back ends lower as any others.
  *
  * Runs last in tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
- * left alone. An element's owner is the first block that stored to it: the launcher gives each element of an array that
+ * left alone. A kernel of threads is checked as far as bounds and assertions go. An element's owner is the first block that stored to it: the launcher gives each element of an array that
  * is stored to a word, by its address, so that arrays that overlap share words; those whose first word is less than 0
  * are not watched. A second word, behind all of these, is the element's reader. Loads of an array that is written, or
  * overlaps one that is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing;
@@ -483,7 +483,7 @@ static void check_op(check_t *c, MlirOperation op) {
   check_padding(c, op);
   if (is_by_tile(op) ? tw_has_attr(op, "tile.in_bounds") : !tw_has_attr(op, "check_bounds"))
     (is_by_tile(op) ? check_tile_bounds : check_element_bounds)(c, op);
-  if (!is_atomic(op) && is_of_parameter(c, op) && (writes(op) || !c->waits))
+  if (mlirValueIsNull(c->thread) && !is_atomic(op) && is_of_parameter(c, op) && (writes(op) || !c->waits))
     (is_by_tile(op) ? check_tile_owners : check_element_owners)(c, op);
 }
 
@@ -492,12 +492,13 @@ static MlirValue position(const tw_builder_t *at, const char *name, int axis) {
   return tw_op1_attr(at, name, tw_i32(at->context), 0, NULL, "axis", mlirIntegerAttrGet(tw_i32(at->context), axis));
 }
 
-static MlirValue block_number(const tw_builder_t *at) {
+/* Where it stands, x fastest: of a block in the grid, of a thread in its block. */
+static MlirValue linear_number(const tw_builder_t *at, const char *index, const char *extent) {
   MlirType i32 = tw_i32(at->context);
-  MlirValue number = position(at, "tile.block_id", 2);
+  MlirValue number = position(at, index, 2);
   for (int axis = 1; axis >= 0; axis--) {
-    number = tw_binary(at, "arith.muli", i32, number, position(at, "tile.num_blocks", axis));
-    number = tw_binary(at, "arith.addi", i32, number, position(at, "tile.block_id", axis));
+    number = tw_binary(at, "arith.muli", i32, number, position(at, extent, axis));
+    number = tw_binary(at, "arith.addi", i32, number, position(at, index, axis));
   }
   return number;
 }
@@ -516,7 +517,9 @@ static void check_kernel(check_t *c) {
   c->report = mlirBlockGetArgument(body, c->num_parameters - REPORT);
   c->owners = mlirBlockGetArgument(body, c->num_parameters - OWNERS);
   tw_ops_t ops = tw_ops_in(c->func, is_checked, MlirWalkPreOrder);
-  c->block = block_number(&at);
+  c->block = linear_number(&at, "tile.block_id", "tile.num_blocks");
+  if (tw_has_attr(c->func, "tile.simt"))
+    c->thread = linear_number(&at, "tile.thread_id", "tile.block_dim");
   for (int i = 0; i < ops.count; i++)
     c->waits = c->waits || may_wait(ops.at[i]);
   tw_check_find_tainted(c);

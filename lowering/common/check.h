@@ -1,7 +1,7 @@
 /* check.h - shared by the files of checked kernels, which tile-legalize makes if the hint `check` asks for them
  *
- * A *finding* is what a checked launch tells of one access that went wrong: which site of the program, which block,
- * which element of which array, and its value. A block writes it as TW_RECORD_WORDS words of i64 behind the header of
+ * A *finding* is what a checked launch tells of one access that went wrong: which site of the program, which block
+ * (of a kernel of threads: and which thread), which element of which array, and its value. A block writes it as TW_RECORD_WORDS words of i64 behind the header of
  * the report, an array of i64; python/tilewright/checking.py reads them. The words of the header: how many findings
  * there are, then two for each parameter of the kernel, as tw_check_owner_word reads them. */
 #ifndef TILEWRIGHT_LOWERING_COMMON_CHECK_H
@@ -15,7 +15,7 @@
 /* Rewrites a kernel with the hint `check`; false after an error. */
 bool tw_check(MlirOperation func);
 
-/* Of a record: site, block, the other block, value, index for each axis. */
+/* Of a record: site, block, the other block or the thread, value, index for each axis. */
 enum { TW_RECORD_WORDS = 16, TW_WORD_SITE = 0, TW_WORD_BLOCK, TW_WORD_OTHER, TW_WORD_VALUE, TW_WORD_INDEX };
 
 typedef struct {
@@ -23,6 +23,7 @@ typedef struct {
   MlirContext context;
   MlirValue report, owners; /* the last two parameters */
   MlirValue block;          /* its number in the grid, x fastest */
+  MlirValue thread;         /* the same of a thread in its block; null in a kernel of tiles */
   bool waits;               /* a block may wait for what another one writes */
   int num_parameters;
   MlirAttribute *sites; /* strings, of the module */

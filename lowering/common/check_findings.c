@@ -191,16 +191,21 @@ static MlirValue take_number(const check_t *c, const tw_builder_t *at) {
   return mlirOperationGetResult(tw_build(at, "tile.atomic", parts), 0);
 }
 
-/* The words of a record as a tile. */
-static MlirValue record_tile(const check_t *c, const tw_builder_t *at, int site, const finding_t *finding) {
-  const int64_t shape = TW_RECORD_WORDS;
-  MlirType type = tw_tile_type(tw_i64(at->context), 1, &shape);
-  MlirValue words[TW_RECORD_WORDS] = {[TW_WORD_SITE] = tw_check_i64(at, site),
-                                      [TW_WORD_BLOCK] = tw_check_wide(at, c->block),
-                                      [TW_WORD_OTHER] = finding->other,
-                                      [TW_WORD_VALUE] = finding->value};
+/* The words of a record; null where it has none. */
+static void record_words(const check_t *c, const tw_builder_t *at, int site, const finding_t *finding,
+                         MlirValue words[TW_RECORD_WORDS]) {
+  words[TW_WORD_SITE] = tw_check_i64(at, site);
+  words[TW_WORD_BLOCK] = tw_check_wide(at, c->block);
+  words[TW_WORD_OTHER] = mlirValueIsNull(c->thread) ? finding->other : tw_check_wide(at, c->thread);
+  words[TW_WORD_VALUE] = finding->value;
   for (intptr_t d = 0; d < finding->rank; d++)
     words[TW_WORD_INDEX + d] = finding->index[d];
+}
+
+/* The same as a tile. */
+static MlirValue record_tile(const tw_builder_t *at, const MlirValue words[TW_RECORD_WORDS]) {
+  const int64_t shape = TW_RECORD_WORDS;
+  MlirType type = tw_tile_type(tw_i64(at->context), 1, &shape);
   MlirValue number = tw_check_along(at, type, 0), record = tw_const_int(at, type, 0);
   for (int i = 0; i < TW_RECORD_WORDS; i++) {
     if (mlirValueIsNull(words[i]))
@@ -211,18 +216,29 @@ static MlirValue record_tile(const check_t *c, const tw_builder_t *at, int site,
   return record;
 }
 
-void tw_check_record(const check_t *c, const tw_builder_t *at, int site, const finding_t *finding) {
-  MlirType i64 = tw_i64(at->context);
-  MlirValue record = record_tile(c, at, site, finding);
-  MlirType type = mlirValueGetType(record);
-  int64_t header = (1 + 2 * c->num_parameters + TW_RECORD_WORDS - 1) / TW_RECORD_WORDS * TW_RECORD_WORDS;
-  MlirValue first = tw_binary(at, "arith.muli", i64, take_number(c, at), tw_check_i64(at, TW_RECORD_WORDS));
-  first = tw_binary(at, "arith.addi", i64, first, tw_check_i64(at, header));
-  MlirValue places_ = tw_binary(at, "arith.addi", type, tw_check_splat(at, first, type), tw_check_along(at, type, 0));
-  MlirValue operands[] = {c->report, places_, record};
+static void scatter(const tw_builder_t *at, MlirValue array, MlirValue places_, MlirValue value) {
+  MlirValue operands[] = {array, places_, value};
   const int32_t segments[] = {1, 1, 1, 0};
   tw_attr_t attrs[] = {{"check_bounds", mlirUnitAttrGet(at->context)},
                        {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 4, segments)}};
   tw_build(at, "tile.scatter",
            (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = 2, .attrs = attrs});
+}
+
+void tw_check_record(const check_t *c, const tw_builder_t *at, int site, const finding_t *finding) {
+  MlirType i64 = tw_i64(at->context);
+  MlirValue words[TW_RECORD_WORDS] = {{NULL}};
+  record_words(c, at, site, finding, words);
+  int64_t header = (1 + 2 * c->num_parameters + TW_RECORD_WORDS - 1) / TW_RECORD_WORDS * TW_RECORD_WORDS;
+  MlirValue first = tw_binary(at, "arith.muli", i64, take_number(c, at), tw_check_i64(at, TW_RECORD_WORDS));
+  first = tw_binary(at, "arith.addi", i64, first, tw_check_i64(at, header));
+  for (int i = 0; i < TW_RECORD_WORDS && !mlirValueIsNull(c->thread); i++)
+    if (!mlirValueIsNull(words[i]))
+      scatter(at, c->report, tw_binary(at, "arith.addi", i64, first, tw_check_i64(at, i)), words[i]);
+  if (!mlirValueIsNull(c->thread))
+    return;
+  MlirValue record = record_tile(at, words);
+  MlirType type = mlirValueGetType(record);
+  MlirValue along = tw_check_along(at, type, 0);
+  scatter(at, c->report, tw_binary(at, "arith.addi", type, tw_check_splat(at, first, type), along), record);
 }

@@ -21,6 +21,7 @@
  * emitter.h. */
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/line_info.h"
@@ -150,15 +151,6 @@ static MlirValue word_of(tw_emitter_t *e, MlirValue parameter) {
   return whole ? parameter : twg_cast(e, "llvm.sext", e->i64, parameter);
 }
 
-/* A scalar from the low bits of its word. */
-static MlirValue scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type) {
-  MlirType want = twg_register_type(e, type);
-  int bits = (int)tw_bits(want);
-  if (bits < 64)
-    word = twg_cast(e, "llvm.trunc", mlirIntegerTypeGet(e->context, (unsigned)bits), word);
-  return twg_bitcast(e, word, want);
-}
-
 /* Addresses of arguments are global, unless the type says that they may be any. */
 static MlirType pointer_type(tw_emitter_t *e, MlirType array) {
   MlirAttribute space = mlirMemRefTypeGetMemorySpace(array);
@@ -197,7 +189,7 @@ static void bind_arguments(tw_emitter_t *e, MlirBlock old, MlirValue *words) {
       bind_array(e, argument, words);
     } else {
       tw_values_t value = twg_new_values(e, 1);
-      value.at[0] = scalar_of_word(e, words[0], type);
+      value.at[0] = twg_scalar_of_word(e, words[0], type);
       twg_bind(e, argument, value);
     }
     words += tw_words_of(type);

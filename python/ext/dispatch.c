@@ -737,7 +737,7 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   PyObject *grid, *arguments, *result = NULL;
   tw_state_t *state = tw_state_of_subclass(object);
   if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) ||
-      begin(&call, state, Py_None, grid, NULL, object, &arguments))
+      begin(&call, state, Py_None, grid, ((dispatcher_t *)object)->threads ? grid : NULL, object, &arguments))
     return NULL;
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);

@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -212,15 +212,31 @@ def launch(
     if not check or not hasattr(kernel, "checked") or not isinstance(kernel_args, tuple):
         _core.launch(stream, grid, kernel, kernel_args)
         return
+    _checked(kernel, kernel_args, grid, None, lambda which, args: _core.launch(stream, grid, which, args))
+
+
+def launch_threads(stream: Any, grid: Any, block: Any, kernel: Any, kernel_args: tuple[Any, ...], shared: int) -> None:
+    """device.launch that waits for the kernel and raises a TileCheckError if a thread did something wrong."""
+
+    def start(which: Any, args: tuple[Any, ...]) -> None:
+        _core.launch_threads(stream, grid, block, which, args, shared)
+
+    _checked(kernel, kernel_args, grid, block, start)
+
+
+def _checked(
+    kernel: Any, kernel_args: tuple[Any, ...], grid: Any, block: Any, start: Callable[[Any, tuple[Any, ...]], None]
+) -> None:
+    """`start` launches the kernel, or its twin with two more arguments."""
     args = _with_defaults(kernel, kernel_args)
     if len(args) != len(kernel.parameters):
-        _core.launch(stream, grid, kernel, kernel_args)  # which says what is wrong
+        start(kernel, kernel_args)  # which says what is wrong
         return
     twin, leaves = kernel.checked(), structure.leaves(kernel.parameters, args, kernel.forms)
     arrays = [_array(leaf) for leaf in leaves if not leaf.is_constant]  # of the compiled kernel's parameters
     device = next((a["device_id"] for a in arrays if a is not None and a["device"] == "cuda"), None)
     with _zeros(device, 1, np.int64) as report, _zeros(device, 1, np.int32) as owners:
-        variant = twin.chosen(grid, (*args, _given(report), _given(owners)))
+        variant = twin.chosen(1 if kernel.rules.simt else grid, (*args, _given(report), _given(owners)))
     written = [bool(variant.written >> i & 1) for i, leaf in enumerate(leaves) if not leaf.is_constant]
     places, words = _owners(arrays, written)
     header = -(-(1 + 2 * (len(arrays) + 2)) // RECORD_WORDS) * RECORD_WORDS
@@ -234,14 +250,14 @@ def launch(
         report.push()
         owners.push()
         _wait(device)
-        _core.launch(stream, grid, twin, (*args, _given(report), _given(owners)))
+        start(twin, (*args, _given(report), _given(owners)))
         _wait(device)
         found = report.pull().copy()
     sites = twin.sites[id(variant)][1]
     for array, is_written in zip(arrays, written, strict=True):
         if array is not None:
             array["written"] = is_written
-    _raise(kernel, grid, arrays, sites, found[0], found[header:].reshape(-1, RECORD_WORDS))
+    _raise(kernel, grid, block, arrays, sites, found[0], found[header:].reshape(-1, RECORD_WORDS))
 
 
 def _wait(device: int | None) -> None:
@@ -259,17 +275,23 @@ def _with_defaults(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 # What was found
 
 
-def _raise(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], count: int, records: np.ndarray) -> None:
+def _raise(
+    kernel: Any, grid: Any, block: Any, arrays: Any, sites: list[_Site], count: int, records: np.ndarray
+) -> None:
     if not count:
         return
-    sizes = (*(grid if isinstance(grid, tuple | list) else (grid,)), 1, 1)[:3]
+    sizes, threads = _sizes(grid), None if block is None else _sizes(block)
     records = records[: min(int(count), len(records))]
-    order = sorted(range(len(records)), key=lambda i: (records[i][BLOCK], records[i][SITE]))
-    findings = [_finding(kernel, sizes, arrays, sites, records[i]) for i in order]
+    order = sorted(range(len(records)), key=lambda i: (records[i][BLOCK], records[i][SITE], records[i][OTHER]))
+    findings = [_finding(kernel, sizes, threads, arrays, sites, records[i]) for i in order]
     raise error_of(kernel.name, findings, int(count))
 
 
-def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np.ndarray) -> Finding:
+def _sizes(extents: Any) -> tuple[int, int, int]:
+    return (*(extents if isinstance(extents, tuple | list) else (extents,)), 1, 1)[:3]
+
+
+def _finding(kernel: Any, grid: Any, threads: Any, arrays: Any, sites: list[_Site], record: np.ndarray) -> Finding:
     site = sites[int(record[SITE])]
     array = arrays[site.parameter] if 0 <= site.parameter < len(arrays) else None
     block = _position(int(record[BLOCK]), grid)
@@ -288,7 +310,9 @@ def _finding(kernel: Any, grid: Any, arrays: Any, sites: list[_Site], record: np
     name = None if array is None else array["name"]
     shape = None if array is None else tuple(array["shape"])
     overlaps = site.kind in ("read of written", "write of read") and array is not None and not array["written"]
-    return Finding(site.kind, name, shape, index, block, value, other, site.text or "overlap" * overlaps, site.places)
+    thread = None if threads is None else _position(int(record[OTHER]), threads)
+    text = site.text or "overlap" * overlaps
+    return Finding(site.kind, name, shape, index, block, value, other, text, site.places, thread)
 
 
 def _position(number: int, grid: Any) -> tuple[int, int, int]:

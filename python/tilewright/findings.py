@@ -31,6 +31,7 @@ class Finding:
     other: Position | None = None
     text: str = ""
     places: tuple[Place, ...] = ()
+    thread: Position | None = None  # of the block, in a kernel of threads
 
     @property
     def element(self) -> str:
@@ -41,11 +42,19 @@ class Finding:
     @property
     def message(self) -> str:
         worth = "" if self.value is None else f" (the value {self.value!r})"
-        return f"block {self.block} {_SENTENCES[self.kind](self, worth)}"
+        who = f"block {self.block}" if self.thread is None else f"thread {self.thread} of block {self.block}"
+        return f"{who} {_SENTENCES[self.kind](self, worth)}"
 
 
 _PADDING = "undetermined padding; give ct.load a padding_mode, or mask it with ct.where"
-_PROMISE = "check_bounds=False promised that it is not"
+
+
+def _outside(f: Finding, worth: str = "") -> str:
+    """What an access outside of an array is told."""
+    what = f"{f.element}{worth}, which is outside of its shape {f.shape}"
+    if f.thread is None:
+        return f"{what}; check_bounds=False promised that it is not"
+    return f"{what if f.array else 'an array outside of its shape'}; compare the index with the shape first"
 
 
 def _used(f: Finding, worth: str) -> str:
@@ -61,8 +70,8 @@ def _raced(f: Finding, does: str) -> str:
 
 
 _SENTENCES = {
-    "read outside": lambda f, worth: f"reads {f.element}, which is outside of its shape {f.shape}; {_PROMISE}",
-    "write outside": lambda f, worth: f"writes {f.element}{worth}, which is outside of its shape {f.shape}; {_PROMISE}",
+    "read outside": lambda f, worth: f"reads {_outside(f)}",
+    "write outside": lambda f, worth: f"writes {_outside(f, worth)}",
     "two writers": lambda f, worth: (
         f"and block {f.other} both store to {f.element}{worth}; use an atomic, or a place for each block"
     ),

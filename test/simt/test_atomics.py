@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from cuda import device
+from tilewright import compile as compiler
+from tilewright import plans
+from tilewright.capture import ArrayArgument, capture
+from tilewright.dtype import as_dtype
 from tilewright.errors import TileError, TileTypeError, TileValueError
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -365,3 +369,23 @@ def test_the_host_has_no_references() -> None:
     assert {"load", "store", "exch", "cas", "wait"} <= set(vars(device.AtomicInterface))
     with pytest.raises(TileError, match="can only be called in a kernel"):
         device.atomic_ref(np.zeros(1), 0)
+
+
+@device.kernel
+def counted(values, bins):
+    i = device.tid(1)
+    device.atomic_ref(bins, values[i] & 7).add(1)
+
+
+def ptx_of(kernel: Any) -> str:
+    arrays = [ArrayArgument(as_dtype(np.int32), 1, 16, (1,), ((1, 1),))] * 2
+    captured = capture(kernel.function, arrays, "sm_90", kernel.hints_for("sm_90"), kernel.rules)
+    plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
+    return str(captured.module.emit(compiler.EMIT_ASSEMBLY).decode())
+
+
+def test_sums_that_nobody_looks_at_are_relaxed() -> None:
+    """A histogram has no fence, unless it asks for what it says."""
+    assert "red.relaxed.sys.global.add.u32" in ptx_of(counted) and "fence.sc" not in ptx_of(counted)
+    as_it_says = device.kernel(relax_atomics=False)(counted.underlying)
+    assert "fence.sc.sys" in ptx_of(as_it_says)

@@ -153,7 +153,7 @@ def test_wrong_number_of_indices():
     def k(x):
         x[0, 0] = 1.0
 
-    with pytest.raises(TileTypeError, match=r"indexed by 1 integers, one an axis, found 2 entries") as error:
+    with pytest.raises(TileTypeError, match=r"has 1 dimension, the index is for 2; give one for each") as error:
         launch(k, ARRAY)
     assert "x[0, 0] = 1.0" in str(error.value)
 

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "lowering/c_values.h"
+#include "lowering/gpu/emit/words.h"
 #include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -138,15 +139,6 @@ static bool words_of_arguments(tw_emitter_t *e, MlirOperation op, const tw_c_sig
   return used == all.count && mlirOperationGetNumResults(op) == c->result.num_places;
 }
 
-/* The number that a word of the result has. */
-static MlirValue number_of_word(tw_emitter_t *e, MlirValue word, MlirType type) {
-  MlirType want = twg_register_type(e, type);
-  int bits = (int)tw_bits(want);
-  if (bits < 64)
-    word = twg_cast(e, "llvm.trunc", mlirIntegerTypeGet(e->context, (unsigned)bits), word);
-  return twg_bitcast(e, word, want);
-}
-
 bool twg_call_c(tw_emitter_t *e, MlirOperation op) {
   tw_c_signature_t c;
   MlirValue found[TW_MAX_PLACES];
@@ -160,7 +152,7 @@ bool twg_call_c(tw_emitter_t *e, MlirOperation op) {
   else
     tw_op_error(op, "takes or gives other words than its " TW_C_SIGNATURE);
   for (int i = 0; ok && i < c.result.num_places; i++)
-    twg_set_scalar(e, op, i, number_of_word(e, found[i], mlirValueGetType(mlirOperationGetResult(op, i))));
+    twg_set_scalar(e, op, i, twg_scalar_of_word(e, found[i], mlirValueGetType(mlirOperationGetResult(op, i))));
   free(words);
   return ok;
 }

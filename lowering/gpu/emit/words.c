@@ -169,3 +169,11 @@ void twg_padding_words(MlirType element, int64_t padding, uint32_t out[2]) {
   out[0] = (uint32_t)value;
   out[1] = bits == 64 ? (uint32_t)(value >> 32) : out[0];
 }
+
+MlirValue twg_scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type) {
+  MlirType want = twg_register_type(e, type);
+  int bits = (int)tw_bits(want);
+  if (bits < 64)
+    word = twg_cast(e, "llvm.trunc", mlirIntegerTypeGet(e->context, (unsigned)bits), word);
+  return twg_bitcast(e, word, want);
+}

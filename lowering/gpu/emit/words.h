@@ -15,6 +15,9 @@ void twg_from_words(tw_emitter_t *e, MlirType element, int bits, int count, cons
 /* The element that has these bits in memory. */
 MlirValue twg_bits_to_element(tw_emitter_t *e, MlirValue bits, MlirType element);
 
+/* A scalar from the low bits of an i64. */
+MlirValue twg_scalar_of_word(tw_emitter_t *e, MlirValue word, MlirType type);
+
 /* How a narrow float is made up. `top` is the largest finite magnitude, as its bits. */
 typedef struct tw_narrow {
   int exponent_bits, mantissa_bits, bias;

@@ -8,6 +8,7 @@ for whom: block, device or system; thread orders nothing. What a method gives is
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from typing import Any
 
 from ..dtype import as_dtype
 from ..errors import TileTypeError
-from ..layout import layout_of
+from ..layout import Layout, check_align, layout_of
 from .only import device_only
 
 __all__ = ["Atomic", "AtomicInterface", "atomic_ref", "threadfence"]
@@ -90,16 +91,24 @@ def _on_object(name: str) -> Callable[..., Any]:
 
 
 class Atomic(AtomicInterface):
-    """An object of `dtype` on the host, which starts as `value`, with the operations of atomics between its threads."""
+    """An object of `dtype` on the host, which starts as `value`, with the operations of atomics between its threads.
 
-    def __init__(self, dtype: Any, value: Any = 0) -> None:
+    As the hint of a field, `line: device.Atomic(int, align=16)`, it makes the field one: `array[i].line.add(1)`.
+    """
+
+    def __init__(self, dtype: Any, value: Any = 0, *, align: int = 1) -> None:
         from ..reference import device_atomics  # which needs this module
 
+        check_align(align, "device.Atomic")
         if (size := layout_of(dtype).size) > MOST_BYTES:
             raise TileTypeError(f"device.Atomic: an object of {size} bytes; the most is {MOST_BYTES}")
         self.dtype = as_dtype(dtype)
+        self._layout = dataclasses.replace(layout_of(self.dtype), align=max(align, size))
         self._lock = threading.Lock()
         self._object = device_atomics.on_host(self.dtype, value)
+
+    def __tw_layout__(self) -> Layout:
+        return self._layout
 
     load, store, exch, cas = map(_on_object, ("load", "store", "exch", "cas"))
     add, sub, and_, or_, xor = map(_on_object, ("add", "sub", "and_", "or_", "xor"))

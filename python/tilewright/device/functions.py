@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _core
+from .. import _core, knobs
 from ..annotations import Constant
 from ..capture import DEVICE
 from ..errors import TileTypeError, TileValueError
@@ -35,30 +35,42 @@ def func(f: Callable[..., Any] | None = None, /, *, interop: bool = False, **unk
     return f
 
 
-def _refuse_unknown(decorator: str, unknown: dict[str, Any]) -> None:
+def _refuse_unknown(decorator: str, unknown: dict[str, Any], known: str = "interop") -> None:
     if unknown:
         name = min(unknown)
-        raise TileTypeError(f"{decorator} has no keyword argument '{name}'; it takes interop")
+        raise TileTypeError(f"{decorator} has no keyword argument '{name}'; it takes {known}")
 
 
 class kernel(_tile_kernel):
-    """Make a SIMT kernel of a function: `@device.kernel`. It runs once for each thread of a launch."""
+    """Make a SIMT kernel of a function: `@device.kernel`. It runs once for each thread of a launch.
+
+    `interop=True` makes it one of C++. With `relax_atomics=False` an atomic access orders what it says even where no
+    thread of the kernel could tell.
+    """
 
     rules = DEVICE
     decorator = "@device.kernel"
     hint_names = ()
 
-    def __new__(cls, function: Callable[..., Any] | None = None, /, *, interop: bool = False, **unknown: Any) -> Any:
-        _refuse_unknown(cls.decorator, unknown)
+    def __new__(
+        cls,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        interop: bool = False,
+        relax_atomics: bool = True,
+        **unknown: Any,
+    ) -> Any:
+        _refuse_unknown(cls.decorator, unknown, "interop, relax_atomics")
         if function is None:
-            return lambda decorated: cls(decorated, interop=interop)
+            return lambda decorated: cls(decorated, interop=interop, relax_atomics=relax_atomics)
         if getattr(function, "__tw_func__", False):
             name = function.__name__
             raise TileTypeError(f"{name} is a @device.func, and so cannot be a @device.kernel; keep one of the two")
         return super().__new__(cls, function)
 
-    def __init__(self, function: Callable[..., Any], /, *, interop: bool = False) -> None:
-        super().__init__(function)
+    def __init__(self, function: Callable[..., Any], /, *, interop: bool = False, relax_atomics: bool = True) -> None:
+        super().__init__(function, **({} if relax_atomics else {"relax_atomics": 0}))
         self.underlying, self.interop = function, interop
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -89,14 +101,24 @@ def launch(
     block: int | Sequence[int],
     stream: Any = None,
     shared: int = 0,
+    check: bool = False,
 ) -> None:
-    """Start `f(*args)` on `grid` blocks of `block` threads, in the order of `stream`."""
+    """Start `f(*args)` on `grid` blocks of `block` threads, in the order of `stream`.
+
+    With `check=True`, or TILEWRIGHT_CHECK=1, it waits for the kernel, and raises an error with the line of the program
+    if a thread reads or writes outside of an array, or if an assertion does not hold.
+    """
     if not isinstance(f, kernel):
         found = f"the function {f.__name__}" if isinstance(f, types.FunctionType) else repr(f)
         raise TileTypeError(f"device.launch starts a @device.kernel, found {found}; expected one")
     if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 2**31:
         raise TileValueError(f"device.launch: expected a number of bytes as shared, found {shared!r}")
-    _core.launch_threads(stream, grid, block, f, tuple(map(records.argument, args)), shared)
+    given = tuple(map(records.argument, args))
+    if check or knobs.check():
+        from .. import checking  # which needs NumPy
+
+        return checking.launch_threads(stream, grid, block, f, given, shared)
+    _core.launch_threads(stream, grid, block, f, given, shared)
 
 
 def machine_representation() -> str:

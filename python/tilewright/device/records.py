@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import sys
 import typing
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ..dtype import DType, as_dtype
 from ..errors import TileTypeError
 from ..layout import Aligned, layout_of
 from . import complexes
+from .atomics import Atomic
 from .complexes import KINDS, Complex, PythonComplex, complex64
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class Form:
     offset: int
     loose: bool = False
     parts: tuple[Form, ...] = ()
+    is_atomic: bool = False  # a field that is accessed in its place
+
+    @functools.cached_property
+    def holds_atomics(self) -> bool:
+        return any(leaf.is_atomic for leaf in self.leaves())
 
     def leaves(self) -> Iterator[Form]:
         if not self.parts:
@@ -58,6 +65,8 @@ def _fields(t: Any) -> list[tuple[str, Any]]:
 
 def form_of(t: Any, offset: int = 0) -> Form:
     t = t.type if isinstance(t, Aligned) else t
+    if isinstance(t, Atomic):
+        return Form(t.dtype, offset, is_atomic=True)
     fields = _fields(t)
     if not fields:
         return Form(as_dtype(t), offset, t in (bool, int, float))
@@ -70,7 +79,7 @@ def numpy_dtype(t: Any) -> Any:
     """The NumPy dtype of a type, with the offsets of C."""
     import numpy as np
 
-    t = t.type if isinstance(t, Aligned) else t
+    t = t.type if isinstance(t, Aligned) else t.dtype if isinstance(t, Atomic) else t
     fields, layout = _fields(t), layout_of(t)
     if not fields:
         return np.dtype(as_dtype(t).numpy)

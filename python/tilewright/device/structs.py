@@ -12,6 +12,7 @@ from ..errors import TileTypeError
 from ..layout import Layout, check_align, layout_of, struct_layout
 from ..structure import annotations_of
 from . import records
+from .atomics import Atomic
 from .conversion import converted
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ def _initializer(name: str, hints: dict[str, Any], defaults: dict[str, Any]) -> 
     signature = signature_of(hints, defaults)
 
     def initialize(self: Any, *args: Any, **keywords: Any) -> None:
+        if any(isinstance(hint, Atomic) for hint in hints.values()):
+            raise TileTypeError(
+                f"a {name} holds atomics, and so is no value: it lives in an array, as in np.zeros(n, {name}.dtype)"
+            )
         for field, value in bound(name, signature, args, keywords).items():
             object.__setattr__(self, field, converted(value, hints[field], f"the field '{field}' of {name}"))
 

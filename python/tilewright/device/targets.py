@@ -79,11 +79,17 @@ class TargetDescription:
         return self._text
 
 
+def _named(value: Any) -> str:
+    from ..capture.values import Tile, describe  # only for a message
+
+    return describe(value) if isinstance(value, Tile) else repr(value)
+
+
 def _description(value: Any, what: str) -> TargetDescription:
     if isinstance(value, TargetDescription):
         return value
     raise TileTypeError(
-        f"{what} needs a constant device.TargetDescription, found {value!r}; device.is_device is one, "
+        f"{what} needs a constant device.TargetDescription, found {_named(value)}; device.is_device is one, "
         "device.provides(device.sm90) gives one"
     )
 
@@ -91,7 +97,7 @@ def _description(value: Any, what: str) -> TargetDescription:
 def _selector(value: Any, what: str) -> SMSelector:
     if isinstance(value, SMSelector):
         return value
-    raise TileTypeError(f"{what} needs a constant device.SMSelector, such as device.sm90, found {value!r}")
+    raise TileTypeError(f"{what} needs a constant device.SMSelector, such as device.sm90, found {_named(value)}")
 
 
 class _Constant(ABC):

@@ -23,7 +23,7 @@ from ..errors import TileTypeError, TileValueError
 from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .device_block import Block
-from .device_records import RecordArray
+from .device_records import RecordArray, Reference
 from .numbers import Number
 
 Dim = tuple[int, int, int]
@@ -196,6 +196,9 @@ def set_item(holder: Any, index: Any, value: Any) -> Any:
 
 def set_field(holder: Any, name: str, value: Any) -> Any:
     """What a name holds after `holder.name = value`."""
+    if isinstance(holder, Reference):
+        setattr(holder, name, value)
+        return holder
     if not hasattr(type(holder), "__tw_tree__"):
         raise TileTypeError(f"{type(holder).__name__} gets no attribute '{name}' in device code")
     fields = list(type(holder).__dataclass_fields__)

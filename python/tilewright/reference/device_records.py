@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import types
 from typing import Any
 
 import numpy as np
 
 from ..errors import TileTypeError
+from . import threads
 from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .numbers import Number, as_format
@@ -23,10 +26,51 @@ class RecordArray(DeviceArray):
         self.dtype = self.form.kind
 
     def __getitem__(self, index: Any) -> Any:
+        if self.form.holds_atomics:
+            return Reference(self.form, self.data, self._place(index))
         return _value(self.form, self.data[self._place(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, Reference) and value.is_at(self.data, self._place(index)):
+            return  # a field of it was set
+        if self.form.holds_atomics:
+            raise TileTypeError(f"a {self.form.kind.__name__} holds atomics, and so is not copied; set its fields")
         self.data[self._place(index)] = _fields(self.form, value)
+
+
+class Reference:
+    """An element with atomics, which is accessed where it is."""
+
+    def __init__(self, form: Any, data: Any, place: Any) -> None:
+        vars(self).update(_form=form, _data=data, _place=place)
+
+    def is_at(self, data: Any, place: Any) -> bool:
+        return self._data is data and self._place == place
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind, names = self._form.kind, list(self._form.kind.__tw_struct__)
+        if name not in names:
+            raise TileTypeError(f"a {kind.__name__} has no field '{name}', and gets none; it has {', '.join(names)}")
+        part = self._form.parts[names.index(name)]
+        if part.holds_atomics:
+            raise TileTypeError(f"the field '{name}' of {kind.__name__} is an atomic; set it by {name}.store(value)")
+        self._data[name][self._place] = _fields(part, value)
+
+    def __getattr__(self, name: str) -> Any:
+        from . import device_atomics  # which needs this module
+
+        kind, names = self._form.kind, list(self._form.kind.__tw_struct__)
+        if name not in names:
+            method = inspect.getattr_static(kind, name, None)
+            if not isinstance(method, types.FunctionType):
+                raise TileTypeError(f"a {kind.__name__} has no attribute '{name}'; it has {', '.join(names)}")
+            return types.MethodType(method, self)
+        form = self._form.parts[names.index(name)]
+        if form.is_atomic:
+            return device_atomics.Atomic(threads.current(), DeviceArray(self._data[name]), self._place)
+        if form.holds_atomics:
+            return Reference(form, self._data[name], self._place)
+        return _value(form, self._data[self._place][name])
 
 
 def _value(form: Any, found: Any) -> Any:

@@ -6,6 +6,8 @@ A number lies at a multiple of its size, as in C, but in packed dtypes of NumPy:
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,17 +75,63 @@ def read(frame: Frame, value: Any, index: Any) -> Any:
 
 def item_at(frame: Frame, value: Any, offset: Any) -> Any:
     """The element at an offset in bytes."""
+    if value.form.holds_atomics:
+        return Reference(value, value.form, offset)
     return _value(frame, value, value.form, offset)
 
 
-def store_at(frame: Frame, value: Any, offset: Any, new: Any) -> None:
-    _store(frame, value, value.form, offset, new, "an element of an array of structs")
+class Reference:
+    """An element with atomics, which is accessed where it is: `array[i]`, and `self` in its methods."""
+
+    def __init__(self, array: Any, form: Form, offset: Any) -> None:
+        self.array, self.form, self.offset = array, form, offset
+
+    def __tw_attribute__(self, frame: Frame, name: str) -> Any:
+        kind, names = self.form.kind, list(self.form.kind.__tw_struct__)
+        if name in names:
+            return self._field(frame, self.form.parts[names.index(name)])
+        method = inspect.getattr_static(kind, name, None)
+        if not isinstance(method, types.FunctionType):
+            raise TileTypeError(f"a {kind.__name__} has no attribute '{name}'; it has {', '.join(names)}")
+        return _Method(self, method)
+
+    def _field(self, frame: Frame, form: Form) -> Any:
+        from . import atomics  # which needs this module
+
+        if form.is_atomic:
+            offset = views.Integers(frame).add(self.offset, form.offset)
+            return atomics.AtomicRef(_at(frame, self.array, form.kind, offset), [])
+        if form.holds_atomics:
+            return Reference(self.array, form, self.offset)
+        return _value(frame, self.array, form, self.offset)
+
+
+class _Method:
+    """A method of such an element, about to be called."""
+
+    def __init__(self, receiver: Reference, function: types.FunctionType) -> None:
+        self._receiver, self._function = receiver, function
+        self.__name__ = function.__name__
+
+    def __call__(self) -> None:
+        raise TypeError("a value of the capture")
+
+    def __tw_call__(self, frame: Frame, *args: Any, **keywords: Any) -> Any:
+        from ..inlining import inline  # which stands above this package
+
+        return inline(frame, self._function, [self._receiver, *args], keywords, frame.node)
 
 
 def write(frame: Frame, value: Any, index: Any, new: Any) -> Any:
     """`array[index] = new`; the array is the same one then."""
+    if value.form.holds_atomics:
+        raise TileTypeError(f"a {value.form.kind.__name__} holds atomics, and so is not copied; set its fields")
     store_at(frame, value, offset_of(frame, value, index), new)
     return value
+
+
+def store_at(frame: Frame, value: Any, offset: Any, new: Any) -> None:
+    _store(frame, value, value.form, offset, new, "an element of an array of structs")
 
 
 def write_field(frame: Frame, value: Any, index: Any, name: str, new: Any) -> None:
@@ -92,6 +140,8 @@ def write_field(frame: Frame, value: Any, index: Any, name: str, new: Any) -> No
     if name not in names:
         raise TileTypeError(f"a {kind.__name__} has no field '{name}', and gets none; it has {', '.join(names)}")
     part = value.form.parts[names.index(name)]
+    if part.holds_atomics:
+        raise TileTypeError(f"the field '{name}' of {kind.__name__} is an atomic; set it by {name}.store(value)")
     _store(frame, value, part, offset_of(frame, value, index), new, f"the field '{name}' of {kind.__name__}")
 
 

@@ -1,0 +1,92 @@
+"""Check mode of kernels of threads: what goes wrong is told with its line, and the next launch runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import emulate
+import numpy as np
+import pytest
+
+from cuda import device
+from tilewright import compile as compiler
+from tilewright.errors import TileCheckError
+
+
+@device.kernel
+def shifted(x, y):
+    i = device.tid(1)
+    y[i + 1] = x[i]
+
+
+@device.kernel
+def around(x, y):
+    own = device.shared_array(4, device.float32)
+    t = device.int32(device.thread_idx.x)
+    own[t] = x[t]
+    device.syncthreads()
+    for k in range(2):
+        if t == 3:
+            y[t] = own[t + k]
+
+
+@device.kernel
+def counts(x, bins):
+    device.atomic_ref(bins, x[device.tid(1)]).add(1)
+
+
+@device.kernel
+def asserts(x):
+    i = device.tid(1)
+    assert x[i] < 5, "too large"
+    x[i] = 0
+
+
+@pytest.fixture(params=["cpu", "emulator"])
+def execution(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "emulator":
+        if emulate.MISSING is not None:
+            pytest.skip(str(emulate.MISSING))
+        monkeypatch.setattr(emulate, "TARGET", "sm_90")
+        monkeypatch.setattr(compiler, "compile_kernel", emulate.compile_kernel)
+    return str(request.param)
+
+
+def told(kernel: Any, *args: Any, **how: Any) -> TileCheckError:
+    with pytest.raises(TileCheckError) as error:
+        device.launch(device.kernel(kernel.underlying), *args, check=True, **{"grid": 1, "block": 4, **how})
+    return error.value
+
+
+def test_an_index_outside(execution: str) -> None:
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    error = told(shifted, x, y, grid=(2, 1), block=4)
+    assert "thread (3, 0, 0) of block (1, 0, 0) writes y[8] (the value 7.0), which is outside of its" in str(error)
+    assert "y[i + 1] = x[i]" in str(error) and len(error.findings) == 1
+    assert list(y) == [0, 0, 1, 2, 3, 4, 5, 6]
+    told(shifted, x, y, grid=3, block=4)  # the next launch runs, and tells of its own
+    device.launch(shifted, x, np.zeros(9, np.float32), grid=2, block=4, check=True)
+
+
+def test_a_shared_array(execution: str) -> None:
+    error = told(around, np.ones(4, np.float32), np.zeros(4, np.float32))
+    assert "thread (3, 0, 0) of block (0, 0, 0) reads an array outside of its shape; compare the index" in str(error)
+
+
+def test_an_atomic_access(execution: str) -> None:
+    x, bins = np.array([0, 1, 2, 9], np.int32), np.zeros(4, np.int32)
+    assert "writes bins[9] (the value 1), which is outside" in str(told(counts, x, bins))
+    assert list(bins) == [1, 1, 1, 0]
+
+
+def test_an_assertion(execution: str) -> None:
+    x = np.array([1, 2, 7, 8], np.float32)
+    error = told(asserts, x)
+    assert "thread (2, 0, 0) of block (0, 0, 0) fails an assertion: too large" in str(error)
+    assert {f.thread for f in error.findings} == {(2, 0, 0), (3, 0, 0)} and list(x) == [0, 0, 0, 0]
+
+
+def test_for_a_whole_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "1")
+    with pytest.raises(TileCheckError, match="reads x"):
+        device.launch(shifted, np.zeros(2, np.float32), np.zeros(9, np.float32), grid=1, block=4)
