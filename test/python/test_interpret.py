@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import runpy
@@ -451,6 +452,16 @@ def test_defaults_of_parameters() -> None:
         ct.launch(None, 1, kernel, ())
 
 
+def test_the_names_of_the_package_can_be_listed() -> None:
+    """Its arrays and modules, and nothing else; each is there without an import of its own."""
+    script = "import tilewright; print([n for n in dir(tilewright) if getattr(tilewright, n) is not None])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert ast.literal_eval(found) == [
+        *("Array", "__version__", "as_array", "compilation", "compute", "device", "dropin", "empty", "empty_like"),
+        *("from_interface", "jax", "numba", "tile", "to_device", "tune", "zeros"),
+    ]
+
+
 def test_the_names_of_tile_code_can_be_listed() -> None:
     names = dir(ct)
     assert {"kernel", "launch", "function", "ByTarget", "Tile", "Array", "load", "float32", "Constant"} <= set(names)
@@ -461,6 +472,7 @@ def test_the_names_of_tile_code_can_be_listed() -> None:
         "grid",
         "kernel",
         "kernel_args",
+        "hints",
         "programmatic_dependent_launch",
         "check",
     ]
