@@ -132,21 +132,20 @@ def install() -> None:
     failures = dict.fromkeys(("TypingError", "UnsupportedError", "LoweringError"), errors.TileError)
     module("numba.cuda.core.errors", **failures, NumbaPerformanceWarning=UserWarning)
     module("numba.cuda.np", __path__=[])
-    module("numba.cuda.np.numpy_support", from_dtype=from_dtype)
+    module("numba.cuda.np.numpy_support", from_dtype=from_dtype, as_dtype=lambda of: of.dtype)
     for name in [n for n in sys.modules if n == "numba" or n.startswith("numba.")]:
         sys.modules[name].__dict__.setdefault("__getattr__", _internal_of(name))
     sys.meta_path.append(_Internals())
 
 
 def from_dtype(dtype: Any) -> Any:
-    import numpy as np
-
+    from tilewright.errors import TileTypeError
     from tilewright.numba import types
 
-    name = np.dtype(dtype).name
-    if name not in types.NAMES and name != "bool":
-        raise unittest.SkipTest(f"from_dtype({dtype!r})")
-    return types.NAMES["bool_" if name == "bool" else name]
+    try:
+        return types.from_dtype(dtype)
+    except TileTypeError as error:
+        raise unittest.SkipTest(str(error)) from None
 
 
 SKIPS = (

@@ -85,6 +85,8 @@ static bool is_local(MlirOperation op) {
 
 /* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread. */
 static bool is_foreign(MlirOperation op) {
+  if (tw_op_is(op, TW_TILE_LANE_ID)) /* of the thread that runs, which a loop over threads does not have */
+    return true;
   if (mlirOperationGetNumRegions(op) > 0 || tw_op_form(op) == TW_FORM_CONTROL || tw_op_has(op, TW_PURE))
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))

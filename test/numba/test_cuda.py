@@ -162,6 +162,16 @@ def test_warps(run):
 
 
 @cuda.jit
+def lower_lanes(out):
+    out[cuda.grid(1)] = cuda.lanemask_lt()
+
+
+def test_lanes_without_a_warp_operation(run):
+    (out,) = run(lower_lanes, 1, 64, np.zeros(64, np.uint32))
+    np.testing.assert_array_equal(out, (1 << np.arange(64) % 32) - 1)
+
+
+@cuda.jit
 def bits(x, out):
     i = cuda.grid(1)
     out[0, i] = cuda.popc(x[i])

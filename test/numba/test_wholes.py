@@ -99,6 +99,7 @@ def test_words_of_xoroshiro():
     """The generator itself, in Python."""
     states = random.init_xoroshiro128p_states_cpu(2, 1)
     s0, s1 = (int(v) for v in states[0])
+    assert s0 == s1 == 0x910A2DEC89025CC1  # SplitMix64's first number of the seed 1
     expected = []
     for _ in range(5):
         expected.append((s0 + s1) % 2**64)

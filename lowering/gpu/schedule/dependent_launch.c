@@ -17,8 +17,8 @@
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
  *
  * The launch record gets dependent_launch, from which the launcher knows that the overlap is allowed; a kernel that
- * comes with the hint dependent_launch = 0 is left as it is, and so are targets without the feature. A kernel of threads
- * needs the hint 1: it tends to have very many short blocks, each of which would run both instructions.
+ * comes with the hint dependent_launch = 0 is left as it is, and so are targets without the feature. A kernel of
+ * threads needs the hint 1: it tends to have very many short blocks, each of which would run both instructions.
  *
  * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,

@@ -3,7 +3,8 @@
     states = create_xoroshiro128p_states(threads, seed=1)      # on the host
     x = xoroshiro128p_uniform_float32(states, cuda.grid(1))    # in a kernel
 
-The states are an array of uint64 with two columns. They are 2**64 steps apart, and so never meet.
+The states are structures of two uint64, s0 and s1. They are 2**64 steps apart, and so never meet. The numbers are those
+of Numba, but that a normal one is never infinite.
 """
 
 # The functions of kernels have values that no checker knows.
@@ -14,21 +15,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import arrays
 from .memory import _device, _handle
 from .types import float32, float64, uint64
 
+xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 _MASK = 2**64 - 1
 _JUMP = (0xBEAC0467EBA5FACB, 0xD86B048B86AA9922)
 
 
-def _splitmix(state: int) -> tuple[int, int]:
-    """SplitMix64: the next state, and its number."""
-    state = (state + 0x9E3779B97F4A7C15) & _MASK
-    z = state
+def _splitmix(seed: int) -> int:
+    """The first number of SplitMix64."""
+    z = (seed + 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return state, z ^ (z >> 31)
+    return z ^ (z >> 31)
 
 
 def _rotated(x: int, k: int) -> int:
@@ -53,11 +56,8 @@ def _jumped(s0: int, s1: int) -> tuple[int, int]:
 
 def init_xoroshiro128p_states_cpu(n: int, seed: int, subsequence_start: int = 0) -> Any:
     """The states as a NumPy array."""
-    import numpy as np
-
-    state, s0 = _splitmix(seed & _MASK)
-    _, s1 = _splitmix(state)
-    found = np.empty((n, 2), np.uint64)
+    s0 = s1 = _splitmix(seed & _MASK)
+    found = np.empty(n, xoroshiro128p_dtype)
     for _ in range(subsequence_start):
         s0, s1 = _jumped(s0, s1)
     for i in range(n):
@@ -81,18 +81,18 @@ def init_xoroshiro128p_states(states: arrays.Array, seed: int, subsequence_start
 
 def xoroshiro128p_next(states, index):
     """The next 64 bits of a state."""
-    s0 = states[index, 0]
-    s1 = states[index, 1]
+    s0 = states[index].s0
+    s1 = states[index].s1
     result = s0 + s1
     s1 = s1 ^ s0
-    states[index, 0] = ((s0 << 55) | (s0 >> 9)) ^ s1 ^ (s1 << 14)
-    states[index, 1] = (s1 << 36) | (s1 >> 28)
+    states[index].s0 = ((s0 << 55) | (s0 >> 9)) ^ s1 ^ (s1 << 14)
+    states[index].s1 = (s1 << 36) | (s1 >> 28)
     return result
 
 
 def xoroshiro128p_uniform_float32(states, index):
-    """From 0 to 1, without 1."""
-    return float32(xoroshiro128p_next(states, index) >> uint64(40)) * float32(2.0**-24)
+    """From 0 to 1, which the nearest float32 may be."""
+    return float32(xoroshiro128p_uniform_float64(states, index))
 
 
 def xoroshiro128p_uniform_float64(states, index):
@@ -100,15 +100,16 @@ def xoroshiro128p_uniform_float64(states, index):
 
 
 def xoroshiro128p_normal_float32(states, index):
-    """By Box and Muller; 1 - u is never 0."""
-    u1 = float32(1.0) - xoroshiro128p_uniform_float32(states, index)
+    """By Box and Muller."""
+    u1 = max(xoroshiro128p_uniform_float32(states, index), float32(2.0**-53))
     u2 = xoroshiro128p_uniform_float32(states, index)
     return math.sqrt(float32(-2.0) * math.log(u1)) * math.cos(float32(2 * math.pi) * u2)
 
 
 def xoroshiro128p_normal_float64(states, index):
-    u1 = 1.0 - xoroshiro128p_uniform_float64(states, index)
-    u2 = xoroshiro128p_uniform_float64(states, index)
+    """Of two uniform numbers of float32, as in Numba."""
+    u1 = max(xoroshiro128p_uniform_float32(states, index), float32(2.0**-53))
+    u2 = xoroshiro128p_uniform_float32(states, index)
     return math.sqrt(-2.0 * math.log(u1)) * math.cos(2 * math.pi * u2)
 
 
@@ -116,6 +117,7 @@ __all__ = [
     "create_xoroshiro128p_states",
     "init_xoroshiro128p_states",
     "init_xoroshiro128p_states_cpu",
+    "xoroshiro128p_dtype",
     "xoroshiro128p_next",
     "xoroshiro128p_normal_float32",
     "xoroshiro128p_normal_float64",

@@ -35,6 +35,13 @@ class Type:
         return Array(self, len(parts))
 
     @property
+    def underlying_float(self) -> Type:
+        """Of a complex number, the type of a part."""
+        if self.name not in ("complex64", "complex128"):
+            raise AttributeError(f"{self.name} has no parts")
+        return float32 if self.name == "complex64" else float64
+
+    @property
     def dtype(self) -> Any:
         """NumPy's, which so takes a type object for a dtype."""
         return _numpy_dtype(self)
@@ -89,6 +96,15 @@ class Signature:
     result: Type
     arguments: tuple[Any, ...]
 
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """As Numba calls them."""
+        return self.arguments
+
+    @property
+    def return_type(self) -> Any:
+        return self.result
+
     def __repr__(self) -> str:
         return f"{self.result}({', '.join(map(repr, self.arguments))})"
 
@@ -127,8 +143,9 @@ i1, i2, i4, i8 = int8, int16, int32, int64
 u1, u2, u4, u8 = uint8, uint16, uint32, uint64
 f2, f4, f8, c8, c16, b1 = float16, float32, float64, complex64, complex128, bool_
 int_ = long_ = longlong = int64
-uint = ulong = uint64
+uint = ulong = ulonglong = uint64
 intc, uintc, float_, double, byte = int32, uint32, float32, float64, uint8
+char, uchar, short, ushort = int8, uint8, int16, uint16
 
 NAMES: dict[str, Type] = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
 
