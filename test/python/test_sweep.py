@@ -3,6 +3,7 @@ told of bad input, and the page."""
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import os
 import re
@@ -512,6 +513,26 @@ def test_a_browser_opens_the_page(tmp_path: Path) -> None:
     rows = re.findall(r'<tr class="[^"]*"><td data-v="\d+">\d+</td><td class="t" data-v="(\d+)">', done.stdout)
     assert rows == sorted(rows, key=int) and len(rows) == 40
     assert "Uncaught" not in done.stderr
+
+
+def test_a_regression_run_compares_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "bench"))
+    import regress
+
+    def run_it(number: int) -> tuple[int, str]:
+        path = tmp_path / f"{number}-regress.jsonl"
+        monkeypatch.setattr(sys, "argv", ["regress.py", "--on", "cpu", "--only", "softmax", "--out", str(path)])
+        return regress.main(), capsys.readouterr().out
+
+    code, out = run_it(1)
+    assert code == 0 and "the first run on this device" in out
+    (first,) = records.read([tmp_path]).records.values()
+    fast = dataclasses.replace(first, us=first.us / 9, low_us=first.us / 10, high_us=first.us / 8)
+    (tmp_path / "1-regress.jsonl").write_text(fast.line())
+    code, out = run_it(2)
+    assert code == 1 and " slower" in out and "1 moved beyond noise and 2 %" in out
 
 
 def test_progress_tells_the_best_so_far(capsys: pytest.CaptureFixture[str]) -> None:

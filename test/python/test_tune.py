@@ -21,7 +21,7 @@ from tilewright import compile as compiler
 from tilewright import tile as ct
 from tilewright.errors import TileCompilationError, TileError, TileTypeError, TileValueError
 from tilewright.times import Times
-from tilewright.tune import cost, memory, programs, record, statistics
+from tilewright.tune import cost, memory, plot, programs, record, statistics
 from tilewright.tune.compare import Comparer
 from tilewright.tune.search import UNLIKELY, _in_parallel
 from tilewright.tune.space import Candidate, Problem
@@ -648,3 +648,19 @@ def test_the_command_explains(change: list[str], message: str, capsys: pytest.Ca
     import re
 
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_map_says_what_is_as_given() -> None:
+    """A hint that is left to the compiler comes first, and under that name."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pictures are matplotlib's")
+    x, y = vectors()
+    some = {"T": (64, 1024), "opt_level": (None, 1)}
+    result = tune.search(scale, (x, y, 64), space=some, grid=blocks, record_file=None, isolate=False, **QUICK)
+    figure, axis = plt.subplots()
+    plot.draw_map(figure, axis, result, "opt_level", "T")
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["as given", "1"]
+    points = [plot.Point(f"choice {i}", 1.0, 1e9) for i in range(3)]
+    figure, axis = plt.subplots()
+    plot.draw_roofline(axis, result.machine, points, [0])
+    assert len(axis.get_legend().get_texts()) == 3, "labels of equal points lie in a list, not on each other"
+    plt.close("all")
