@@ -102,6 +102,8 @@ def test_a_hint_stands_in_the_ir() -> None:
         (ROW, "sm_90a", {"warps(x)": "4x2"}, "no product has this name"),
         (GEMM, "sm_80", {"warps(acc)": "3x1"}, r"as a product of mma.sync on 4 warps it has 1x4, 2x2, 4x1"),
         (WIDE, "sm_90a", {"warps(acc)": "2x2"}, "as a product of wgmma on 4 warps it has no other"),
+        (GEMM, "sm_80", {"swizzle(a)": "16"}, r"swizzle\(a\)=16, which is no value of this axis; it has 32, 64, 128"),
+        (ROW, "sm_90a", {"swizzle(x)": "64"}, "no such tile is loaded into shared memory"),
         (GEMM, "sm_80", {"family": "wgmma"}, "family wgmma by the hint family: the target, or its dtypes"),
     ],
 )
@@ -116,7 +118,7 @@ def test_what_is_illegal_is_named_with_what_is_legal(
 @pytest.mark.parametrize(
     ("wanted", "error", "told"),
     [
-        ({"layut(x)": "a"}, TileTypeError, r"no hint 'layut\(x\)'.*and of a tile t layout\(t\), warps\(t\)"),
+        ({"layut(x)": "a"}, TileTypeError, r"no hint 'layut\(x\)'.*and of a tile t layout\(t\), swizzle\(t\), warps\(t\)"),
         ({"family": "fpga"}, TileValueError, "one of fma, mma.sync, wgmma, found 'fpga'"),
         ({"layout(x)": 3}, TileValueError, "is a text such as 'access'"),
         ({"layout(x)": 'a"b'}, TileValueError, "is a text such as 'access'"),
@@ -197,6 +199,7 @@ def test_products_compute_the_same(target: str, monkeypatch: pytest.MonkeyPatch)
     rows: list[dict[str, Any]] = [{"family": "fma"}, {"family": "mma.sync"}, {"raster": 1, "group": 2}, {"vector": 4}]
     rows += [{"roles": role} for role in ("none", "one", "pingpong")]
     rows += [{"family": "mma.sync", "warps(acc)": split} for split in ("1x4", "4x1")]
+    rows += [{"family": "mma.sync", "swizzle(a)": wide, "swizzle(b)": "64"} for wide in ("32", "64", "128")]
     for wanted in rows:
         c = np.zeros((100, 80), np.float32)
         ct.launch(None, (2, 2), product, (a, b, c, 64, 64, 32), hints=wanted)

@@ -6,11 +6,14 @@
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/copy_engine.h"
+#include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-enum { SWIZZLE_BYTES = 128 };
+#include <stdio.h>
+
+enum { SWIZZLE_BYTES = 128, LEAST_SWIZZLE_BYTES = 32 };
 
 static bool is_element_cast(MlirOperation op) { return tw_op_class(op) == TW_CLASS_CAST; }
 
@@ -150,6 +153,22 @@ int tw_contiguous_axis(MlirOperation load) {
   return rank - 1;
 }
 
+int tw_swizzle_bytes(MlirStringRef text) {
+  char name[8];
+  for (int bytes = LEAST_SWIZZLE_BYTES; bytes <= SWIZZLE_BYTES; bytes *= 2) {
+    snprintf(name, sizeof name, "%d", bytes);
+    if (tw_str_is(text, name))
+      return bytes;
+  }
+  return 0;
+}
+
+/* Of a line of the buffer, as the program says it. */
+static int swizzle_of(MlirOperation load) {
+  int bytes = tw_swizzle_bytes(tw_tile_hint_swizzle(mlirOperationGetResult(load, 0)));
+  return bytes > 0 ? bytes : SWIZZLE_BYTES;
+}
+
 MlirType tw_promoted_type(MlirOperation load) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {1};
@@ -158,7 +177,7 @@ MlirType tw_promoted_type(MlirOperation load) {
   for (int d = rank - 1; d >= 0; d--)
     if (d != order[0])
       order[n++] = d;
-  tw_layout_t layout = tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), SWIZZLE_BYTES);
+  tw_layout_t layout = tw_shared_swizzled(rank, shape + 1, order, tw_memory_bits(tw_element(tile)), swizzle_of(load));
   MlirContext context = mlirTypeGetContext(tile);
   return tw_buffer_type_get(context, rank + 1, shape, tw_element(tile), tw_layout_attribute(context, &layout));
 }

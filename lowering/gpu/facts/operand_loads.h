@@ -10,6 +10,9 @@ bool tw_is_view_of_load(MlirOperation op);
  * through shared memory. Null if there is none. */
 MlirOperation tw_load_behind(MlirValue value);
 
+/* The bytes that a hint `swizzle(tile)` says; 0: it says none that there is. */
+int tw_swizzle_bytes(MlirStringRef text);
+
 /* The loads of an operand that is computed, in each iteration, from loads alone: arithmetic on tiles that stand in the
  * product's own block, and on values from outside of it. Only those that will go through shared memory, where the
  * arithmetic finds them in the operand's layout. None if anything else goes into it. The caller frees the list. */

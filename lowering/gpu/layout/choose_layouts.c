@@ -539,9 +539,31 @@ static bool ask(void *user, MlirStringRef tile, MlirStringRef text) {
   return a->is_good;
 }
 
+/* Whether a tile with the name is loaded into shared memory. */
+static bool is_loaded_into_buffer(const twl_classes_t *c, MlirStringRef tile) {
+  bool found = false;
+  for (size_t i = 0; i < c->num_ops && !found; i++) {
+    MlirStringRef name = is_promoted(c, c->ops[i]) ? tw_tile_name(mlirOperationGetResult(c->ops[i], 0)) : tw_str("");
+    found = name.length == tile.length && memcmp(name.data, tile.data, name.length) == 0;
+  }
+  return found;
+}
+
+static bool check_swizzle(void *user, MlirStringRef tile, MlirStringRef text) {
+  const asking_t *a = user;
+  bool there = is_loaded_into_buffer(a->x->c, tile);
+  if (there && tw_swizzle_bytes(text) > 0)
+    return true;
+  tw_op_does_not_fit(a->function, TW_REFUSED_HINT, "kernel asks for swizzle(%.*s)=%.*s, %s", (int)tile.length,
+                     tile.data, (int)text.length, text.data,
+                     there ? "which is no value of this axis; it has 32, 64, 128"
+                           : "an axis that it does not have: no such tile is loaded into shared memory for a product");
+  return false;
+}
+
 static bool ask_for_hints(chooser_t *x, MlirOperation function) {
   asking_t a = {x, function, true};
-  return tw_each_tile_hint(function, "layout", ask, &a);
+  return tw_each_tile_hint(function, "layout", ask, &a) && tw_each_tile_hint(function, "swizzle", check_swizzle, &a);
 }
 
 /* What the program does not ask for costs more than anything else. */
