@@ -118,7 +118,7 @@ def test_what_is_illegal_is_named_with_what_is_legal(
 @pytest.mark.parametrize(
     ("wanted", "error", "told"),
     [
-        ({"layut(x)": "a"}, TileTypeError, r"no hint 'layut\(x\)'.*and of a tile t layout\(t\), swizzle\(t\), warps\(t\)"),
+        ({"layut(x)": "a"}, TileTypeError, r"no hint 'layut\(x\)'.*of a tile t layout\(t\), swizzle\(t\), warps\(t\)"),
         ({"family": "fpga"}, TileValueError, "one of fma, mma.sync, wgmma, found 'fpga'"),
         ({"layout(x)": 3}, TileValueError, "is a text such as 'access'"),
         ({"layout(x)": 'a"b'}, TileValueError, "is a text such as 'access'"),
