@@ -42,15 +42,25 @@ def kernels(monkeypatch):
     return found
 
 
+def assembly(kernel, key, chip, number=0):
+    captured = compiler.capture_kernel(kernel, chip, key, name=f"{kernel.name}_{number}")
+    captured.module.lower("llvm")
+    return captured.module.emit(compiler.EMIT_ASSEMBLY)
+
+
+@pytest.mark.spec("C-028")
+def test_operators_are_inlined(kernels):
+    """No kernel calls anything: what an operator does stands in it."""
+    for kernel, key in kernels:
+        code = assembly(kernel, key, "sm_90a")
+        assert b".entry" in code and b"call" not in code, kernel.name
+
+
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
 def test_assembles(kernels, chip, tmp_path):
     assert len({k.name for k, _ in kernels}) >= 20
-    parts = []
-    for number, (kernel, key) in enumerate(kernels):
-        captured = compiler.capture_kernel(kernel, chip, key, name=f"{kernel.name}_{number}")
-        captured.module.lower("llvm")
-        parts.append(captured.module.emit(compiler.EMIT_ASSEMBLY))
+    parts = [assembly(kernel, key, chip, number) for number, (kernel, key) in enumerate(kernels)]
     for number, ptx in enumerate(parts):
         source = tmp_path / f"{number}.ptx"
         source.write_bytes(ptx)

@@ -128,7 +128,7 @@ template __global__ void instance<storage_t>(storage_t, int *);
 @pytest.mark.spec("C-021", "C-022", "C-030", "C-039", "C-040")
 @pytest.mark.skipif(find_tool("nvcc") is None or find_tool("nvlink") is None, reason="nvcc and nvlink are not there")
 def test_links_with_cuda_cpp(tmp_path):
-    """What the seed's launcher does, but for the launch: relocatable objects of C++ and of Python make a cubin."""
+    """What the specification's launcher does, but for the launch: relocatable objects of C++ and of Python make a cubin."""
     parts = [cuda.compile(op, numba.int32(numba.int32), cc=(9, 0))[0]]
     parts.append(cuda.compile(total, numba.int32(types.CPointer(numba.complex128)), cc=(9, 0))[0])
     objects = []
@@ -155,7 +155,7 @@ def test_links_with_cuda_cpp(tmp_path):
     assert b".text.kernel" in symbols and b"_Z8instanceI9storage_tEvT_Pi" in symbols
 
 
-@pytest.mark.spec("C-027", "C-028", "C-029", "C-018", "C-019", "C-020")
+@pytest.mark.spec("C-027", "C-029", "C-018", "C-019", "C-020")
 def test_outputs(monkeypatch):
     with pytest.raises(ValueError, match="one of 'ptx', 'llvm', 'ltoir', found 'elf'"):
         cuda.compile(op, numba.int32(numba.int32), output="elf")
