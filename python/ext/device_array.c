@@ -355,7 +355,7 @@ int tw_ext_read_device_array(PyObject *object, tw_reader_t *reader, tw_array_t *
   if (!status)
     status = tw_array_finish(out);
   if (!status)
-    status = follow(memory, reader->stream.handle, NULL);
+    status = follow(memory, reader->stream.handle, reader->stream.object);
   return status ? tw_ext_fail_status(status) : 0;
 }
 

@@ -41,9 +41,10 @@ void tw_ext_drop_deferred(tw_state_t *state);
 /* The stream of a launch, decided by the argument of launch() or, for None, by the arrays. */
 typedef struct tw_stream {
   void *handle;
-  bool decided;   /* handle is valid */
-  bool given;     /* by the caller, and not None */
-  PyObject *scan; /* borrowed tuple or NULL: all arguments, to look for the stream in */
+  bool decided;     /* handle is valid */
+  bool given;       /* by the caller, and not None */
+  PyObject *object; /* borrowed: what the caller gave, if the handle is its and may end with it; else NULL */
+  PyObject *scan;   /* borrowed tuple or NULL: all arguments, to look for the stream in */
 } tw_stream_t;
 
 /* What the arrays of one launch are read with. */

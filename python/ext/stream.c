@@ -90,8 +90,10 @@ TW_HOT int tw_ext_stream_read(tw_state_t *state, PyObject *object, tw_stream_t *
   if (object == Py_None)
     return 0;
   out->given = out->decided = true;
-  if (!PyLong_CheckExact(object) && !PyLong_Check(object))
+  if (!PyLong_CheckExact(object) && !PyLong_Check(object)) {
+    out->object = object;
     return read_stream_object(state, object, out);
+  }
   out->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object); /* refuses negative ones */
   if (TW_LIKELY((uintptr_t)out->handle != UINTPTR_MAX || !PyErr_Occurred()))
     return 0;

@@ -128,7 +128,7 @@ template __global__ void instance<storage_t>(storage_t, int *);
 @pytest.mark.spec("C-021", "C-022", "C-030", "C-039", "C-040")
 @pytest.mark.skipif(find_tool("nvcc") is None or find_tool("nvlink") is None, reason="nvcc and nvlink are not there")
 def test_links_with_cuda_cpp(tmp_path):
-    """What the specification's launcher does, but for the launch: relocatable objects of C++ and of Python make a cubin."""
+    """Relocatable objects of C++ and of Python make a cubin; nothing is launched."""
     parts = [cuda.compile(op, numba.int32(numba.int32), cc=(9, 0))[0]]
     parts.append(cuda.compile(total, numba.int32(types.CPointer(numba.complex128)), cc=(9, 0))[0])
     objects = []

@@ -451,6 +451,31 @@ def memory_goes_back_behind_all_work() -> None:
     assert log()[before:] == ["record 5104", "wait 5103", "free in 5103"]
 
 
+class Owned:
+    """A stream that ends with its object."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+@case()
+def memory_keeps_the_stream_of_its_last_launch() -> None:
+    """What goes back waits for it, so it may not end before."""
+    a, stream = empty(100, np.float32, device="cuda", stream=0x5003), Owned(0x5004)
+    ended = weakref.ref(stream)
+    launch(a, stream=stream)
+    del stream
+    gc.collect()
+    assert ended() is not None
+    before = len(log())
+    del a
+    gc.collect()
+    assert log()[before:] == ["record 5004", "wait 5003", "free in 5003"] and ended() is None
+
+
 @case()
 def copies_of_strided_arrays() -> None:
     host = np.arange(2 * 3 * 4 * 5, dtype=np.int16).reshape(2, 3, 4, 5)
