@@ -409,6 +409,12 @@ def test_the_command_from_axes_to_records_and_a_page(
     assert (folder / "scale.html").is_file() and (tmp_path / "tuned.jsonl").is_file()
     assert cli.main(["records", "best", str(folder)]) == 0
     assert "next: " in capsys.readouterr().out
+    (folder / "scale.html").unlink()
+    with monkeypatch.context() as without:
+        without.setattr("importlib.util.find_spec", lambda name: None)  # no matplotlib
+        again = ["sweep", place, *words, "--grid", GRID, "--axis", "T=16,1024", "--on", "cpu", "-o", str(folder)]
+        assert cli.main(again) == 0
+    assert "no page was drawn: pip install" in capsys.readouterr().out and not (folder / "scale.html").exists()
     for wrong, told in (
         (["sweep", place, "--axis", "T=1"], "say how many blocks"),
         (["sweep", place, "--arg", "X=f32[1]", "--shapes", "x.toml", "--axis", "T=1"], "both say what"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -86,7 +87,9 @@ def _report(sweep: Sweep, wanted: str | None) -> None:
     for outcome in done:
         print(table(outcome))
     print(f"records are in {sweep.path}")
-    if done:
+    if done and not wanted and importlib.util.find_spec("matplotlib") is None:
+        print("no page was drawn: pip install tilewright[sweep], then tilewright records page")
+    elif done:
         path = Path(wanted) if wanted else sweep.path.with_name(f"{sweep.kernel.name}.html")
         page.write(path, f"Sweep of {sweep.kernel.name}", [r for outcome in done for r in outcome.records])
         print(f"the page is {path}")
