@@ -621,7 +621,9 @@ def test_hints() -> None:
         ct.kernel(num_warps=64)
     with pytest.raises(TileTypeError, match="needs a function made by 'def'"):
         ct.kernel(3)
-    with pytest.raises(TileTypeError, match=r"parameters are positional; \*args"):
+    with pytest.raises(
+        TileTypeError, match=r"\*args and \*\*kwargs cannot be passed at a launch; expected plain parameters"
+    ):
         ct.kernel(lambda *args: None)
 
 

@@ -6,6 +6,8 @@
 
 #include "mlir-c/IR.h"
 
+/* unfold_grid.c: tiles that a program counts in one number are those of a grid of rows and columns. */
+bool tw_unfold_grid(MlirOperation func);
 /* cluster_rows.c: the blocks of a cluster share a row. */
 bool tw_cluster_rows(MlirOperation func);
 /* coarsen_tiles.c: a block computes the tiles of several neighbours. */

@@ -1,4 +1,5 @@
-/* unfold_grid.c - tile-unfold-grid: a program that counts its tiles in one number gets a grid of rows and columns
+/* unfold_grid.c - part of tile-resize-tiles: a program that counts its tiles in one number gets a grid of rows and
+ * columns
  *
  * Before, the tiles are the blocks of a grid of one axis, or those of a loop that a program has itself:
  *
@@ -28,9 +29,10 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/adopt_loop.h"
 #include "lowering/gpu/grid/raster.h"
+#include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/step_cost.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "lowering/ranges.h"
 
 enum { ROW, COLUMN };
@@ -335,8 +337,9 @@ static void rewrite(unfolding_t *u) {
   tw_op_remark(u->func, "counts its tiles in one number: it is compiled for the grid of their rows and columns");
 }
 
-bool tw_run_unfold_grid(MlirOperation func) {
-  if (keeps_grid(func))
+bool tw_unfold_grid(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_CLUSTERS) || keeps_grid(func))
     return true;
   unfolding_t u = {.func = func, .ids = tw_grid_ids_in(func), .numbers = tw_ops_in(func, is_number, MlirWalkPreOrder)};
   if (unfold(&u))

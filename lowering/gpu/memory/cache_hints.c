@@ -1,4 +1,4 @@
-/* cache_hints.c - tile-cache-hints: tiles that a launch reads once leave the L2 cache first
+/* cache_hints.c - part of tile-qualify-accesses: tiles that a launch reads once leave the L2 cache first
  *
  * Before:
  *
@@ -21,8 +21,9 @@
  * Runs when blocks have the work that they keep (tile-resize-tiles), and before loops are split or
  * rotated, of whose loads there are then several. */
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/qualify_accesses.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 /* How much of a number an index tells: all, or the quotient of a division, or the rest. */
@@ -88,8 +89,9 @@ static bool is_read_once(const hinted_kernel_t *k, MlirOperation load) {
   return true;
 }
 
-bool tw_run_cache_hints(MlirOperation func) {
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
+bool tw_cache_hints(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  if (!tw_gpu_has(&target, TW_GPU_TMA) || !tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
   hinted_kernel_t k = {tw_ops_in(func, is_id, MlirWalkPreOrder), tw_ops_in(func, reads_array, MlirWalkPreOrder)};
   bool makes_room = false;

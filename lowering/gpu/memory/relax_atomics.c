@@ -1,4 +1,4 @@
-/* relax_atomics.c - tile-relax-atomics: atomics order no more than a thread could see
+/* relax_atomics.c - part of tile-qualify-accesses: atomics order no more than a thread could see
  *
  * Before: what `atomic_ref(bins, i).add(1)` is, in a histogram.
  *
@@ -20,8 +20,8 @@
  *   sums while the kernel runs. With the hint `relax_atomics=0` it is left out.
  *
  * What must hold: a SIMT kernel. Loads and stores that are atomic, fences, and calls of C++ keep what they say. */
+#include "lowering/gpu/memory/qualify_accesses.h"
 #include "lowering/launch_record.h"
-#include "lowering/passes.h"
 #include "tilewright/dialect.h"
 
 typedef struct {
@@ -72,11 +72,12 @@ static void relax(MlirOperation atomic, const use_t *use) {
   if (unseen)
     tw_set_int(atomic, "memory_order", i32, TW_ORDER_RELAXED);
   else if (tw_attr_int(atomic, "memory_order", TW_ORDER_RELAXED) == TW_ORDER_SEQ_CST)
-    tw_op_remark(atomic, "fences all of a thread's accesses each time (memory 'seq_cst'), since others of the kernel may "
-                         "look at their order; 'relaxed' or 'acq_rel' cost less, where they do");
+    tw_op_remark(atomic,
+                 "fences all of a thread's accesses each time (memory 'seq_cst'), since others of the kernel may "
+                 "look at their order; 'relaxed' or 'acq_rel' cost less, where they do");
 }
 
-bool tw_run_relax_atomics(MlirOperation func) {
+bool tw_relax_atomics(MlirOperation func) {
   if (!tw_has_attr(func, "tile.simt") || !tw_hint_relax_atomics(func, 1))
     return true;
   use_t use = {false, false, false};

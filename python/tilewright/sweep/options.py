@@ -64,7 +64,13 @@ def add_parsers(commands: Any) -> None:
     sweep.add_argument(
         "--timeout", type=_seconds, default=10.0, metavar="SECONDS", help="a launch that takes longer hangs"
     )
-    sweep.add_argument("--compile-timeout", type=_seconds, default=60.0, metavar="SECONDS")
+    sweep.add_argument(
+        "--compile-timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="a candidate that compiles longer fails",
+    )
     sweep.add_argument("--forget", action="store_true", help="do not keep the best where tune.launch finds it")
     sweep.add_argument("-o", "--output", default=FOLDER, metavar="FOLDER", help=f"of the records (default: {FOLDER}/)")
     sweep.add_argument("--html", metavar="FILE", help="the page (default: beside the records)")

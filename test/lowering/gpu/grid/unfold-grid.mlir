@@ -1,6 +1,6 @@
 // A program that counts its tiles in one number is one of a grid of rows and columns, where the launch knows of how many.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-unfold-grid))' 2>/dev/null | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-unfold-grid))' 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-resize-tiles))' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-resize-tiles))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !M = memref<?x?xf16, strided<[?, 1]>>
 !A = tensor<64x64xf16>

@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-cache-hints))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-qualify-accesses))' | FileCheck %s
 
 !X = memref<?x?x?xbf16, strided<[?, ?, 1]>>
 

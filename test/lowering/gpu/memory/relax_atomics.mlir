@@ -1,5 +1,5 @@
 // What no thread looks at is relaxed; shared arrays are the block's. A look, a store or a fence keeps the orders.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-relax-atomics))' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-qualify-accesses))' | FileCheck %s
 module attributes {tile.target = "sm_90"} {
   // CHECK-LABEL: @histogram
   func.func @histogram(%b: memref<?xi32, strided<[1]>>, %i: i32) attributes {tile.kernel, tile.simt} {
