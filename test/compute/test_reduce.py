@@ -2,6 +2,7 @@
 
 import functools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -44,7 +45,6 @@ def test_dtypes(device, dtype):
 
 @pytest.mark.spec("C-007")
 def test_floats_of_16_bits(device):
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     for dtype in (np.float16, ml_dtypes.bfloat16):
         x = np.random.default_rng(1).integers(0, 2, 200).astype(dtype)
         assert reduced(device, x, add, dtype(1)) == x.astype(np.float32).sum() + 1

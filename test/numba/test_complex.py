@@ -110,7 +110,7 @@ def test_arithmetic(run):
     x, y = a.astype(complex), b.astype(complex)
     expected = [
         x + y, x / y, x**2, x**y, x**-3.0, 2 * x - 1j, x.real - 1j * y.imag, abs(x), -(2 + 1j) * x, np.cumsum(x)
-    ]  # fmt: skip
+    ]  # a table of several in a line  # fmt: skip
     for row, wanted in zip(out, expected, strict=True):
         np.testing.assert_allclose(row, wanted, rtol=2e-5)
     assert known.all()

@@ -10,6 +10,7 @@ item i, `write(state, i, value)` stores it. What is constant (which iterators ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..dtype import DType, int64
@@ -67,16 +68,12 @@ class Iterator:
         return f"a {type(self).__name__}{items}"
 
 
-class _Advanced(Iterator):
-    """`it + n`."""
+class _Moved(Iterator):
+    """The items of another iterator in other places: item i is its item `place(offset, i)`."""
 
-    def __init__(self, it: Iterator, offset: int) -> None:
-        self.it, self.offset = it, offset
-        self.value_type, self.kind = it.value_type, ("advanced", it.kind)
-        self.reads, self.writes = it.reads, it.writes
-
-    def __add__(self, offset: int) -> Iterator:
-        return _Advanced(self.it, self.offset + int(offset))
+    it: Any
+    offset: int
+    place: Callable[[Any, Any], Any]
 
     def inner(self) -> list[Any]:
         return [self.it]
@@ -87,20 +84,42 @@ class _Advanced(Iterator):
         return (self.it.state(), np.int64(self.offset))
 
     def reader(self):
-        read = self.it.reader()
+        read, place = self.it.reader(), self.place
 
-        def advanced(state, i):
-            return read(state[0], i + state[1])
+        def moved(state, i):
+            return read(state[0], place(state[1], i))
 
-        return advanced
+        return moved
 
     def writer(self):
-        write = self.it.writer()
+        write, place = self.it.writer(), self.place
 
-        def advanced(state, i, value):
-            write(state[0], i + state[1], value)
+        def moved(state, i, value):
+            write(state[0], place(state[1], i), value)
 
-        return advanced
+        return moved
+
+
+def _ahead(offset, i):
+    return offset + i
+
+
+def _back(offset, i):
+    return offset - i
+
+
+class _Advanced(_Moved):
+    """`it + n`."""
+
+    place = staticmethod(_ahead)
+
+    def __init__(self, it: Iterator, offset: int) -> None:
+        self.it, self.offset = it, offset
+        self.value_type, self.kind = it.value_type, ("advanced", it.kind)
+        self.reads, self.writes = it.reads, it.writes
+
+    def __add__(self, offset: int) -> Iterator:
+        return _Advanced(self.it, self.offset + int(offset))
 
 
 class CountingIterator(Iterator):
@@ -305,37 +324,15 @@ class PermutationIterator(Iterator):
         return permuted
 
 
-class ReverseIterator(Iterator):
+class ReverseIterator(_Moved):
     """The items of an array from its last one on; of an iterator those before it: it[0], it[-1] …"""
+
+    place = staticmethod(_back)
 
     def __init__(self, it: Any) -> None:
         self.it = as_input(it, "ReverseIterator")
-        self.last = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
+        self.offset = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
         self.value_type, self.kind = self.it.value_type, ("reverse", self.it.kind)
-
-    def inner(self) -> list[Any]:
-        return [self.it]
-
-    def state(self) -> Any:
-        import numpy as np
-
-        return (self.it.state(), np.int64(self.last))
-
-    def reader(self):
-        read = self.it.reader()
-
-        def reversed_item(state, i):
-            return read(state[0], state[1] - i)
-
-        return reversed_item
-
-    def writer(self):
-        write = self.it.writer()
-
-        def reversed_item(state, i, value):
-            write(state[0], state[1] - i, value)
-
-        return reversed_item
 
 
 class DiscardIterator(Iterator):
