@@ -17,8 +17,11 @@ _DIRECTED = (RoundingMode.RZ, RoundingMode.RM, RoundingMode.RP)
 _BASIC = (RoundingMode.RN, *_DIRECTED)
 _SLOPPY = (RoundingMode.FULL, RoundingMode.APPROX)
 
+# What a reduction or a scan does with two of its elements, each time by its rounding mode.
+STEPS = {"sum": "add", "cumsum": "add", "prod": "mul", "cumprod": "mul"}
+
 ROUNDING: dict[str, tuple[RoundingMode, ...]] = {
-    **dict.fromkeys(("add", "sub", "mul", "sum", "prod", "cumsum", "cumprod"), _BASIC),
+    **dict.fromkeys(("add", "sub", "mul", *STEPS), _BASIC),
     "truediv": (*_BASIC, *_SLOPPY),
     "sqrt": (*_BASIC, RoundingMode.APPROX),
     "exp": _SLOPPY,
@@ -58,11 +61,6 @@ def check_rounding(name: str, mode: Any, dtype: DType) -> None:
         raise TileTypeError(f"{what}: a rounding_mode is for floats, found {dtype}; leave it out")
     if mode in _SLOPPY and dtype is not float32:
         raise TileTypeError(f"{what}: rounding_mode {mode.name} is for float32, found {dtype}; leave it out")
-    if is_directed(mode) and not is_exact(name, mode):
-        raise TileUnsupportedFeatureError(
-            f"{what}: rounding_mode {mode.name} is not supported, since the order of the terms is open; reduce with a "
-            "function of your own, as in ct.reduce(x, axis, lambda a, b: ct.add(a, b, rounding_mode=…), 0)"
-        )
 
 
 def check_flush(name: str, flush: bool, dtype: DType) -> bool:

@@ -808,7 +808,10 @@ def sum(
     rounding_mode: RoundingMode | None = None,
     flush_to_zero: bool = False,
 ) -> Tile:
-    """Sum along `axis`, of x's dtype (bool: int32). 16-bit floats add up in float32."""
+    """Sum along `axis`, of x's dtype (bool: int32). 16-bit floats add up in float32.
+
+    With a `rounding_mode` (RN, RZ, RM, RP) each sum of two is rounded so; which two is open, as without one.
+    """
 
 
 @op("prod")
@@ -821,7 +824,7 @@ def prod(
     rounding_mode: RoundingMode | None = None,
     flush_to_zero: bool = False,
 ) -> Tile:
-    """Product along `axis`, of x's dtype (bool: int32)."""
+    """Product along `axis`, of x's dtype (bool: int32). `rounding_mode` as in `sum`."""
 
 
 @op("max")
@@ -878,7 +881,9 @@ def cumsum(
     rounding_mode: RoundingMode | None = None,
     flush_to_zero: bool = False,
 ) -> Tile:
-    """Sums of the elements up to each, itself included, of x's dtype (bool: int32). 16-bit floats add up in float32."""
+    """Sums of the elements up to each, itself included, of x's dtype (bool: int32). 16-bit floats add up in float32;
+    `rounding_mode` as in `sum`.
+    """
 
 
 @op("cumprod")
@@ -891,7 +896,7 @@ def cumprod(
     rounding_mode: RoundingMode | None = None,
     flush_to_zero: bool = False,
 ) -> Tile:
-    """Products of the elements up to each, itself included, of x's dtype (bool: int32)."""
+    """Products of the elements up to each, itself included, of x's dtype (bool: int32). `rounding_mode` as in `sum`."""
 
 
 @op("reduce")

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import Backends
+from harness import Backends, Tolerance
 
 from tilewright import tile as ct
 
@@ -146,3 +146,47 @@ def test_a_product_that_is_told_how_to_round_is_not_fused(backends: Backends) ->
     chance = np.random.default_rng(1)
     x, y = (1 + chance.random(64, np.float32) for _ in range(2))
     backends.run_all(kernel, 1, lambda: [x, y, np.zeros_like(x)])
+
+
+# ---------------------------------------------------------------------------------------------
+# Sums and products of many, each step of which is rounded
+
+
+@ct.kernel
+def together(X, Y, Sum, Whole, Prod, Upto, Behind, mode: ct.Constant):
+    x, y = ct.load(X, (0, 0), (4, 16)), ct.load(Y, (0, 0), (4, 16))
+    ct.store(Sum, (0, 0), ct.sum(x, 1, keepdims=True, rounding_mode=mode))
+    ct.store(Whole, 0, ct.sum(ct.extract(x, (0, 0), (1, 16)), rounding_mode=mode).reshape((1,)))
+    ct.store(Prod, 0, ct.prod(y, 1, rounding_mode=mode))
+    ct.store(Upto, (0, 0), ct.cumsum(x, 1, rounding_mode=mode, reverse=True))
+    ct.store(Behind, (0, 0), ct.cumprod(y, 1, rounding_mode=mode))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", MODES[1:], ids=lambda m: m.name)
+def test_sums_in_a_direction(backends: Backends, mode: Any, dtype: str) -> None:
+    """Two terms a row, and else what changes nothing: so the order, which is open, makes no difference."""
+    kind, eps = DTYPES[dtype], float(ml_dtypes.finfo(DTYPES[dtype]).eps)
+    x, y = np.zeros((4, 16), kind), np.ones((4, 16), kind)
+    x[:, 3], x[:, 9] = [1, -1, 1, -1], [eps / 8, eps / 8, -eps / 8, -eps / 8]
+    y[:, 2], y[:, 14] = [1 + eps, -1 - eps, 3, -3], [1 + eps, 1 + eps, 1 / 3, 1 / 3]
+    shapes = [(4, 1), (1,), (4,), (4, 16), (4, 16)]
+    made = backends.run_all(together, 1, lambda: [x, y, *(np.zeros(s, kind) for s in shapes), mode])
+    below, above = 1 - eps / 2, 1 + eps
+    sums = {"RZ": [1, -below, below, -1], "RM": [1, -1, below, -above], "RP": [above, -below, 1, -1]}[mode.name]
+    assert np.array_equal(made[2][:, 0].astype(np.float64), sums)
+
+
+def test_many_terms_in_a_direction_lie_on_that_side(backends: Backends) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        down, up = ct.RoundingMode.RM, ct.RoundingMode.RP
+        for axis in ct.static_iter((0, 1)):
+            x = ct.load(X, (0, 0), (16, 64))
+            ct.store(Z, (axis, 0), ct.sum(x, rounding_mode=down).reshape((1, 1)))
+            ct.store(Z, (axis, 1), ct.sum(ct.sum(x, axis, rounding_mode=up), rounding_mode=up).reshape((1, 1)))
+
+    x = np.random.default_rng(2).standard_normal((16, 64)).astype(np.float32)
+    exact, most = math.fsum(x.ravel().tolist()), float(np.abs(x).sum()) * 1024 * 2.0**-23
+    z = backends.run_all(kernel, 1, lambda: [x, np.zeros((2, 2), np.float32)], tolerance=Tolerance(absolute=most))[1]
+    assert np.all(z[:, 0] < exact) and np.all(z[:, 1] > exact)

@@ -54,7 +54,7 @@ def cast_to_int(x, **keywords):
 
 CASES = [
     (wrong(ct.sqrt, rounding_mode=RM.RA), TileTypeError, "ct.sqrt has no rounding_mode RA; it has RN, RZ, RM, RP"),
-    (wrong(ct.sum, rounding_mode=RM.RM), TileUnsupportedFeatureError, "ct.sum: rounding_mode RM is not supported"),
+    (wrong(ct.sum, rounding_mode=RM.RA), TileTypeError, "ct.sum has no rounding_mode RA; it has RN, RZ, RM, RP"),
     (wrong(cast, rounding_mode=RM.RA), TileUnsupportedFeatureError, "rounding_mode RA to float16 is not supported"),
     (wrong(cast, rounding_mode=RM.APPROX), TileTypeError, "ct.astype has no rounding_mode APPROX; it has RN, RZ"),
     (

@@ -34,10 +34,19 @@ def _given(frame: Frame, what: str, x: Any, identity: Any) -> tuple[list[Tile], 
     return [frame.emit.broadcast(tile, shape) for tile in tiles], identities
 
 
-def _combiner(frame: Frame, what: str, func: Any, tiles: list[Tile], is_tuple: bool) -> Any:
-    """A block with the body of the user's function, which yields a scalar of the dtype of each tile."""
+# What is made of two scalars of each tile: those that come before, then those behind them.
+Body = Callable[[list[Tile]], Any]
+
+
+def _calling(frame: Frame, func: Any) -> Body:
+    """The body of the user's function."""
     from .calls import call  # which needs this module
 
+    return lambda scalars: call(frame, func, scalars, {}, frame.node)
+
+
+def _combiner(frame: Frame, what: str, body: Body, tiles: list[Tile], is_tuple: bool) -> Any:
+    """A block with this body, which yields a scalar of the dtype of each tile."""
     capture, builder, node = frame.capture, frame.builder, frame.node
     if capture.combiner:
         raise TileSyntaxError(
@@ -47,7 +56,7 @@ def _combiner(frame: Frame, what: str, func: Any, tiles: list[Tile], is_tuple: b
     builder.enter(block)
     capture.combiner = what
     arguments = [Tile(ir, tile.dtype, ()) for ir, tile in zip(block.args, tiles * 2, strict=True)]
-    made = call(frame, func, arguments, {}, node)
+    made = body(arguments)
     values = made if is_tuple else (made,)
     if not isinstance(values, tuple) or len(values) != len(tiles):
         raise TileTypeError(f"{what}: the function must return {len(tiles)} values, found {describe(made)}")
@@ -73,7 +82,7 @@ def _combine(
     name: str,
     x: Any,
     axis: Any,
-    func: Any,
+    body: Body,
     identity: Any,
     left: Callable[[Shape, int], Shape],
     **flags: Any,
@@ -83,7 +92,7 @@ def _combine(
     tiles, identities = _given(frame, what, x, identity)
     at = check_axis(axis, tiles[0].ndim, what)
     units = [frame.emit.constant(v, t.dtype).ir for v, t in zip(identities, tiles, strict=True)]
-    block = _combiner(frame, what, func, tiles, isinstance(x, tuple))
+    block = _combiner(frame, what, body, tiles, isinstance(x, tuple))
     shape = left(tiles[0].shape, at)
     types = [tile_type(tile.dtype, shape) for tile in tiles]
     operands = [*(tile.ir for tile in tiles), *units]
@@ -95,10 +104,23 @@ def _combine(
     return [Tile(ir, tile.dtype, shape) for ir, tile in zip(irs, tiles, strict=True)], at
 
 
+def _without(shape: Shape, at: int) -> Shape:
+    return (*shape[:at], *shape[at + 1 :])
+
+
+def reduce_tile(frame: Frame, x: Tile, axis: int, body: Body, identity: Any) -> Tile:
+    """A reduction of the language whose step the compiler has no kind for."""
+    return _combine(frame, "reduce", x, axis, body, identity, _without)[0][0]
+
+
+def scan_tile(frame: Frame, x: Tile, axis: int, body: Body, identity: Any, **flags: Any) -> Tile:
+    return _combine(frame, "scan", x, axis, body, identity, lambda shape, at: shape, **flags)[0][0]
+
+
 @op("reduce")
 def _reduce_by(frame: Frame, x: Any, axis: Any, func: Any, identity: Any, keepdims: Any) -> Any:
     keep = constant_flag(keepdims, "ct.reduce: keepdims")
-    made, at = _combine(frame, "reduce", x, axis, func, identity, lambda shape, at: (*shape[:at], *shape[at + 1 :]))
+    made, at = _combine(frame, "reduce", x, axis, _calling(frame, func), identity, _without)
     if keep:
         made = [frame.emit.reshape(tile, (*tile.shape[:at], 1, *tile.shape[at:])) for tile in made]
     return tuple(made) if isinstance(x, tuple) else made[0]
@@ -107,5 +129,5 @@ def _reduce_by(frame: Frame, x: Any, axis: Any, func: Any, identity: Any, keepdi
 @op("scan")
 def _scan_by(frame: Frame, x: Any, axis: Any, func: Any, identity: Any, reverse: Any) -> Any:
     flags = {"reverse": None} if constant_flag(reverse, "ct.scan: reverse") else {}
-    made, _ = _combine(frame, "scan", x, axis, func, identity, lambda shape, at: shape, **flags)
+    made, _ = _combine(frame, "scan", x, axis, _calling(frame, func), identity, lambda shape, at: shape, **flags)
     return tuple(made) if isinstance(x, tuple) else made[0]

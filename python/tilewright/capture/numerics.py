@@ -11,9 +11,10 @@ from typing import Any
 from .._optable import BY_PUBLIC
 from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..modes import LEAST_NORMAL, check_flush, check_rounding, is_directed, is_exact
+from ..modes import LEAST_NORMAL, STEPS, check_flush, check_rounding, is_directed, is_exact
 from ..shape_rules import broadcast_shapes
 from .checks import constant_flag
+from .combine import Body
 from .emit import fold
 from .frame import Frame
 from .values import Tile, is_number
@@ -107,7 +108,8 @@ def _of_bool(frame: Frame, name: str, x: Tile) -> Tile:
     return frame.emit.cast(x, int32) if name == "negative" else x
 
 
-Reduction = Callable[[Tile], Tile]
+# A reduction or a scan: by the compiler's own step; and by a step given, of which 0 or 1 changes nothing.
+Reduction = tuple[Callable[[Tile], Tile], Callable[[Tile, Body, float], Tile]]
 
 
 def under_modes(
@@ -116,9 +118,19 @@ def under_modes(
     """A reduction or a scan of x. Of what comes together on the way only the end is flushed."""
     flush = constant_flag(flush_to_zero, f"ct.{name}: flush_to_zero")
     check_rounding(name, rounding_mode, x.dtype)
-    if not check_flush(name, flush, x.dtype):
-        return run(x)
-    return flushed(frame, run(flushed(frame, x)))
+    flushes = check_flush(name, flush, x.dtype)
+    x = flushed(frame, x) if flushes else x
+    made = _by_steps(frame, name, x, run[1], rounding_mode) if is_directed(rounding_mode) else run[0](x)
+    return flushed(frame, made) if flushes else made
+
+
+def _by_steps(frame: Frame, name: str, x: Tile, run: Callable[[Tile, Body, float], Tile], mode: RoundingMode) -> Tile:
+    """Each sum or product of two is rounded in the mode's direction; what has 16 bits comes together in float32 and is
+    rounded to 16 bits in the same direction."""
+    wide, of_two = x.dtype if x.dtype is float64 else float32, STEPS[name]
+    unit = 1.0 if of_two == "mul" else 0.0 if mode is RoundingMode.RM else -0.0  # what leaves each zero its sign
+    made = run(frame.emit.cast(x, wide), lambda pair: binary(frame, of_two, pair[0], pair[1], mode), unit)
+    return made if x.dtype is wide else rounded(frame, made, x.dtype, mode)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from ..dtype import DType, bfloat16, bool_, float16, float32, int32, require_arithmetic
 from . import numerics
 from .checks import check_axes, check_axis, constant_flag
+from .combine import Body, reduce_tile, scan_tile
 from .emit import REDUCE_KINDS, SCAN_KINDS
 from .frame import Frame
 from .table import OPS
@@ -50,20 +51,22 @@ def _reduce(
     ignore_nan = _ignores_nan(name, tile, propagate_nan)
 
     def run(tile: Tile) -> Tile:
-        return _reduce_axes(frame, name, tile, axes, keep, ignore_nan)
+        adds, dtype = name in ("sum", "prod"), tile.dtype
+        wide = frame.emit.cast(tile, _sum_dtype(dtype)) if adds else tile
+        made = _reduce_axes(frame, wide, axes, keep, lambda x, at: _reduce_axis(frame, name, x, at, ignore_nan))
+        return frame.emit.cast(made, int32 if adds and dtype is bool_ else dtype)
 
-    return numerics.under_modes(frame, name, tile, run, **modes)
+    def run_by(tile: Tile, step: Body, identity: float) -> Tile:
+        return _reduce_axes(frame, tile, axes, keep, lambda x, at: reduce_tile(frame, x, at, step, identity))
+
+    return numerics.under_modes(frame, name, tile, (run, run_by), **modes)
 
 
-def _reduce_axes(frame: Frame, name: str, tile: Tile, axes: Shape, keep: bool, ignore_nan: bool) -> Tile:
-    """Along several axes one after the other, the last first. 16-bit floats add up in float32."""
-    dtype, shape = tile.dtype, tile.shape
-    if name in ("sum", "prod"):
-        tile = frame.emit.cast(tile, _sum_dtype(dtype))
-        dtype = int32 if dtype is bool_ else dtype
+def _reduce_axes(frame: Frame, tile: Tile, axes: Shape, keep: bool, along: Callable[[Tile, int], Tile]) -> Tile:
+    """Along several axes one after the other, the last first."""
+    shape = tile.shape
     for one in sorted(axes, reverse=True):
-        tile = _reduce_axis(frame, name, tile, one, ignore_nan)
-    tile = frame.emit.cast(tile, dtype)
+        tile = along(tile, one)
     if not keep:
         return tile
     return frame.emit.reshape(tile, tuple(1 if i in axes else n for i, n in enumerate(shape)))
@@ -72,16 +75,19 @@ def _reduce_axes(frame: Frame, name: str, tile: Tile, axes: Shape, keep: bool, i
 def _scan(frame: Frame, name: str, x: Any, axis: Any, reverse: Any, **modes: Any) -> Tile:
     tile = frame.emit.tile(x, f"ct.{name}")
     require_arithmetic(tile.dtype, f"ct.{name}", allow_bool=True)
-    attributes: dict[str, Any] = {"kind": SCAN_KINDS[name], "axis": check_axis(axis, tile.ndim, f"ct.{name}")}
-    if constant_flag(reverse, f"ct.{name}: reverse"):
-        attributes["reverse"] = None
+    flags = {"reverse": None} if constant_flag(reverse, f"ct.{name}: reverse") else {}
+    at = check_axis(axis, tile.ndim, f"ct.{name}")
+    attributes = {"kind": SCAN_KINDS[name], "axis": at, **flags}
     dtype = int32 if tile.dtype is bool_ else tile.dtype
 
     def run(tile: Tile) -> Tile:
         scanned = frame.emit.op("tile.scan", [frame.emit.cast(tile, _sum_dtype(tile.dtype))], attributes, public=name)
         return frame.emit.cast(scanned, dtype)
 
-    return numerics.under_modes(frame, name, tile, run, **modes)
+    def run_by(tile: Tile, step: Body, identity: float) -> Tile:
+        return scan_tile(frame, tile, at, step, identity, **flags)
+
+    return numerics.under_modes(frame, name, tile, (run, run_by), **modes)
 
 
 def _arg_reduce(frame: Frame, name: str, x: Any, axis: Any, keepdims: Any, propagate_nan: Any) -> Tile:

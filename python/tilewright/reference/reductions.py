@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import dtype as dt
+from ..annotations import RoundingMode
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_fast_accumulation, check_flush, check_rounding, check_scaled
+from ..modes import STEPS, check_fast_accumulation, check_flush, check_rounding, check_scaled, is_directed
 from ..shape_rules import broadcast_shapes
 from .checks import check_axes, check_axis
-from .elementwise import flushed
+from .elementwise import binary, flushed
+from .shapes import astype
 from .table import op
 from .values import Tile, as_tile, common_dtype, constant, convert, exact_elements, is_number, promote_to, round_to
 
 _MOST_COMBINED = 8  # values at once, by a function of the user's
-_ADDING = ("sum", "prod", "cumsum", "cumprod")
 
 
 def _reduction_input(name: str, x: Any) -> Tile:
     x = as_tile(x, f"ct.{name}")
     dt.require_arithmetic(x.dtype, f"ct.{name}", allow_bool=True)
-    return convert(x, dt.int32) if x.dtype.is_bool and name in _ADDING else x
+    return convert(x, dt.int32) if x.dtype.is_bool and name in STEPS else x
 
 
-def _under_modes(name: str, x: Tile, run: Callable[[Tile], Tile], rounding_mode: Any, flush_to_zero: Any) -> Tile:
+def _under_modes(name: str, x: Tile, run: Callable[[Tile], Tile], flush_to_zero: Any) -> Tile:
     """Elements and results are flushed; what comes together in between is not."""
-    check_rounding(name, rounding_mode, x.dtype)
     if not check_flush(name, bool(flush_to_zero), x.dtype):
         return run(x)
     return flushed(run(flushed(x)))
+
+
+def _directed(name: str, x: Tile, axis: int, mode: RoundingMode, reverse: bool = False) -> Tile:
+    """What the elements up to each are together, one after the other, each time rounded as told."""
+    data = np.flip(x._data, axis) if reverse else x._data
+    steps = [Tile(part, x.dtype) for part in np.moveaxis(data, axis, 0)]
+    made = itertools.accumulate(steps, lambda a, b: binary(STEPS[name], a, b, rounding_mode=mode))
+    stacked = np.stack([t._data for t in made], axis)
+    return Tile(np.flip(stacked, axis) if reverse else stacked, x.dtype)
+
+
+def _wide(x: Tile) -> Tile:
+    return convert(x, x.dtype if x.dtype is dt.float64 else dt.float32)
 
 
 def reduce(
@@ -47,9 +61,23 @@ def reduce(
     x = _reduction_input(name, x)
     axes = check_axes(axis, x.ndim, f"ct.{name}")
     keep = bool(keepdims)
-    return _under_modes(
-        name, x, lambda x: _reduce(name, x, axes, keep, bool(propagate_nan)), rounding_mode, flush_to_zero
-    )
+    check_rounding(name, rounding_mode, x.dtype)
+
+    def run(x: Tile) -> Tile:
+        if is_directed(rounding_mode):
+            return _reduce_directed(name, x, axes, keep, rounding_mode)
+        return _reduce(name, x, axes, keep, bool(propagate_nan))
+
+    return _under_modes(name, x, run, flush_to_zero)
+
+
+def _reduce_directed(name: str, x: Tile, axes: Any, keepdims: bool, mode: RoundingMode) -> Tile:
+    """Along several axes one after the other, the last first."""
+    made = _wide(x)
+    for one in sorted(axes, reverse=True):
+        made = Tile(_directed(name, made, one, mode)._data.take([-1], one), made.dtype)
+    kept = made._data if keepdims else made._data.squeeze(tuple(axes))
+    return astype(Tile(kept, made.dtype), x.dtype, mode)
 
 
 def _reduce(name: str, x: Tile, axes: Any, keepdims: bool, propagate_nan: bool) -> Tile:
@@ -87,7 +115,15 @@ def _ranks(data: np.ndarray) -> np.ndarray:
 def scan(name: str, x: Any, axis: Any, reverse: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Tile:
     x = _reduction_input(name, x)
     axis = check_axis(axis, x.ndim, f"ct.{name}")
-    return _under_modes(name, x, lambda x: _scan(name, x, axis, bool(reverse)), rounding_mode, flush_to_zero)
+    check_rounding(name, rounding_mode, x.dtype)
+
+    def run(x: Tile) -> Tile:
+        if is_directed(rounding_mode):
+            made = _directed(name, _wide(x), axis, rounding_mode, bool(reverse))
+            return astype(made, x.dtype, rounding_mode)
+        return _scan(name, x, axis, bool(reverse))
+
+    return _under_modes(name, x, run, flush_to_zero)
 
 
 def _scan(name: str, x: Tile, axis: int, reverse: bool) -> Tile:
