@@ -83,6 +83,24 @@ bool tw_stream_number(tw_stream_use_t *use);
 bool tw_graph_owns(const tw_driver_t *driver);
 bool tw_graph_own(const tw_stream_use_t *use, void *what, void (*let_go)(void *what));
 
+/* --- jit.c --- */
+
+enum { TW_JIT_LOG_BYTES = 16384 };
+
+/* Options of one call of the driver's compiler, and what it says. */
+typedef struct tw_jit_log {
+  char info[TW_JIT_LOG_BYTES], error[TW_JIT_LOG_BYTES];
+  unsigned count;
+  int options[6];
+  void *values[6];
+} tw_jit_log_t;
+
+/* Options as the text asks for them; the log is empty. */
+void tw_jit_log_prepare(tw_jit_log_t *log, const char *image, size_t size);
+/* What the driver means by a failure with an image, and what its compiler said. */
+tw_status_t tw_jit_error(const tw_driver_t *driver, CUresult result, const tw_device_t *device, const char *image,
+                         size_t size, const char *log);
+
 /* --- image.c --- */
 
 /* An image of these bytes, which the caller holds until it drops it. NULL: out of memory. */

@@ -238,9 +238,18 @@ tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
 /* The device of an address; TW_VALUE_ERROR for memory that the driver does not know. */
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 
-/* PTX -> cubin for one device, for the disk cache.
- * The bytes are owned by the caller (free).  `out_log` (may be NULL) gets what the driver said. */
-tw_status_t tw_cubin_from_ptx(const char *ptx, int ordinal, void **out_cubin, size_t *out_size, char **out_log);
+/* Something to link: PTX, or a cubin, an object, a fatbin or an archive of these, as its bytes say. A zero stands behind
+ * the last one. */
+typedef struct tw_link_part {
+  const char *name; /* for errors */
+  const void *bytes;
+  size_t size;
+} tw_link_part_t;
+
+/* Parts, one or more -> one cubin for a device, by the driver's own compiler and linker. The options of the first part
+ * are those of all. The bytes are owned by the caller (free). `out_log` (may be NULL) gets what the driver said. */
+tw_status_t tw_cubin_link(const tw_link_part_t *parts, size_t count, int ordinal, void **out_cubin, size_t *out_size,
+                          char **out_log);
 
 typedef struct tw_cuda_kernel tw_cuda_kernel_t;
 

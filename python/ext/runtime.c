@@ -108,21 +108,58 @@ static int find_device(PyObject *object, int *out_ordinal) {
   return -1;
 }
 
-/* ptx_to_cubin(ptx, device=0) -> (cubin, log); device is a number or a target */
+/* One (name, bytes) as a part; both live as long as the pair. */
+static int part_of(PyObject *pair, tw_link_part_t *out) {
+  PyObject *bytes;
+  if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "sS:ptx_to_cubin", &out->name, &bytes)) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "ptx_to_cubin links pairs of a name and bytes");
+    return -1;
+  }
+  out->bytes = PyBytes_AsString(bytes);
+  out->size = (size_t)PyBytes_Size(bytes);
+  return 0;
+}
+
+/* The PTX, and what it is linked with; the caller frees them. NULL: an exception is set. */
+static tw_link_part_t *parts_of(const char *ptx, PyObject *links, size_t *out_count) {
+  Py_ssize_t count = links ? PyTuple_Size(links) : 0;
+  tw_link_part_t *parts = malloc((size_t)(count + 1) * sizeof *parts);
+  if (!parts) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  parts[0] = (tw_link_part_t){"kernel.ptx", ptx, strlen(ptx)};
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (part_of(PyTuple_GetItem(links, i), &parts[i + 1])) {
+      free(parts);
+      return NULL;
+    }
+  *out_count = (size_t)count + 1;
+  return parts;
+}
+
+/* ptx_to_cubin(ptx, device=0, links=()) -> (cubin, log); device is a number or a target */
 static PyObject *ptx_to_cubin(PyObject *module, PyObject *arguments) {
   (void)module;
   const char *ptx;
-  PyObject *device = NULL;
+  PyObject *device = NULL, *links = NULL;
   int ordinal = 0;
-  if (!PyArg_ParseTuple(arguments, "s|O:ptx_to_cubin", &ptx, &device) || (device && find_device(device, &ordinal)))
+  if (!PyArg_ParseTuple(arguments, "s|OO!:ptx_to_cubin", &ptx, &device, &PyTuple_Type, &links) ||
+      (device && find_device(device, &ordinal)))
+    return NULL;
+  size_t size, count = 0;
+  tw_link_part_t *parts = parts_of(ptx, links, &count);
+  if (!parts)
     return NULL;
   void *cubin;
-  size_t size;
   char *log;
   tw_status_t status;
   Py_BEGIN_ALLOW_THREADS /* takes as long as the code is large */
-      status = tw_cubin_from_ptx(ptx, ordinal, &cubin, &size, &log);
-  Py_END_ALLOW_THREADS if (status) return tw_ext_raise(status, NULL);
+      status = tw_cubin_link(parts, count, ordinal, &cubin, &size, &log);
+  Py_END_ALLOW_THREADS free(parts);
+  if (status)
+    return tw_ext_raise(status, NULL);
   PyObject *result = Py_BuildValue("(y#s)", (char *)cubin, (Py_ssize_t)size, log ? log : "");
   free(cubin);
   free(log);
@@ -235,7 +272,8 @@ static PyMethodDef methods[] = {
      "synchronize(device=0): wait for all work; an error names the last kernels"},
     {"cpu_threads", cpu_threads, METH_NOARGS, "threads that a launch on the CPU may use"},
     {"ptx_to_cubin", ptx_to_cubin, METH_VARARGS,
-     "ptx_to_cubin(ptx, device=0) -> (cubin, log); device is a number or a target like \"sm_90a\""},
+     "ptx_to_cubin(ptx, device=0, links=()) -> (cubin, log); device is a number or a target like \"sm_90a\", links are "
+     "pairs of a name and bytes of PTX or machine code that the driver links it with"},
     {"hash128", hash128, METH_VARARGS, "hash128(bytes or str) -> a key of 16 bytes"},
     {"cache_get", cache_get, METH_VARARGS, "cache_get(key) -> bytes or None"},
     {"cache_put", cache_put, METH_VARARGS, "cache_put(key, bytes) -> whether it was stored"},

@@ -323,7 +323,7 @@ def _build(module: Any, target: str, name: str, times: Times, assembler: Assembl
 
 def _assembled(module: Any, ptx: bytes, target: str, assembler: Assembler) -> bytes:
     links = module.attribute("tile.links")
-    return link.linked(ptx, target, link.files_of(links)) if links else assembler(ptx, target)
+    return link.linked(ptx, target, link.files_of(links), _device_of(target)) if links else assembler(ptx, target)
 
 
 def plan_of(module: Any) -> int:

@@ -1,21 +1,26 @@
 """Linking: functions of C++ that kernels call, from files of PTX, machine code or source.
 
 A module of the tile dialect names the files that it needs, with what was in them (`tile.links`), so that a kernel is
-compiled again when a file changes.
+compiled again when a file changes. The driver links for its own GPUs; code for others is linked by programs of the CUDA
+toolkit. CUDA C++ becomes PTX first, by NVRTC or nvcc.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from . import _core, nvrtc
 from .errors import TileCompilationError, TileUnsupportedFeatureError, TileValueError
 from .toolkit import find_tool
 
-_COMPILED = {".ptx": ("ptxas", "-c"), ".cu": ("nvcc", "-rdc=true", "-cubin")}  # into machine code
+Part = tuple[str, bytes]  # a file's path, and PTX or machine code
 
 
 def described(files: Iterable[str]) -> str:
@@ -37,29 +42,72 @@ def files_of(text: str) -> list[Path]:
     return [Path(part.partition(" ")[2]) for part in text.strip('"').split(";")]
 
 
-def linked(ptx: bytes, target: str, files: Iterable[Path]) -> bytes:
-    """A cubin of PTX and the functions that it calls, by nvlink."""
+def stored(code: bytes, suffix: str) -> str:
+    """A file with this code, for as long as the process lives."""
+    path = _folder() / (hashlib.sha256(code).hexdigest()[:32] + suffix)
+    path.write_bytes(code)
+    return str(path)
+
+
+@functools.cache
+def _folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="tilewright-link-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def linked(ptx: bytes, target: str, files: Iterable[Path], device: int | None) -> bytes:
+    """A cubin of PTX and the functions that it calls: by the driver of a GPU of the target, or where there is none by
+    the toolkit's programs."""
+    parts = [(str(path), _linkable(path, target)) for path in files]
+    if device is None:
+        return _linked_by_tools(ptx, target, parts)
+    return _core.ptx_to_cubin(ptx.decode(), device, tuple(parts))[0]
+
+
+def _linkable(path: Path, target: str) -> bytes:
+    code = path.read_bytes()
+    if path.suffix != ".cu":
+        return code
+    if nvrtc.library() is not None:
+        return nvrtc.ptx_of(code, str(path), target)
+    return _by_nvcc(path, target)
+
+
+def _by_nvcc(path: Path, target: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        own, whole = Path(folder) / "kernel.ptx", Path(folder) / "linked.cubin"
-        own.write_bytes(ptx)
-        parts = [_machine_code(path, target, Path(folder), i) for i, path in enumerate([own, *files])]
-        _run("nvlink", f"-arch={target}", *map(str, parts), "-o", str(whole))
+        made = Path(folder) / "source.ptx"
+        _run("nvcc", "-rdc=true", "-ptx", f"-arch={target}", str(path), "-o", str(made))
+        return made.read_bytes()
+
+
+def _linked_by_tools(ptx: bytes, target: str, parts: Iterable[Part]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / "linked.cubin"
+        named = [("kernel.ptx", ptx), *parts]
+        files = [_machine_code(part, target, Path(folder) / str(i)) for i, part in enumerate(named)]
+        _run("nvlink", f"-arch={target}", *files, "-o", str(whole))
         return whole.read_bytes()
 
 
-def _machine_code(path: Path, target: str, folder: Path, number: int) -> Path:
-    command = _COMPILED.get(path.suffix)
-    if command is None:
-        return path
-    made = folder / f"{number}.cubin"
-    _run(*command, f"-arch={target}", str(path), "-o", str(made))
-    return made
+def _machine_code(part: Part, target: str, place: Path) -> str:
+    """A file that nvlink takes, beside `place`."""
+    name, code = part
+    is_ptx = Path(name).suffix in (".ptx", ".cu")
+    given, made = place.with_suffix(".ptx" if is_ptx else Path(name).suffix), place.with_suffix(".cubin")
+    given.write_bytes(code)
+    if not is_ptx:
+        return str(given)
+    _run("ptxas", "-c", f"-arch={target}", str(given), "-o", str(made), what=name)
+    return str(made)
 
 
-def _run(tool: str, *arguments: str) -> None:
+def _run(tool: str, *arguments: str, what: str = "what link= names") -> None:
     found = find_tool(tool)
     if found is None:
-        raise TileUnsupportedFeatureError(f"link= needs {tool} of the CUDA toolkit, or of the package nvidia-cuda-nvcc")
+        raise TileUnsupportedFeatureError(
+            f"link= for a GPU that is not there needs {tool} of the CUDA toolkit, or of the package nvidia-cuda-nvcc"
+        )
     done = subprocess.run([found, *arguments], capture_output=True, text=True)
     if done.returncode:
-        raise TileCompilationError(f"{tool} refused what link= names: {(done.stderr or done.stdout).strip()}")
+        raise TileCompilationError(f"{tool} refused {what}: {(done.stderr or done.stdout).strip()}")

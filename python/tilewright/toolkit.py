@@ -1,16 +1,40 @@
-"""Programs of the CUDA toolkit, which nothing needs but a look at machine code and an export of it."""
+"""Programs and libraries of the CUDA toolkit, which nothing needs but a look at machine code, an export of it, and
+code in CUDA C++ that a kernel is linked with.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-_PARTS = ("cuda_nvcc", "cu13")  # of packages up to CUDA 12, and from 13 on
+_PARTS = ("cuda_nvcc", "cuda_nvrtc", "cuda_runtime", "cu13")  # of packages up to CUDA 12, and from 13 on
+
+
+def _places() -> Iterator[Path]:
+    """Where a toolkit may be: a usual place, the program nvcc's, NVIDIA's packages for Python."""
+    yield Path("/usr/local/cuda")
+    nvcc = shutil.which("nvcc")
+    if nvcc is not None:
+        yield Path(nvcc).resolve().parent.parent
+    yield from (Path(folder) / "nvidia" / part for folder in sys.path for part in _PARTS)
 
 
 def find_tool(name: str) -> str | None:
     """From PATH, from a usual place, or from NVIDIA's packages for Python; None where it is not found."""
-    places = [Path("/usr/local/cuda/bin") / name]
-    places += [Path(folder) / "nvidia" / part / "bin" / name for folder in sys.path for part in _PARTS]
-    return shutil.which(name) or next((str(place) for place in places if place.is_file()), None)
+    found = (place / "bin" / name for place in _places())
+    return shutil.which(name) or next((str(path) for path in found if path.is_file()), None)
+
+
+def find_library(name: str) -> str | None:
+    """The file of a library, such as "nvrtc"; None where it is not found."""
+    folders = [place / part for place in _places() for part in ("lib64", "lib")]
+    found = (path for folder in folders for path in sorted(folder.glob(f"lib{name}.so.[0-9]*")))
+    return next(map(str, found), None)
+
+
+def include_folders() -> list[str]:
+    """The folders with CUDA's headers."""
+    found = (place / "include" for place in _places())
+    return [str(folder) for folder in found if (folder / "cuda_fp16.h").is_file() or (folder / "cuda.h").is_file()][:2]

@@ -690,16 +690,25 @@ EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, linker_t
 EXPORT int cuLinkAddData_v2(linker_t *linker, int type, void *data, size_t size, const char *name, unsigned count,
                             int *options, void **values) {
   ENTER();
-  (void)type, (void)name, (void)count, (void)options, (void)values;
+  (void)count, (void)options, (void)values;
   int result = check_image(data, linker->error_log, 1000);
   if (result)
     return result;
-  linker->size = (size_t)asprintf(&linker->image, "CUBIN of\n%.*s", (int)size, (char *)data) + 1;
+  write_log("link %d %s\n", type, name);
+  char *before = linker->image;
+  linker->size =
+      (size_t)asprintf(&linker->image, "%s%.*s", before ? before : "CUBIN of\n", (int)size, (char *)data) + 1;
+  free(before);
   return 0;
 }
 
 EXPORT int cuLinkComplete(linker_t *linker, void **out, size_t *out_size) {
   ENTER();
+  const char *missing = strstr(linker->image, "// undefined "); /* what a test says that no part defines */
+  if (missing && linker->error_log)
+    snprintf(linker->error_log, 1000, "error   : Undefined reference to '%s'", missing + sizeof "// undefined " - 1);
+  if (missing)
+    return 218;
   *out = linker->image;
   *out_size = linker->size;
   return 0;

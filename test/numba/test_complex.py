@@ -1,10 +1,12 @@
 """Complex numbers and structures in kernels: their arrays, their arithmetic, the functions of cmath."""
 
 import cmath
+import re
 
 import numpy as np
 import pytest
 
+from tilewright.cli import lower
 from tilewright.errors import TileTypeError
 from tilewright.numba import complex64, complex128, cuda, float32, float64, from_dtype, int32, vectorize
 from tilewright.numba.npm import cuda as npm
@@ -218,3 +220,18 @@ def times(x, y):
 def test_vectorize():
     x = np.array(VALUES, np.complex64)
     np.testing.assert_allclose(times(x, x), abs(x) ** 2, rtol=1e-6, atol=1e-6)
+
+
+def test_bytes_of_floats_are_not_converted():
+    """ptxas converts what a float operation wrote where it is stored as a shorter integer, unless it was moved."""
+
+    @cuda.jit
+    def halved(numbers):
+        numbers[cuda.threadIdx.x].x = numbers[cuda.threadIdx.x].n / 2
+
+    halved[1, 4](cuda.to_device(np.zeros(4, PACKED)))
+    ((_, facts, _),) = halved.variants()
+    text = lower(halved, facts, "sm_90a", "ptx").decode()
+    floats = re.findall(r"\.f\d+\S* \t(%\w+),", text)
+    stored = re.findall(r"st\.global\.b8 \t\[[^]]*\], (%\w+);", text)
+    assert len(floats) == 2 and len(stored) == 8 and not set(stored) & set(floats)

@@ -520,7 +520,7 @@ def driver_too_old() -> None:
 def the_driver_refuses_the_code() -> None:
     bad = make("A", image="syntax error .entry kernel()")
     refused(TileCompilationError, "line 3; fatal : syntax error", _core.launch, None, 1, bad, (on(0, 4),))
-    refused(TileCompilationError, "line 3; fatal : syntax error", _core.ptx_to_cubin, "syntax error")
+    refused(TileCompilationError, "line 3; fatal : syntax error", _core.ptx_to_cubin, ".version 7.8 syntax error")
 
 
 @case()

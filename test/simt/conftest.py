@@ -21,6 +21,7 @@ from cuda import device
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
 

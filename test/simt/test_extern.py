@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_driver import find_driver
 
 from cuda import device
-from tilewright import compilation, link
+from tilewright import compilation, link, nvrtc
 from tilewright import compile as compiler
 from tilewright.errors import TileCompilationError, TileTypeError, TileUnsupportedFeatureError, TileValueError
 from tilewright.toolkit import find_tool
@@ -107,8 +109,60 @@ def test_kernels_are_linked_with_the_files_that_they_name(tmp_path: Path, monkey
     image = compiler.image_of(captured.module, captured.module.text(), "sm_90", "kernel", compiler.Times("k", "sm_90"))
     assert image.code.startswith(b"\x7fELF") and b"noise" in image.code
     source.write_text("nonsense")
-    with pytest.raises(TileCompilationError, match="ptxas refused what link= names"):
-        link.linked(exported(tmp_path).read_bytes(), "sm_90", [source])
+    with pytest.raises(TileCompilationError, match="ptxas refused .*of_cpp.ptx"):
+        link.linked(exported(tmp_path).read_bytes(), "sm_90", [source], None)
+
+
+CPP = """extern "C" __device__ float scaled(float x) { return FACTOR * x; }"""
+
+
+@device.extern
+def scaled(x: device.float32) -> device.float32: ...
+
+
+@device.func(interop=True)
+def calls_scaled(x: device.float32) -> device.float32:
+    return scaled(x) + 1
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC of NVIDIA's packages")
+@pytest.mark.skipif(find_tool("nvlink") is None, reason="no nvlink of NVIDIA's package")
+@pytest.mark.spec("D-051")
+def test_source_is_compiled_then_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, caller = tmp_path / "scaled.cu", exported(tmp_path, calls_scaled).read_bytes()
+    source.write_text("#define FACTOR 3\n" + CPP)
+    assert link.linked(caller, "sm_90", [source], None).startswith(b"\x7fELF")
+    source.write_text(CPP)
+    with pytest.raises(TileCompilationError, match='NVRTC refused .*scaled.cu.*\n.*"FACTOR" is undefined'):
+        link.linked(caller, "sm_90", [source], None)
+    monkeypatch.setattr(nvrtc, "library", lambda: None)
+    with pytest.raises(TileCompilationError, match="nvcc refused"):
+        link.linked(caller, "sm_90", [source], None)
+
+
+BY_THE_DRIVER = """
+from pathlib import Path
+from tilewright import link
+folder, = map(Path, sys.argv[1:])
+(folder / "a.ptx").write_text(".version 7.8 // a")
+(folder / "bad.ptx").write_text(".version 7.8 syntax error")
+cubin = link.linked(b".version 7.8 // kernel", "sm_90a", [folder / "a.ptx"], 0)
+assert b"// kernel" in cubin and b"// a" in cubin
+try:
+    link.linked(b".version 7.8", "sm_90a", [folder / "bad.ptx"], 0)
+except TileCompilationError as error:
+    assert "bad.ptx: the driver's PTX compiler says:" in str(error) and "line 3; fatal" in str(error)
+else:
+    raise AssertionError("taken")
+"""
+
+
+@pytest.mark.spec("C-019", "C-022", "C-026")
+def test_the_driver_links_without_any_tool(tmp_path: Path) -> None:
+    given = {**os.environ, "TILEWRIGHT_CUDA_DRIVER": str(find_driver()), "PATH": ""}
+    program = "import sys\nfrom tilewright.errors import TileCompilationError\n" + BY_THE_DRIVER
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], env=given, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
 
 
 def test_another_file_is_another_kernel(tmp_path: Path) -> None:
@@ -174,5 +228,5 @@ def test_refused(tmp_path: Path) -> None:
 
 def test_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "find_tool", lambda name: None)
-    with pytest.raises(TileUnsupportedFeatureError, match="link= needs ptxas of the CUDA toolkit"):
-        link.linked(b"", "sm_90", [])
+    with pytest.raises(TileUnsupportedFeatureError, match="link= for a GPU that is not there needs ptxas"):
+        link.linked(b"", "sm_90", [], None)

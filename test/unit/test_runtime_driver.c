@@ -130,8 +130,9 @@ static void case_bad_ptx(void) {
   void *cubin;
   size_t size;
   char *log;
-  expect(tw_cubin_from_ptx("syntax error", 0, &cubin, &size, &log), TW_COMPILE_ERROR, "line 3");
-  good(tw_cubin_from_ptx(ptx, 1, &cubin, &size, &log));
+  const tw_link_part_t bad = {"bad.ptx", ".version 7.8 syntax error", 25}, one = {"one.ptx", ptx, sizeof ptx - 1};
+  expect(tw_cubin_link(&bad, 1, 0, &cubin, &size, &log), TW_COMPILE_ERROR, "bad.ptx: the driver's PTX compiler says:");
+  good(tw_cubin_link(&one, 1, 1, &cubin, &size, &log));
   assert(!strncmp(cubin, "CUBIN", 5) && size == strlen(cubin) + 1);
   tw_cuda_kernel_t *kernel;
   const tw_launch_record_t record = {.num_threads = 128};
@@ -139,6 +140,31 @@ static void case_bad_ptx(void) {
   free(cubin);
   free(log);
   good(launch(kernel, 1, NULL));
+}
+
+/* Each part goes to the driver as what its bytes say that it is. */
+static void case_linking(void) {
+  char cubin_bytes[65] = "\x7f"
+                         "ELF",
+       object_bytes[65] = "\x7f"
+                          "ELF";
+  cubin_bytes[18] = (char)190;
+  const tw_link_part_t parts[] = {
+      {"a.ptx", ptx, sizeof ptx - 1}, {"b.cubin", cubin_bytes, 64}, {"c.fatbin", "\x50\xed\x55\xba", 4},
+      {"d.o", object_bytes, 64},      {"e.a", "!<arch>\n", 8},      {"f", "hello", 5}};
+  void *cubin;
+  size_t size;
+  attach();
+  good(tw_cubin_link(parts, 5, 0, &cubin, &size, NULL));
+  assert(strstr(fake_log(), "link 1 a.ptx\nlink 0 b.cubin\nlink 2 c.fatbin\nlink 3 d.o\nlink 4 e.a\n"));
+  free(cubin);
+  expect(tw_cubin_link(parts, 6, 0, &cubin, &size, NULL), TW_VALUE_ERROR, "f cannot be linked: it is neither PTX nor");
+  const char *calls = ".version 7.8\n// undefined bar";
+  const tw_link_part_t part = {"calls.ptx", calls, strlen(calls)};
+  expect(tw_cubin_link(&part, 1, 0, &cubin, &size, NULL), TW_COMPILE_ERROR, "Undefined reference to 'bar'");
+  assert(fake_calls("cuLinkCreate_v2") == fake_calls("cuLinkDestroy"));
+  fake_fail("cuLinkCreate_v2", 1, 2);
+  expect(tw_cubin_link(parts, 1, 0, &cubin, &size, NULL), TW_DRIVER_ERROR, "starting the PTX compiler");
 }
 
 static void case_balanced_grid(void) {
@@ -265,9 +291,10 @@ int main(void) {
     void (*run)(void);
   } cases[] = {
 #define CASE(name) {#name, case_##name}
-      CASE(no_driver),  CASE(not_a_driver), CASE(no_device),        CASE(devices),       CASE(launch_everywhere),
-      CASE(old_driver), CASE(bad_ptx),      CASE(balanced_grid),    CASE(shared_memory), CASE(out_of_memory),
-      CASE(fault),      CASE(streams),      CASE(every_call_fails), CASE(memory),        CASE(fork)};
+      CASE(no_driver),         CASE(not_a_driver),     CASE(no_device),     CASE(devices),
+      CASE(launch_everywhere), CASE(old_driver),       CASE(bad_ptx),       CASE(linking),
+      CASE(balanced_grid),     CASE(shared_memory),    CASE(out_of_memory), CASE(fault),
+      CASE(streams),           CASE(every_call_fails), CASE(memory),        CASE(fork)};
   int failures = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     pid_t child = fork();
