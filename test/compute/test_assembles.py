@@ -16,7 +16,7 @@ def kernels(monkeypatch):
     """The kernels of each algorithm, as (name, kernel, key)."""
     found = []
 
-    def note(self, values):
+    def note(self, values, targets):
         _, key = self.specialization(values)
         found.append((self, tuple(map(launching._plain, key))))
 

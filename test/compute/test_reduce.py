@@ -160,7 +160,7 @@ def test_wrong_calls_write_nothing():
     storage = np.zeros(reducer(None, x, out, add, 100, np.int64(0)), np.uint8)
     right = (storage, x, out, add, 100, np.int64(0))
     wrong = [
-        (0, storage[:-1], ValueError, "temp_storage has"),
+        (0, storage[:-1], ValueError, "'temp_storage' has"),
         (1, x.astype(np.int32), TypeError, "'d_in'"),
         (1, compute.CountingIterator(np.int64(0)), TypeError, "'d_in'"),
         (1, x[::2], ValueError, "'d_in': Non-contiguous arrays are not supported"),

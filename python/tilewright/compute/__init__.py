@@ -11,6 +11,7 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     blocks.py, scanning.py, digits.py                  what several algorithms are made of
     reduce.py, scan.py, select.py …                    an algorithm each
     whole.py                                           reduce, scan, sort, argsort, topk, which return their results
+    proxies.py, serialization.py                       objects for named GPUs, and as bytes
     compiling.py                                       functions for programs of C++
 """
 
@@ -24,6 +25,7 @@ from .iterators import __all__ as _iterators
 from .merge_sort import make_merge_sort, merge_sort
 from .objects import clear_all_caches, told
 from .operators import OpKind
+from .proxies import ProxyArray, ProxyValue
 from .radix_sort import make_radix_sort, radix_sort
 from .reduce import Determinism, make_reduce_into, reduce_into
 from .scan import exclusive_scan, inclusive_scan, make_exclusive_scan, make_inclusive_scan
@@ -38,6 +40,7 @@ from .select import (
     three_way_partition,
     unique_by_key,
 )
+from .serialization import deserialize, serialize
 from .transform import binary_transform, make_binary_transform, make_unary_transform, unary_transform
 from .types import alignof, gpu_struct, sizeof
 from .whole import argsort, reduce, scan, sort, topk
@@ -46,12 +49,15 @@ __all__ = [
     "Determinism",
     "DoubleBuffer",
     "OpKind",
+    "ProxyArray",
+    "ProxyValue",
     "SortOrder",
     "alignof",
     "argsort",
     "binary_transform",
     "clear_all_caches",
     "compile",
+    "deserialize",
     "exclusive_scan",
     "gpu_struct",
     "histogram_even",
@@ -80,6 +86,7 @@ __all__ = [
     "segmented_reduce",
     "segmented_sort",
     "select",
+    "serialize",
     "sizeof",
     "sort",
     "three_way_partition",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import types as python_types
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +49,21 @@ def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None) -> tu
 
 
 def target_of(cc: Any) -> str:
-    """`sm_90a` of (9, 0), 90, or of the first GPU."""
+    """`sm_90a` of (9, 0), 90, "90", "sm_90a", or of the first GPU."""
     if cc is None:
         from ..arrays import _has_gpu
 
         cc = _core.device_info(0)["capability"] if _has_gpu() else (8, 0)
-    major, minor = divmod(cc, 10) if isinstance(cc, int) else cc
+    if isinstance(cc, str):
+        cc = int(cc) if cc.isdigit() else cc
+    if isinstance(cc, str) and cc.startswith("sm_"):
+        return cc
+    try:
+        major, minor = divmod(operator.index(cc), 10) if not isinstance(cc, tuple) else map(operator.index, cc)
+    except (TypeError, ValueError):
+        raise TileTypeError(
+            f"a compute capability is a number such as 90, or a pair such as (9, 0), found {cc!r}"
+        ) from None
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 

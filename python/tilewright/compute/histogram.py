@@ -12,7 +12,7 @@ from ..errors import TileTypeError, TileValueError
 from ..numba import intrinsics as cuda
 from .launching import ComputeKernel, Launch
 from .objects import Algorithm, Given, call, make
-from .types import Convert, Shared, name_of, on_host, type_of_value
+from .types import Convert, Shared, name_of, on_host
 
 _MOST_SHARED = 4096  # bins in shared memory
 
@@ -22,13 +22,11 @@ class HistogramEven(Algorithm):
     ins, outs = ("d_samples",), ("d_histogram",)
     order = ("d_samples", "d_histogram", "h_num_output_levels", "h_lower_level", "h_upper_level", "num_samples")
 
-    @staticmethod
-    def more_key(given: Given) -> Any:
-        return type_of_value(given["h_lower_level"])
+    values = ("h_lower_level",)
 
     def build(self, given: Given) -> None:
         sample, counter = given["d_samples"].value_type, given["d_histogram"].value_type
-        level = self.level = self.more_key(given)
+        level = self.level = self.value_key(given, "h_lower_level")
         for what, t in (("samples", sample), ("levels", level)):
             if not isinstance(t, DType) or t.is_bool:
                 raise TileTypeError(f"histogram_even counts numbers, found {what} of {name_of(t)}")
@@ -43,14 +41,12 @@ class HistogramEven(Algorithm):
         return int(given["num_samples"])
 
     def sample(self, given: Given) -> Given:
-        return {"num_samples": 1}
+        return {"num_samples": 1, "h_num_output_levels": 2, "h_lower_level": 0, "h_upper_level": 1}
 
     def needed(self, given: Given) -> dict[str, int]:
         return {"d_samples": given["num_samples"], "d_histogram": _bins(given)}
 
     def check(self, given: Given) -> None:
-        if self.more_key(given) != self.level:
-            raise TileTypeError(f"histogram_even: 'h_lower_level' is a {name_of(self.level)} in the object")
         low, high = (self._level(given, end) for end in ("lower", "upper"))
         if not low < high:
             raise TileValueError(f"histogram_even: the lower level is below the upper one, found {low} and {high}")
@@ -144,11 +140,19 @@ def _count_shared(read, bin_of, shape):
 
 
 def make_histogram_even(
-    d_samples: Any, d_histogram: Any, h_num_output_levels: Any, h_lower_level: Any, h_upper_level: Any, num_samples: int
+    d_samples: Any,
+    d_histogram: Any,
+    h_num_output_levels: Any,
+    h_lower_level: Any,
+    h_upper_level: Any,
+    num_samples: int,
+    *,
+    compute_capability: Any = None,
 ) -> HistogramEven:
     """An object that counts; it takes temp_storage and these arguments, the levels as arrays of one or scalars."""
     levels = (h_num_output_levels, h_lower_level, h_upper_level)
-    return make(HistogramEven, dict(zip(HistogramEven.order, (d_samples, d_histogram, *levels), strict=False)))  # type: ignore[return-value]
+    given = dict(zip(HistogramEven.order, (d_samples, d_histogram, *levels), strict=False))
+    return make(HistogramEven, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def histogram_even(

@@ -8,7 +8,8 @@ from typing import Any
 from ..arrays import Array, as_array
 from ..errors import TileTypeError, TileValueError
 from ..structure import is_array as has_protocol
-from .types import Convert, ItemType, item_type, name_of, stored_type
+from .proxies import ProxyArray
+from .types import Convert, ItemType, item_type, name_of, numpy_dtype, stored_type
 
 CPU = "cpu"
 
@@ -69,6 +70,8 @@ def place_of(view: Any) -> Any:
 class ArrayInput:
     """An array as an iterator (iterators.py): its state is the array, which a call may bring anew."""
 
+    is_proxy = False
+
     def __init__(self, array: Any, what: str) -> None:
         self.view = view_of(array, what)
         self.value_type: ItemType = item_type(self.view.dtype)
@@ -111,11 +114,28 @@ def _read(state: Any, i: Any) -> Any:
     return state[i]
 
 
+class ProxyInput(ArrayInput):
+    """A `ProxyArray`: an array of one item, which stage 3 does not take."""
+
+    is_proxy = True
+
+    def __init__(self, proxy: ProxyArray, what: str) -> None:
+        import numpy as np
+
+        super().__init__(np.zeros(1, numpy_dtype(proxy.dtype)), what)
+        self.place = None
+
+    def __repr__(self) -> str:
+        return f"a ProxyArray of {name_of(self.value_type)}"
+
+
 def as_input(value: Any, what: str) -> Any:
     """An array or an iterator with the methods of an iterator."""
     from .iterators import Iterator
 
-    return value if isinstance(value, Iterator) else ArrayInput(value, what)
+    if isinstance(value, Iterator):
+        return value
+    return ProxyInput(value, what) if isinstance(value, ProxyArray) else ArrayInput(value, what)
 
 
 def check_count(given: Any, count: int, what: str) -> None:
@@ -125,16 +145,21 @@ def check_count(given: Any, count: int, what: str) -> None:
 
 
 def common_place(inputs: list[Any]) -> Any:
-    """The one device on which all arrays are."""
-    places = {p: what for what, given in inputs for p in _places(given)}
+    """The one device on which all arrays are; the CPU where there are none."""
+    places = {p: what for what, given in inputs for p in places_of(given)}
     if len(places) > 1:
         told = "; ".join(f"{what} on {place}" for place, what in places.items())
         raise TileTypeError(f"the arrays are on different devices: {told}; move them to one")
     return next(iter(places), CPU)
 
 
-def _places(given: Any) -> set[Any]:
-    return {given.place} if isinstance(given, ArrayInput) else given.places()
+def places_of(given: Any) -> set[Any]:
+    return {given.place} - {None} if isinstance(given, ArrayInput) else given.places()
 
 
-__all__ = ["ArrayInput", "as_input", "view_of"]
+def has_proxies(given: Any) -> bool:
+    """Whether an input is a `ProxyArray`, or has one in it."""
+    return given.is_proxy if isinstance(given, ArrayInput) else any(map(has_proxies, given.inner()))
+
+
+__all__ = ["ArrayInput", "ProxyInput", "as_input", "view_of"]

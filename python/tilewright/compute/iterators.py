@@ -15,7 +15,7 @@ from typing import Any
 
 from ..dtype import DType, int64
 from ..errors import TileTypeError, TileValueError
-from .inputs import ArrayInput, as_input
+from .inputs import ArrayInput, as_input, places_of
 from .operators import Operator
 from .results import result_type
 from .types import Convert, ItemType, Zero, argument_of, name_of, on_host, type_of_value
@@ -41,9 +41,9 @@ class Iterator:
     def places(self) -> set[Any]:
         found: set[Any] = set()
         for it in self.inner():
-            found |= {it.place} if isinstance(it, ArrayInput) else it.places()
+            found |= places_of(it)
         for operator in self.operators():
-            found |= {ArrayInput(a, operator.what).place for a in operator.arrays}
+            found |= operator.places()
         return found
 
     def check_writable(self, what: str) -> None:
@@ -367,7 +367,9 @@ class CacheModifiedInputIterator(Iterator):
     def __init__(self, array: Any, modifier: str = "stream") -> None:
         if modifier not in ("stream", "global", "volatile"):
             raise TileValueError(f"the modifier is 'stream', 'global' or 'volatile', found {modifier!r}")
-        self.it = ArrayInput(array, "CacheModifiedInputIterator")
+        self.it = as_input(array, "CacheModifiedInputIterator")
+        if not isinstance(self.it, ArrayInput):
+            raise TileTypeError(f"a CacheModifiedInputIterator reads an array, found {array!r}")
         self.value_type, self.kind = self.it.value_type, ("cached", modifier, self.it.kind)
 
     def inner(self) -> list[Any]:

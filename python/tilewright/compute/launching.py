@@ -50,24 +50,39 @@ class ComputeKernel(Kernel):
     rules = COMPUTE
     decorator = "tilewright.compute"
 
+    def __init__(self, function: Any, /, **wanted: Any) -> None:
+        super().__init__(function, **wanted)
+        self.made: dict[Any, Any] = {}  # variants by target and key
+        self.images: dict[Any, Any] = {}  # their code, where it is a GPU's
+        self.stored: Any = None  # (target, key): a variant out of a file (serialization.py), or the error to raise
+
     def on_miss(self, target: str, key: Any) -> Any:
-        made = self.__dict__.setdefault("made", {})
         plain = (target, tuple(map(_plain, key)))
-        if plain not in made:
-            counts["compilations"] += 1
-            found = compile_variant(self, *plain)
+        if plain not in self.made:
+            found = self._compiled(plain) if self.stored is None else self.stored(*plain)
             if isinstance(found, BaseException):
                 return _of_user(found)
-            made[plain] = found
-        return made[plain]
+            self.made[plain] = found
+        return self.made[plain]
 
-    def prepare(self, values: tuple[Any, ...]) -> None:
-        """Compile for these arguments, and load what a GPU needs; nothing runs."""
-        target, key = self.specialization(values)
-        found = self.on_miss(target, key)
-        if isinstance(found, BaseException):
-            raise found
-        if target != "cpu":
+    def _compiled(self, plain: Any) -> Any:
+        counts["compilations"] += 1
+
+        def keep(_: Any, image: Any, variant: Any) -> None:
+            self.images[plain] = image
+
+        target, key = plain
+        return compile_variant(self, target, key, keep)
+
+    def prepare(self, values: tuple[Any, ...], targets: tuple[str, ...] = ()) -> None:
+        """Compile for these arguments and the targets, by default that of the arrays, which is loaded then; nothing
+        runs."""
+        own, key = self.specialization(values)
+        for target in targets or (own,):
+            found = self.on_miss(target, key)
+            if isinstance(found, BaseException):
+                raise found
+        if not targets and own != "cpu":
             found.load(_gpu_of(values))
 
 
@@ -126,8 +141,8 @@ class Launch:
         counts["launches"] += 1
         _core.launch_threads(stream, self.grid, self.block, self.kernel, arguments(self.arguments), 0)
 
-    def compile(self) -> None:
-        self.kernel.prepare(arguments(self.arguments))
+    def compile(self, targets: tuple[str, ...]) -> None:
+        self.kernel.prepare(arguments(self.arguments), targets)
 
 
 def stream_of(stream: Any, place: Any) -> Any:

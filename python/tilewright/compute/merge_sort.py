@@ -156,9 +156,18 @@ def _given(d_in_keys: Any, d_in_values: Any, d_out_keys: Any, d_out_values: Any,
     return dict(zip(MergeSort.order, (d_in_keys, d_in_values, d_out_keys, d_out_values, op), strict=False))
 
 
-def make_merge_sort(d_in_keys: Any, d_in_values: Any, d_out_keys: Any, d_out_values: Any, op: Any) -> MergeSort:
+def make_merge_sort(
+    d_in_keys: Any,
+    d_in_values: Any,
+    d_out_keys: Any,
+    d_out_values: Any,
+    op: Any,
+    *,
+    compute_capability: Any = None,
+) -> MergeSort:
     """An object that sorts; it takes temp_storage, these arguments, and num_items."""
-    return make(MergeSort, _given(d_in_keys, d_in_values, d_out_keys, d_out_values, op))  # type: ignore[return-value]
+    given = _given(d_in_keys, d_in_values, d_out_keys, d_out_values, op)
+    return make(MergeSort, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def merge_sort(

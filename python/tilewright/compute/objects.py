@@ -11,13 +11,15 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .. import arrays
+from .. import _core, arrays
 from ..errors import TileError, TileTypeError, TileValueError
-from .inputs import ArrayInput, as_input, check_count, common_place, view_of
+from .compiling import target_of
+from .inputs import CPU, ArrayInput, as_input, check_count, common_place, has_proxies, place_of, view_of
 from .launching import Launch, Part, bytes_of, carved, empty_bytes, stream_of
 from .operators import Operator
 from .plans import Shape, shape_for
-from .types import ItemType, argument_of, on_host, type_of_value
+from .proxies import ProxyValue
+from .types import ItemType, argument_of, name_of, numpy_dtype, on_host, type_of_value
 
 Given = dict[str, Any]  # the arguments of a call by name, as iterators, operators and values
 
@@ -34,19 +36,43 @@ class Algorithm:
     optional: ClassVar[frozenset[str]] = frozenset()  # those that may be left out, or None
     defaults: ClassVar[dict[str, Any]] = {}  # operators in the place of None
 
-    def __init__(self, given: Given, place: Any) -> None:
-        self.place, self.shape = place, shape_for(place)
-        self.kinds = {n: given[n].kind for n in (*self.ins, *self.outs) if given[n] is not None}
-        self.keys = {n: given[n].key for n in self.ops}
-        self.build(given)
+    values: ClassVar[tuple[str, ...]] = ()  # arguments of the host on whose types the kernels depend
+
+    def __init__(self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...]) -> None:
+        self.inputs = {n: told_of(given[n]) for n in (*self.ins, *self.outs)}
+        self.begin(given, place, options, targets, keys_of(type(self), given))
         self._compile(given)
+
+    def begin(
+        self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...], keys: dict[str, Any]
+    ) -> None:
+        """All but the code of the kernels."""
+        self.place, self.targets, self.options = place, targets, options
+        self.shape, self.keys = shape_for(place), keys
+        self.commuting = {n: bool(given[n].commutes) for n in self.ops}
+        self.take_options(*options)
+        self.build(given)
+
+    blob = b""  # what it was made of by `deserialize`
+
+    def serialize(self) -> bytes:
+        from . import serialization
+
+        return serialization.serialize(self)
+
+    def form(self, key: Any) -> Any:
+        """A key as `self.keys` has it."""
+        return key
 
     # -- what an algorithm says
 
-    @staticmethod
-    def more_key(given: Given) -> Any:
-        """What the kernels depend on beside the arrays and the operators."""
-        return ()
+    def take_options(self) -> None:
+        """What is chosen when an object is made and no argument of stage 3 is."""
+
+    @classmethod
+    def value_key(cls, given: Given, what: str) -> Any:
+        """What the kernels depend on of one of `values`."""
+        return initial_type(given[what], f"{cls.name}: '{what}'")
 
     def build(self, given: Given) -> None:
         """Make the kernels."""
@@ -79,12 +105,13 @@ class Algorithm:
     # -- stage 1
 
     def _compile(self, given: Given) -> None:
-        sample = {**given, **self.sample(given)}
+        sample = {n: zero_of(v) if isinstance(v, ProxyValue) else v for n, v in given.items()} | self.sample(given)
         n = self.counts(sample)
         parts = self.parts(n)
-        temporary = carved(empty_bytes(bytes_of(parts), self.place, None), parts)
+        place = "cpu" if self.targets else self.place  # for other machines' GPUs nothing is on one
+        temporary = carved(empty_bytes(bytes_of(parts), place, None), parts)
         for launch in self.sample_launches(sample, n, temporary):
-            launch.compile()
+            launch.compile(self.targets)
 
     def sample(self, given: Given) -> Given:
         """Values of the arguments that stage 1 does not have, for which all kernels are used."""
@@ -105,19 +132,19 @@ class Algorithm:
         count = bytes_of(parts)
         if temp_storage is None:
             return count
-        storage = self._storage(temp_storage, count)
+        storage = self._storage(temp_storage, count, given["place"])
         self._start(given, carved(storage, parts), stream)
         return count
 
     def run(self, given: Given, stream: Any) -> None:
         """Stages 2 and 3 with storage of our own."""
         parts = self.parts(self.counts(given))
-        handle = stream_of(stream, self.place)
-        storage = empty_bytes(bytes_of(parts), self.place, handle) if parts else None
+        handle = stream_of(stream, given["place"])
+        storage = empty_bytes(bytes_of(parts), given["place"], handle) if parts else None
         self._start(given, carved(storage, parts) if parts else [], stream)
 
     def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
-        handle = stream_of(stream, self.place)
+        handle = stream_of(stream, given["place"])
         for launch in self.launches(given, self.counts(given), temporary):
             launch.run(handle)
 
@@ -138,35 +165,40 @@ class Algorithm:
     def _read(self, values: dict[str, Any]) -> Given:
         """The arguments of a call, checked against those of stage 1."""
         given = read(type(self), values)
+        for what, key in keys_of(type(self), given).items():
+            if (key if key is None else self.form(key)) != self.keys[what]:
+                raise self._another(what, given[what])
         for what in (*self.ins, *self.outs):
-            self._check_kind(what, given[what])
-        for what in self.ops:
-            if given[what].key != self.keys[what]:
-                raise TileTypeError(f"{self.name}: '{what}' is another operator than the object was made for")
-        place = common_place([(n, given[n]) for n in (*self.ins, *self.outs) if given[n] is not None])
-        if place != self.place:
-            raise TileTypeError(f"{self.name}: the object was made for arrays on {self.place}, found {place}")
+            if given[what] is not None and has_proxies(given[what]):
+                raise TileTypeError(f"{self.name}: '{what}' is {given[what]!r}, which has no memory; pass an array")
+        given["place"] = place = place_of_all(type(self), given)
+        if place != self.place and not (self.place == GPUS and place != CPU):
+            made_for = ", ".join(self.targets) or self.place
+            raise TileTypeError(f"{self.name}: the object was made for {made_for}, the arrays are on {place}")
         check_all(self, given)
         return given
 
-    def _check_kind(self, what: str, found: Any) -> None:
-        kind = None if found is None else found.kind
-        if kind != self.kinds.get(what):
-            expected = "another kind of iterator or another dtype" if what in self.kinds else "none"
-            raise TileTypeError(
-                f"{self.name} dtype mismatch: '{what}' is {found!r}, the object was made for {expected}"
-            )
+    def _another(self, what: str, found: Any) -> TileTypeError:
+        """The error for an argument that is of another kind than that of stage 1."""
+        if what in self.ops:
+            return TileTypeError(f"{self.name}: '{what}' is another operator than the object was made for")
+        if what in self.values:
+            return TileTypeError(f"{self.name}: '{what}' is {describe_value(found)}, not what the object was made for")
+        expected = "none" if self.keys[what] is None else "another kind of iterator or another dtype"
+        return TileTypeError(f"{self.name} dtype mismatch: '{what}' is {found!r}, the object was made for {expected}")
 
-    def _storage(self, storage: Any, count: int) -> Any:
+    def _storage(self, storage: Any, count: int, wanted: Any) -> Any:
         import numpy as np
 
-        view = view_of(storage, "temp_storage")
-        place = view.device if isinstance(view, arrays.Array) else "cpu"
-        if place != self.place:
-            raise TileTypeError(f"{self.name}: temp_storage is on {place}, the arrays are on {self.place}")
+        view = view_of(storage, f"{self.name}: 'temp_storage'")
+        place = place_of(view)
+        if place != wanted:
+            raise TileTypeError(f"{self.name}: 'temp_storage' is on {place}, the arrays are on {wanted}")
         found = view.size * view.dtype.itemsize
         if found < count:
-            raise TileValueError(f"{self.name}: temp_storage has {found} bytes, {count} are needed")
+            raise TileValueError(f"{self.name}: 'temp_storage' has {found} bytes, {count} are needed")
+        if view.read_only if isinstance(view, arrays.Array) else not view.flags.writeable:
+            raise TileValueError(f"{self.name}: 'temp_storage' is read-only; pass memory that can be written to")
         return view.view(np.uint8)
 
 
@@ -219,34 +251,94 @@ def check_all(kind: Algorithm, given: Given) -> None:
     kind.check(given)
 
 
+def keys_of(kind: type[Algorithm], given: Given) -> dict[str, Any]:
+    """What an object depends on, by arguments: kinds of arrays and iterators, operators, types of values."""
+    found = {n: None if given[n] is None else given[n].kind for n in (*kind.ins, *kind.outs)}
+    found |= {n: given[n].key for n in kind.ops}
+    return found | {n: kind.value_key(given, n) for n in kind.values}
+
+
+def place_of_all(kind: type[Algorithm], given: Given) -> Any:
+    return common_place([(n, given[n]) for n in (*kind.outs, *kind.ins, *kind.ops) if given[n] is not None])
+
+
+def told_of(given: Any) -> Any:
+    """What a file says of an array, its dtype, or of an iterator, the type of its items."""
+    if given is None:
+        return None
+    return ("array", given.view.dtype) if isinstance(given, ArrayInput) else ("iterator", given.value_type)
+
+
 # --- stage 1 and its cache --------------------------------------------------------------------------------------
 
+GPUS = "GPUs"  # the place of objects that are for named GPUs, wherever those are
 _made: dict[Any, Algorithm] = {}
+_making: dict[Any, threading.Lock] = {}  # one of two threads that want the same object makes it
 _lock = threading.Lock()
 
 
-def make(kind: type[Algorithm], values: dict[str, Any], *options: Any) -> Algorithm:
-    """The object for arguments of these types; the same one for the same types, operators and options."""
+def make(kind: type[Algorithm], values: dict[str, Any], *options: Any, compute_capability: Any = None) -> Algorithm:
+    """The object for arguments of these types; the same one for the same types, operators and options.
+
+    compute_capability: makes it for GPUs of these, which need not be there.
+    """
     given = read(kind, values)
-    place = common_place([(n, given[n]) for n in (*kind.outs, *kind.ins) if given[n] is not None])
-    kinds = tuple(None if given[n] is None else given[n].kind for n in (*kind.ins, *kind.outs))
-    key = (kind, place, shape_for(place), kinds, tuple(given[n].key for n in kind.ops), kind.more_key(given), options)
-    with _lock:
-        if key not in _made:
-            _made[key] = kind(given, place, *options)
-        return _made[key]
+    targets = targets_of(compute_capability, kind, given)
+    place = GPUS if targets else place_of_all(kind, given)
+    keys = tuple(keys_of(kind, given).values())
+    key = (kind, place, targets, shape_for(place), keys, options)
+    found = _made.get(key)
+    if found is None:
+        with _lock:
+            making = _making.setdefault(key, threading.Lock())
+        with making:
+            found = _made.get(key)
+            if found is None:
+                found = _made[key] = kind(given, place, options, targets)
+    return found
+
+
+def targets_of(compute_capability: Any, kind: type[Algorithm], given: Given) -> tuple[str, ...]:
+    """`("sm_80", "sm_90a")` of [80, (9, 0)]; none where objects are for where the arrays are."""
+    if compute_capability is None:
+        proxies = [n for n in (*kind.ins, *kind.outs) if given[n] is not None and has_proxies(given[n])]
+        if not proxies:
+            return ()
+        if not arrays._has_gpu():
+            raise TileTypeError(
+                f"{kind.name}: '{proxies[0]}' is {given[proxies[0]]!r}, which is on no device: say for which GPUs the "
+                "object is, as in compute_capability=[80, 90]"
+            )
+    is_list = isinstance(compute_capability, list | set | tuple) and not _is_pair(compute_capability)
+    wanted = compute_capability if is_list else [compute_capability]
+    found = sorted({target_of(cc) for cc in wanted}, key=lambda name: int(name[3:].rstrip("af")))
+    if problem := next(filter(None, map(_core.target_problem, found)), None):
+        raise TileValueError(f"{kind.name}: compute_capability: {problem}")
+    if not found:
+        raise TileValueError(f"{kind.name}: compute_capability names one GPU or more, found {compute_capability!r}")
+    return tuple(found)
+
+
+def _is_pair(cc: Any) -> bool:
+    """Whether it is (9, 0), not (80, 90)."""
+    return isinstance(cc, tuple) and len(cc) == 2 and all(isinstance(n, int) and n < 20 for n in cc)
 
 
 def clear_all_caches() -> None:
     """Forget all objects; those that a program holds go on working."""
     with _lock:
         _made.clear()
+        _making.clear()
 
 
 def call(kind: type[Algorithm], values: dict[str, Any], stream: Any, *options: Any) -> None:
     """All three stages."""
     algorithm = make(kind, values, *options)
     algorithm.run(algorithm._read({n: values.get(n) for n in algorithm.order}), stream)
+
+
+def describe_value(value: Any) -> str:
+    return "None" if value is None else f"a {name_of(type_of_value(value))}"
 
 
 def told(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -265,7 +357,15 @@ def told(function: Callable[..., Any]) -> Callable[..., Any]:
 # --- values of the host -----------------------------------------------------------------------------------------
 
 
+def zero_of(proxy: ProxyValue) -> Any:
+    import numpy as np
+
+    return np.zeros((), numpy_dtype(proxy.item_type))[()]
+
+
 def initial_type(value: Any, what: str) -> ItemType:
+    if isinstance(value, ProxyValue):
+        return value.item_type
     try:
         return type_of_value(value)
     except TypeError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..errors import TileError, TileTypeError
 from . import known_operators
-from .inputs import as_input, is_array
+from .inputs import as_input, is_array, places_of
 from .types import ItemType, converted
 
 if TYPE_CHECKING:
@@ -85,6 +85,10 @@ class Operator:
         least = code.co_argcount - len(defaults)
         if not least <= count <= code.co_argcount and not code.co_flags & 0x04:
             raise TileTypeError(f"{self.what} takes {count} value{'s' * (count > 1)}, found a function of {least}")
+
+    def places(self) -> set[Any]:
+        """Where the arrays from outside are."""
+        return set().union(*(places_of(as_input(a, self.what)) for a in self.arrays))
 
     def __call__(self, arrays: Any, *operands: Any) -> Any:
         raise TileError("an operator of kernels was called on the host")
@@ -208,6 +212,19 @@ def _has_value(cell: python_types.CellType) -> bool:
     return True
 
 
+class Itself:
+    """In a key: an object that equals no other one."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def _same(value: Any) -> Any:
     """A number by its bits, anything else by what it is."""
     if isinstance(value, float):
@@ -215,7 +232,7 @@ def _same(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        return id(value)
+        return Itself(value)
     return value
 
 

@@ -42,9 +42,8 @@ class Sorting(Algorithm):
     outs = ("d_out_keys", "d_out_values")
     optional = frozenset(("d_out_keys", "d_in_values", "d_out_values", "begin_bit", "end_bit"))
 
-    def __init__(self, given: Given, place: Any, order: SortOrder, buffers: bool) -> None:
+    def take_options(self, order: SortOrder, buffers: bool) -> None:  # type: ignore[override]
         self.sorted_by, self.buffers = order, buffers
-        super().__init__(given, place)
 
     def _read(self, values: dict[str, Any]) -> Given:
         double = [v for v in values.values() if isinstance(v, DoubleBuffer)]
@@ -223,12 +222,18 @@ def _given(d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any)
 
 
 def make_radix_sort(
-    d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any, order: SortOrder = SortOrder.ASCENDING
+    d_in_keys: Any,
+    d_out_keys: Any,
+    d_in_values: Any,
+    d_out_values: Any,
+    order: SortOrder = SortOrder.ASCENDING,
+    *,
+    compute_capability: Any = None,
 ) -> RadixSort:
     """An object that sorts: `sorter(temp_storage, d_in_keys, d_out_keys, d_in_values, d_out_values, num_items)`."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
     options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
-    return make(RadixSort, unpacked(given), *options)  # type: ignore[return-value]
+    return make(RadixSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def radix_sort(

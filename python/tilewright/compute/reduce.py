@@ -16,7 +16,7 @@ from ..numba import intrinsics as cuda
 from .blocks import block_fold
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part
-from .objects import Algorithm, Given, call, initial, initial_type, make
+from .objects import Algorithm, Given, call, initial, make
 from .types import Convert, ItemType, Shared, Zero
 
 
@@ -147,25 +147,16 @@ class Reduce(Algorithm):
     ins, outs, ops = ("d_in",), ("d_out",), {"op": 2}
     order = ("d_in", "d_out", "op", "num_items", "h_init")
 
-    @staticmethod
-    def more_key(given: Given) -> Any:
-        return initial_type(given["h_init"], "reduce_into: 'h_init'")
+    values = ("h_init",)
 
     def build(self, given: Given) -> None:
-        t = self.type = self.more_key(given)
+        t = self.type = self.value_key(given, "h_init")
         convert, fold = Convert(t, "reduce_into: 'd_in'"), given["op"].giving(t)
         self.ranges = fold_ranges(given["d_in"].reader(), fold, convert, t, self.shape, given["op"].commutes)
         self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, self.shape)
 
     def needed(self, given: Given) -> dict[str, int]:
         return {"d_in": given["num_items"], "d_out": 1}
-
-    def check(self, given: Given) -> None:
-        if self.more_key(given) != self.type:
-            from ..errors import TileTypeError
-            from .types import name_of
-
-            raise TileTypeError(f"reduce_into: 'h_init' is a {name_of(self.type)} in the object that was made")
 
     def parts(self, n: int) -> list[Part]:
         return [Part(self.type, self.shape.blocks(n))]
@@ -183,11 +174,18 @@ class Reduce(Algorithm):
 
 
 def make_reduce_into(
-    d_in: Any, d_out: Any, op: Any, h_init: Any, *, determinism: Determinism = Determinism.RUN_TO_RUN
+    d_in: Any,
+    d_out: Any,
+    op: Any,
+    h_init: Any,
+    *,
+    determinism: Determinism = Determinism.RUN_TO_RUN,
+    compute_capability: Any = None,
 ) -> Reduce:
     """An object that folds: `reducer(temp_storage, d_in, d_out, op, num_items, h_init)`."""
     Determinism(determinism)
-    return make(Reduce, {"d_in": d_in, "d_out": d_out, "op": op, "h_init": h_init})  # type: ignore[return-value]
+    given = {"d_in": d_in, "d_out": d_out, "op": op, "h_init": h_init}
+    return make(Reduce, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def reduce_into(

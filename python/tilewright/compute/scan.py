@@ -9,13 +9,14 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import TileTypeError
-from .inputs import ArrayInput, is_array
+from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
 from .objects import Algorithm, Given, call, initial, initial_type, make
+from .proxies import ProxyArray
 from .reduce import Determinism
 from .scanning import Scanned, Scanner, is_exact
-from .types import Convert, item_type, name_of
+from .types import Convert
 
 
 class _Scan(Algorithm):
@@ -23,22 +24,23 @@ class _Scan(Algorithm):
     order = ("d_in", "d_out", "op", "num_items", "init_value")
     inclusive: bool
 
-    def __init__(self, given: Given, place: Any, determinism: Determinism) -> None:
-        self.determinism = determinism
-        super().__init__(given, place)
+    values = ("init_value",)
 
-    @staticmethod
-    def more_key(given: Given) -> Any:
+    def take_options(self, determinism: Determinism) -> None:  # type: ignore[override]
+        self.determinism = determinism
+
+    @classmethod
+    def value_key(cls, given: Given, what: str) -> Any:
         """Where the initial value is, and its type."""
-        init = given["init_value"]
+        init = given[what]
         if init is None:
             return None
         if _is_on_device(init):
-            return "array", item_type(ArrayInput(init, "'init_value'").value_type)
-        return "value", initial_type(init, "'init_value'")
+            return "array", as_input(init, f"{cls.name}: '{what}'").value_type
+        return "value", initial_type(init, f"{cls.name}: '{what}'")
 
     def build(self, given: Given) -> None:
-        self.init = self.more_key(given)
+        self.init = self.value_key(given, "init_value")
         if self.init is None and not self.inclusive:
             raise TileTypeError(f"{self.name} needs an 'init_value', which is its first item; found None")
         t = self.type = given["d_in"].value_type if self.init is None else self.init[1]
@@ -65,19 +67,13 @@ class _Scan(Algorithm):
         may_differ = self.determinism is Determinism.NOT_GUARANTEED
         self.scanner = Scanner(scanned, self.shape, self.shape.single_pass and (is_exact(t) or may_differ))
 
-    def check(self, given: Given) -> None:
-        if (found := self.more_key(given)) != self.init:
-            made = "none" if self.init is None else f"a {name_of(self.init[1])}"
-            told = "none" if found is None else f"a {name_of(found[1])}"
-            raise TileTypeError(f"{self.name}: 'init_value' is {told}, in the object that was made {made}")
-
     def parts(self, n: int) -> list[Part]:
         return self.scanner.parts(n)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         init: Any = 0
         if self.init is not None and self.init[0] == "array":
-            init = ArrayInput(given["init_value"], "'init_value'").state()
+            init = as_input(given["init_value"], "'init_value'").state()
         elif self.init is not None:
             init = initial(self.type, given["init_value"], f"{self.name}: 'init_value'")
         states = (given["d_in"].state(), given["d_out"].state(), states_of(given["op"]), init)
@@ -86,7 +82,7 @@ class _Scan(Algorithm):
 
 def _is_on_device(value: Any) -> bool:
     """Whether a value is in memory of a GPU, where the host does not read it."""
-    return isinstance(value, Array) or (is_array(value) and hasattr(value, "__cuda_array_interface__"))
+    return isinstance(value, Array | ProxyArray) or (is_array(value) and hasattr(value, "__cuda_array_interface__"))
 
 
 class InclusiveScan(_Scan):
@@ -102,17 +98,31 @@ def _given(d_in: Any, d_out: Any, op: Any, init_value: Any) -> dict[str, Any]:
 
 
 def make_inclusive_scan(
-    d_in: Any, d_out: Any, op: Any, init_value: Any = None, *, determinism: Determinism = Determinism.RUN_TO_RUN
+    d_in: Any,
+    d_out: Any,
+    op: Any,
+    init_value: Any = None,
+    *,
+    determinism: Determinism = Determinism.RUN_TO_RUN,
+    compute_capability: Any = None,
 ) -> InclusiveScan:
     """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
-    return make(InclusiveScan, _given(d_in, d_out, op, init_value), Determinism(determinism))  # type: ignore[return-value]
+    given = _given(d_in, d_out, op, init_value)
+    return make(InclusiveScan, given, Determinism(determinism), compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def make_exclusive_scan(
-    d_in: Any, d_out: Any, op: Any, init_value: Any, *, determinism: Determinism = Determinism.RUN_TO_RUN
+    d_in: Any,
+    d_out: Any,
+    op: Any,
+    init_value: Any,
+    *,
+    determinism: Determinism = Determinism.RUN_TO_RUN,
+    compute_capability: Any = None,
 ) -> ExclusiveScan:
     """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
-    return make(ExclusiveScan, _given(d_in, d_out, op, init_value), Determinism(determinism))  # type: ignore[return-value]
+    given = _given(d_in, d_out, op, init_value)
+    return make(ExclusiveScan, given, Determinism(determinism), compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def inclusive_scan(

@@ -77,14 +77,20 @@ def _given(d_data: Any, d_values: Any, d_out: Any, comp: Any) -> dict[str, Any]:
     return {"d_data": d_data, "d_values": d_values, "d_out": d_out, "comp": comp}
 
 
-def make_lower_bound(d_data: Any, d_values: Any, d_out: Any, comp: Any = None) -> LowerBound:
+def make_lower_bound(
+    d_data: Any, d_values: Any, d_out: Any, comp: Any = None, *, compute_capability: Any = None
+) -> LowerBound:
     """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
-    return make(LowerBound, _given(d_data, d_values, d_out, comp))  # type: ignore[return-value]
+    given = _given(d_data, d_values, d_out, comp)
+    return make(LowerBound, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
-def make_upper_bound(d_data: Any, d_values: Any, d_out: Any, comp: Any = None) -> UpperBound:
+def make_upper_bound(
+    d_data: Any, d_values: Any, d_out: Any, comp: Any = None, *, compute_capability: Any = None
+) -> UpperBound:
     """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
-    return make(UpperBound, _given(d_data, d_values, d_out, comp))  # type: ignore[return-value]
+    given = _given(d_data, d_values, d_out, comp)
+    return make(UpperBound, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def lower_bound(

@@ -11,7 +11,7 @@ from ..numba import intrinsics as cuda
 from .blocks import block_fold
 from .iterators import states_of
 from .launching import ComputeKernel, Launch
-from .objects import Algorithm, Given, call, initial, initial_type, make
+from .objects import Algorithm, Given, call, initial, make
 from .types import Convert, Shared, Zero
 
 _SHORT = 64  # items that one thread folds
@@ -23,12 +23,10 @@ class SegmentedReduce(Algorithm):
     order = ("d_in", "d_out", "op", "num_segments", "start_offsets_in", "end_offsets_in", "h_init", "max_segment_size")
     optional = frozenset(("max_segment_size",))
 
-    @staticmethod
-    def more_key(given: Given) -> Any:
-        return initial_type(given["h_init"], "segmented_reduce: 'h_init'")
+    values = ("h_init",)
 
     def build(self, given: Given) -> None:
-        t = self.type = self.more_key(given)
+        t = self.type = self.value_key(given, "h_init")
         readers = [given[name].reader() for name in self.ins]
         kernel = _by_threads if self.shape.threads == 1 else _by_blocks
         fold = given["op"].giving(t)
@@ -42,13 +40,6 @@ class SegmentedReduce(Algorithm):
 
     def needed(self, given: Given) -> dict[str, int]:
         return dict.fromkeys(("start_offsets_in", "end_offsets_in", "d_out"), int(given["num_segments"]))
-
-    def check(self, given: Given) -> None:
-        from ..errors import TileTypeError
-        from .types import name_of
-
-        if self.more_key(given) != self.type:
-            raise TileTypeError(f"segmented_reduce: 'h_init' is a {name_of(self.type)} in the object that was made")
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
@@ -125,10 +116,18 @@ def _given(d_in: Any, d_out: Any, start_offsets_in: Any, end_offsets_in: Any, op
 
 
 def make_segmented_reduce(
-    d_in: Any, d_out: Any, start_offsets_in: Any, end_offsets_in: Any, op: Any, h_init: Any
+    d_in: Any,
+    d_out: Any,
+    start_offsets_in: Any,
+    end_offsets_in: Any,
+    op: Any,
+    h_init: Any,
+    *,
+    compute_capability: Any = None,
 ) -> SegmentedReduce:
     """An object that folds segments; it takes temp_storage, d_in, d_out, op, num_segments, the offsets and h_init."""
-    return make(SegmentedReduce, _given(d_in, d_out, start_offsets_in, end_offsets_in, op, h_init))  # type: ignore[return-value]
+    given = _given(d_in, d_out, start_offsets_in, end_offsets_in, op, h_init)
+    return make(SegmentedReduce, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def segmented_reduce(

@@ -166,11 +166,13 @@ def make_segmented_sort(
     start_offsets_in: Any,
     end_offsets_in: Any,
     order: SortOrder = SortOrder.ASCENDING,
+    *,
+    compute_capability: Any = None,
 ) -> SegmentedSort:
     """An object that sorts segments; it takes temp_storage, keys, values, num_items, num_segments and the offsets."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
     options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
-    return make(SegmentedSort, unpacked(given), *options)  # type: ignore[return-value]
+    return make(SegmentedSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def segmented_sort(

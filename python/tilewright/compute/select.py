@@ -159,10 +159,10 @@ class ThreeWayPartition(_Kept):
         self.scanner = Scanner(scanned, self.shape, self.shape.single_pass)
 
 
-def make_select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any) -> Select:
+def make_select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any, *, compute_capability: Any = None) -> Select:
     """An object that keeps items: `selector(temp_storage, d_in, d_out, d_num_selected_out, cond, num_items)`."""
     given = {"d_in": d_in, "d_out": d_out, "d_num_selected_out": d_num_selected_out, "cond": cond}
-    return make(Select, given)  # type: ignore[return-value]
+    return make(Select, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any, num_items: int, *, stream: Any = None) -> None:
@@ -183,11 +183,13 @@ def make_three_way_partition(
     d_num_selected_out: Any,
     select_first_part_op: Any,
     select_second_part_op: Any,
+    *,
+    compute_capability: Any = None,
 ) -> ThreeWayPartition:
     """An object that parts items; it takes temp_storage, these arguments, and num_items."""
     outputs = (d_first_part_out, d_second_part_out, d_unselected_out, d_num_selected_out)
     given = _partition_given(d_in, *outputs, select_first_part_op, select_second_part_op)
-    return make(ThreeWayPartition, given)  # type: ignore[return-value]
+    return make(ThreeWayPartition, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def three_way_partition(
@@ -219,11 +221,18 @@ def _unique_given(*values: Any) -> dict[str, Any]:
 
 
 def make_unique_by_key(
-    d_in_keys: Any, d_in_items: Any, d_out_keys: Any, d_out_items: Any, d_out_num_selected: Any, op: Any
+    d_in_keys: Any,
+    d_in_items: Any,
+    d_out_keys: Any,
+    d_out_items: Any,
+    d_out_num_selected: Any,
+    op: Any,
+    *,
+    compute_capability: Any = None,
 ) -> UniqueByKey:
     """An object that keeps the first of equal keys; it takes temp_storage, these arguments, and num_items."""
     given = _unique_given(d_in_keys, d_in_items, d_out_keys, d_out_items, d_out_num_selected, op)
-    return make(UniqueByKey, given)  # type: ignore[return-value]
+    return make(UniqueByKey, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def unique_by_key(

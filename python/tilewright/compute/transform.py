@@ -67,14 +67,18 @@ class BinaryTransform(_Transform):
     order = ("d_in1", "d_in2", "d_out", "op", "num_items")
 
 
-def make_unary_transform(d_in: Any, d_out: Any, op: Any) -> UnaryTransform:
+def make_unary_transform(d_in: Any, d_out: Any, op: Any, *, compute_capability: Any = None) -> UnaryTransform:
     """An object that stores op(x) for each item: `transform(d_in, d_out, op, num_items)`."""
-    return make(UnaryTransform, {"d_in": d_in, "d_out": d_out, "op": op})  # type: ignore[return-value]
+    given = {"d_in": d_in, "d_out": d_out, "op": op}
+    return make(UnaryTransform, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
-def make_binary_transform(d_in1: Any, d_in2: Any, d_out: Any, op: Any) -> BinaryTransform:
+def make_binary_transform(
+    d_in1: Any, d_in2: Any, d_out: Any, op: Any, *, compute_capability: Any = None
+) -> BinaryTransform:
     """An object that stores op(x, y) for each pair of items."""
-    return make(BinaryTransform, {"d_in1": d_in1, "d_in2": d_in2, "d_out": d_out, "op": op})  # type: ignore[return-value]
+    given = {"d_in1": d_in1, "d_in2": d_in2, "d_out": d_out, "op": op}
+    return make(BinaryTransform, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
 def unary_transform(d_in: Any, d_out: Any, op: Any, num_items: int, *, stream: Any = None) -> None:
