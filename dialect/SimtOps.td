@@ -55,6 +55,22 @@ def Tile_FenceOp : Tile_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$memory_order $memory_scope attr-dict";
 }
 
+def Tile_AtomicPairOp : Tile_Op<"atomic_pair"> {
+  let summary = "load or store 16 bytes of an array at once, as two words";
+  let orders = "all"; let verifier = "verify_atomic_pair";
+  let description = [{
+    ```mlir
+    %l, %h = tile.atomic_pair load acquire device, %low, %high, %a : memref<i64>
+    ```
+    The words of the element and of the 8 bytes behind it, which lie at a multiple of 16 bytes; with orders and scopes
+    as in `tile.atomic`. The result of a store is its words.
+  }];
+  let arguments = (ins Arg<Tile_Array, "", [MemRead, MemWrite]>:$array, I64:$low, I64:$high, Tile_AtomicKind:$kind,
+      Tile_MemoryOrder:$memory_order, Tile_MemoryScope:$memory_scope);
+  let results = (outs I64:$old_low, I64:$old_high);
+  let assemblyFormat = "$kind $memory_order $memory_scope `,` $low `,` $high `,` $array attr-dict `:` type($array)";
+}
+
 def Tile_SleepOp : Tile_Op<"sleep", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "let other threads go first, for about so many nanoseconds";
   let orders = "threads"; let verifier = "verify_simt";

@@ -213,17 +213,21 @@ static bool takes_atomic(tw_atomic_kind_t kind, tw_elem_t elem) {
   }
 }
 
-static bool verify_atomic_kind(const verify_t *v, tw_elem_t elem) {
-  tw_atomic_kind_t kind = (tw_atomic_kind_t)integer(v, "kind");
+static bool verify_orders(const verify_t *v, tw_atomic_kind_t kind) {
   tw_memory_order_t order = (tw_memory_order_t)integer(v, "memory_order");
   bool acquires = order == TW_ORDER_ACQUIRE || order == TW_ORDER_ACQ_REL;
   bool releases = order == TW_ORDER_RELEASE || order == TW_ORDER_ACQ_REL; /* seq_cst suits all */
+  return !((kind == TW_ATOMIC_LOAD && releases) || (kind == TW_ATOMIC_STORE && acquires)) ||
+         tw_fail(&v->check, "a load is relaxed or acquires, a store is relaxed or releases");
+}
+
+static bool verify_atomic_kind(const verify_t *v, tw_elem_t elem) {
+  tw_atomic_kind_t kind = (tw_atomic_kind_t)integer(v, "kind");
   if (!takes_atomic(kind, elem))
     return tw_fail(&v->check, "has no atomic access of this kind for arrays of %s", tw_elem_name(elem));
   if (mlirValueIsNull(tw_operand(v->op, TW_OPERAND_EXPECTED)) == (kind == TW_ATOMIC_CAS))
     return tw_fail(&v->check, "an expected value is what cas has, and nothing else");
-  return !((kind == TW_ATOMIC_LOAD && releases) || (kind == TW_ATOMIC_STORE && acquires)) ||
-         tw_fail(&v->check, "a load is relaxed or acquires, a store is relaxed or releases");
+  return verify_orders(v, kind);
 }
 
 static bool verify_atomic(const verify_t *v) {
@@ -238,6 +242,17 @@ static bool verify_atomic(const verify_t *v) {
          verify_optional(v, TW_OPERAND_EXPECTED, "the expected value", "the array", array.elem, &value.shape) &&
          verify_optional(v, TW_OPERAND_MASK, "the mask", "a mask", TW_b1, &value.shape) &&
          verify_atomic_kind(v, array.elem);
+}
+
+static bool verify_atomic_pair(const verify_t *v) {
+  tw_atomic_kind_t kind = (tw_atomic_kind_t)integer(v, "kind");
+  array_t array;
+  return read_array(v, operand_type(v, 0), &array) &&
+         ((kind == TW_ATOMIC_LOAD || kind == TW_ATOMIC_STORE) ||
+          tw_fail(&v->check, "has 16 bytes, which are loaded or stored; other accesses have 8 at most")) &&
+         ((array.elem == TW_i64 && mlirShapedTypeGetRank(operand_type(v, 0)) == 0) ||
+          tw_fail(&v->check, "takes a view without axes of int64, the first of its words")) &&
+         verify_orders(v, kind);
 }
 
 /* --- Creation ----------------------------------------------------------------------------------------- */

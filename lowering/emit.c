@@ -69,14 +69,30 @@ static int read_level(MlirModule module) {
   return (int)least;
 }
 
+static bool has_128_bits(MlirOperation op) {
+  enum { LENGTH = sizeof ".b128" - 1 };
+  MlirStringRef text = tw_attr_string(op, "asm_string");
+  for (size_t i = 0; i + LENGTH <= text.length; i++)
+    if (!strncmp(text.data + i, ".b128", LENGTH))
+      return true;
+  return false;
+}
+
+/* The version of PTX, times ten, that instructions need which older chips have, too; 0 where there is none. */
+static int read_ptx_version(MlirModule module) {
+  enum { PTX_OF_128_BITS = 84 }; /* 8.3 has registers of 128 bits, but not for the scope sys */
+  return tw_has_op_like(mlirModuleGetOperation(module), has_128_bits) ? PTX_OF_128_BITS : 0;
+}
+
 typedef struct {
   bool cpu;
   LLVMTargetMachineRef machine; /* owned */
   char *cpu_name, *features;    /* owned; what functions are stamped with on the CPU */
 } target_t;
 
-/* The level is for the CPU. What LLVM makes of PTX matters little: there the driver's assembler gets it. */
-static bool open_target(const char *name, int level, target_t *out) {
+/* The level is for the CPU, the version of PTX the least that will do. What LLVM makes of PTX matters little: there the
+ * driver's assembler gets it. */
+static bool open_target(const char *name, int level, int ptx, target_t *out) {
   static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
                                                LLVMCodeGenLevelDefault};
   *out = (target_t){.cpu = !strncmp(name, "cpu", 3)};
@@ -90,7 +106,8 @@ static bool open_target(const char *name, int level, target_t *out) {
   } else {
     out->cpu_name = LLVMCreateMessage(name);
     char version[16];
-    snprintf(version, sizeof version, "+ptx%d", tw_gpu_ptx_version(mlirStringRefCreateFromCString(name)));
+    int own = tw_gpu_ptx_version(mlirStringRefCreateFromCString(name));
+    snprintf(version, sizeof version, "+ptx%d", own > ptx ? own : ptx);
     out->features = LLVMCreateMessage(version);
   }
   LLVMTargetRef target;
@@ -272,7 +289,7 @@ static char *emit(MlirModule source, tw_emit_kind_t kind, size_t *out_size) {
   char *bytes = NULL;
   if (!tw_target_known(mlirStringRefCreateFromCString(name), sizeof why, why))
     return fail(source, "no code", why);
-  if (!open_target(name, read_level(source), &target)) {
+  if (!open_target(name, read_level(source), read_ptx_version(source), &target)) {
     fail(source, "no code generator for target", name);
     close_target(&target);
     return NULL;

@@ -28,6 +28,40 @@ static void put(const char *text, size_t size) {
 
 void tw_kernel_print_text(const char *text, int64_t size) { put(text, (size_t)size); }
 
+/* --- 16 bytes at once -------------------------------------------------------------------------- */
+
+/* Not every machine has an instruction for them, and those that have need the place aligned. Places that share a lock
+ * wait for each other, which does no harm. */
+static atomic_flag pair_locks[64];
+
+static atomic_flag *lock_pair(const void *place) {
+  atomic_flag *lock = &pair_locks[((uintptr_t)place >> 4) % (sizeof pair_locks / sizeof *pair_locks)];
+  atomic_thread_fence(memory_order_seq_cst);
+  while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
+    continue;
+  return lock;
+}
+
+static void unlock_pair(atomic_flag *lock) {
+  atomic_flag_clear_explicit(lock, memory_order_release);
+  atomic_thread_fence(memory_order_seq_cst);
+}
+
+tw_pair_t tw_simt_load_pair(const void *place) {
+  tw_pair_t found;
+  atomic_flag *lock = lock_pair(place);
+  memcpy(&found, place, sizeof found);
+  unlock_pair(lock);
+  return found;
+}
+
+void tw_simt_store_pair(void *place, int64_t low, int64_t high) {
+  tw_pair_t given = {low, high};
+  atomic_flag *lock = lock_pair(place);
+  memcpy(place, &given, sizeof given);
+  unlock_pair(lock);
+}
+
 /* --- values ------------------------------------------------------------------------------------- */
 
 static int64_t read_int(const void *data, int bytes) {

@@ -49,6 +49,13 @@ int64_t tw_simt_shuffle(int32_t kind, int32_t mask, int64_t value, int32_t lane,
 /* Lets the other threads of the block have a turn. */
 void tw_simt_yield(void);
 
+/* 16 bytes, which other threads that use these functions see all of, or nothing; sequentially consistent. */
+typedef struct {
+  int64_t low, high;
+} tw_pair_t;
+tw_pair_t tw_simt_load_pair(const void *place);
+void tw_simt_store_pair(void *place, int64_t low, int64_t high);
+
 #ifdef __cplusplus
 }
 #endif

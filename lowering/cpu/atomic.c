@@ -275,5 +275,30 @@ static void place_atomic(cpu_t *cx, MlirOperation op) {
     cpu_set_scalar(cx, result, old);
 }
 
+/* By the runtime: not every machine has an instruction. */
+static void place_atomic_pair(cpu_t *cx, MlirOperation op) {
+  MlirType i64 = cpu_int(cx, 64), members[2] = {i64, i64};
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
+  if (cpu_is_polled(op))
+    cpu_call(cx, "tw_simt_yield", 0, NULL);
+  if (!array)
+    return;
+  MlirValue words[3] = {array->pointer, cpu_scalar(cx, mlirOperationGetOperand(op, 1)),
+                        cpu_scalar(cx, mlirOperationGetOperand(op, 2))};
+  if (tw_attr_int(op, "kind", 0) == TW_ATOMIC_STORE) {
+    cpu_call(cx, "tw_simt_store_pair", 3, words);
+  } else {
+    MlirType pair = mlirLLVMStructTypeLiteralGet(cx->context, 2, members, false);
+    MlirValue found = cpu_call1(cx, "tw_simt_load_pair", pair, 1, words);
+    tw_builder_t at = cpu_here(cx);
+    for (int64_t i = 0; i < 2; i++)
+      words[1 + i] =
+          tw_op1_attr(&at, "llvm.extractvalue", i64, 1, &found, "position", mlirDenseI64ArrayGet(cx->context, 1, &i));
+  }
+  for (int i = 0; i < 2; i++)
+    cpu_set_scalar(cx, mlirOperationGetResult(op, i), words[1 + i]);
+}
+
+CPU_RULE(TW_TILE_ATOMIC_PAIR, CPU_EFFECT, 0, NULL, NULL, place_atomic_pair)
 CPU_RULE(TW_TILE_ATOMIC, CPU_EFFECT, 0, NULL, NULL, place_atomic)
 CPU_RULE(TW_TILE_FENCE, CPU_EFFECT, 0, NULL, NULL, place_fence)

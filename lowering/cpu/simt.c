@@ -61,7 +61,7 @@ bool cpu_is_polled(MlirOperation op) {
 }
 
 static bool is_atomic(MlirOperation op) {
-  return tw_op_has(op, TW_BY_ELEMENT) && !tw_op_loads(op) && !tw_op_stores(op);
+  return tw_op_is(op, TW_TILE_ATOMIC_PAIR) || (tw_op_has(op, TW_BY_ELEMENT) && !tw_op_loads(op) && !tw_op_stores(op));
 }
 
 static bool waits(MlirOperation op) {

@@ -373,8 +373,10 @@ static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dty
 static int read_numpy_scalar(call_t *call, PyObject *object) {
   tw_dtype_t dtype = tw_ext_dtype_of(object);
   unsigned bits = tw_dtype_bits(dtype);
+  bool narrow = bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL;
+  bool of_threads = dtype == TW_DTYPE_FLOAT8_E4M3FN || dtype == TW_DTYPE_FLOAT8_E5M2;
   if (dtype == TW_DTYPE_NONE || dtype >= TW_DTYPE_COMPLEX64 || bits < 8 ||
-      (bits == 8 && !is_integral(dtype) && dtype != TW_DTYPE_BOOL)) {
+      (narrow && !(of_threads && call->self->threads))) {
     tw_ext_error_type(TW_TYPE_ERROR,
                       "a scalar of type %U is not supported; pass an int, a float, a bool, or a "
                       "NumPy scalar of an arithmetic dtype",

@@ -1212,6 +1212,22 @@ func.func @async_gather_shape(%a: memref<?xf32, strided<[1]>>, %s: !tile.buffer<
 
 // -----
 
+func.func @f(%x: memref<i64>, %l: i64) {
+  // expected-error @below {{'tile.atomic_pair' op has 16 bytes, which are loaded or stored; other accesses have 8 at most}}
+  %0, %1 = tile.atomic_pair cas relaxed device, %l, %l, %x : memref<i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?xi64>, %l: i64) {
+  // expected-error @below {{'tile.atomic_pair' op takes a view without axes of int64, the first of its words}}
+  %0, %1 = tile.atomic_pair load relaxed device, %l, %l, %x : memref<?xi64>
+  return
+}
+
+// -----
+
 func.func @f(%p: i1) {
   // expected-error @below {{'tile.sync_vote' op gives int32, found bool_}}
   %0 = tile.sync_vote count, %p : i1 -> i1

@@ -128,6 +128,8 @@ class Rewriter:
             return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
             return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
+        if ".b128" in text:
+            return self.pair(result, types)
         if re.search(r"(atom|red|ld|st)\.(relaxed|acquire|release|acq_rel)\.(cta|gpu|sys)\.", text):
             return self.atomic(result, text, types)
         if text.startswith("bar.warp.sync"):
@@ -230,6 +232,17 @@ class Rewriter:
         if result == "void":
             return "\n".join([*out, "  ret void\n"])
         return "\n".join([*out, f"  %r = phi {result} [ %o0_0, %go ], [ %a1, %entry ]\n  ret {result} %r\n"])
+
+    @staticmethod
+    def pair(result: str, types: list[str]) -> str:
+        """A load or store of 16 bytes, which a GPU has at multiples of 16 only."""
+        kind, out = types[0], ["  call void @emu_turn()"]
+        out.append(f"  %h = getelementptr i8, {kind} %a0, i64 8")
+        if result == "void":
+            out += [f"  store i64 %a1, {kind} %a0, align 16", f"  store i64 %a2, {kind} %h", "  ret void\n"]
+            return "\n".join(out)
+        out += [f"  %x = load i64, {kind} %a0, align 16", f"  %y = load i64, {kind} %h"]
+        return "\n".join([*out, Rewriter.give(result, ["%x", "%y"])])
 
     @staticmethod
     def access(types: list[str], kind: str, operation: str, number: int, word: str) -> str:

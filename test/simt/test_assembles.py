@@ -43,6 +43,7 @@ def atomics() -> None:
     for dtype in (np.uint8, np.float16, np.uint64):
         x = np.zeros(8, dtype)
         attempt(of_atomics.exchanges, x, x, x)
+    attempt(of_atomics.of_16_bytes, np.zeros(4, np.complex128), np.zeros(4, np.complex128))
     attempt(of_atomics.waiting, np.zeros(2, np.int32), np.zeros(2, np.int32))
 
 

@@ -248,6 +248,65 @@ def test_structs_of_8_bytes(run: Any) -> None:
     assert out.tolist() == [*start.tolist()[:3], (9.0, 9)]
 
 
+@device.struct
+class Mixed:
+    a: device.int32
+    b: device.int16
+    c: device.bool_
+    d: device.float64
+
+
+@device.struct
+class Quad:
+    v: device.float32x4
+
+
+@device.kernel
+def of_16_bytes(x, out):
+    out[0] = device.atomic_ref(x, 0).load("acquire")
+    device.atomic_ref(x, 1).store(out[0], "release", "device")
+    device.atomic_ref(out, 1).store(x[2])
+    out[2] = device.atomic_ref(out, 1).load("relaxed", "block")
+
+
+PAIRS = {
+    "complex": (np.complex128, [1 + 2j, -3.5j, 7, 0]),
+    "vectors": (Quad.dtype, [((1, 2, 3, 4),), ((5, 6, 7, 8),), ((9, 10, 11, -0.0),), ((0, 0, 0, 0),)]),
+    "structs": (Mixed.dtype, [(-1, -2, True, 0.5), (0, 0, False, 0), (7, 3, True, math.inf), (0, 0, False, 0)]),
+}
+
+
+@pytest.mark.spec("D-404", "D-407")
+@pytest.mark.parametrize("name", PAIRS)
+def test_loads_and_stores_of_16_bytes(run: Any, name: str) -> None:
+    x = np.array(PAIRS[name][1], PAIRS[name][0])
+    start, out = x.copy(), np.zeros(3, x.dtype)
+    run(of_16_bytes, x, out, grid=1, block=1)
+    assert out.tolist() == [start.tolist()[i] for i in (0, 2, 2)]
+    assert x.tolist() == [start.tolist()[i] for i in (0, 0, 2, 3)]
+
+
+@device.kernel
+def torn(x, bad):
+    """Half of the threads store pairs of equal numbers, and the others look for one that is not."""
+    ref = device.atomic_ref(x, 0)
+    i = device.tid(1)
+    for _ in range(50):
+        if i % 2 == 0:
+            ref.store(device.complex128(i, i), "relaxed", "device")
+        else:
+            seen = ref.load("relaxed", "device")
+            if seen.real != seen.imag:
+                bad[0] = 1
+
+
+@pytest.mark.spec("D-404", "D-407")
+def test_16_bytes_are_never_seen_in_part(run: Any) -> None:
+    bad = np.zeros(1, np.int32)
+    run(torn, np.zeros(1, np.complex128), bad, grid=4, block=8)
+    assert bad[0] == 0
+
+
 # --- errors -----------------------------------------------------------------------------------------
 
 

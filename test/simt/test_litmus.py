@@ -10,7 +10,7 @@ from litmus import run as run_trials
 from litmus import variants
 
 
-@pytest.mark.spec("D-385", "D-376", "D-378", "D-379", "D-380", "D-381", "D-388", "D-389", "D-502")
+@pytest.mark.spec("D-385", "D-376", "D-378", "D-379", "D-380", "D-381", "D-388", "D-389", "D-502", "D-569")
 @pytest.mark.parametrize("variant", list(variants()), ids="-".join)
 def test_forbidden_results_never_come(variant: tuple[str, str, str, str], pytestconfig: pytest.Config) -> None:
     place: Any = lambda array: array  # noqa: E731

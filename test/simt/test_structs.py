@@ -220,3 +220,18 @@ def test_no_attribute_is_added(run: Any) -> None:
 
     with pytest.raises(TileTypeError, match="a Point has no field 'z'"):
         run(k, Point(1, 2), np.zeros(1, np.float32))
+
+
+@device.kernel
+def parts_of(given, out):
+    out[0], out[1], out[2], out[3] = given.at.x, given.z.imag, given.n, given.two[1]
+
+
+@pytest.mark.spec("D-327", "D-054")
+def test_scalars_of_structured_dtypes(run: Any) -> None:
+    """An element that NumPy took out of an array is the struct, as an argument."""
+    point = np.dtype([("x", np.float64), ("y", np.float64)])
+    dtype = np.dtype([("at", point), ("z", np.complex64), ("n", np.int8), ("two", np.float32, 2)])
+    x, out = np.array([((1.5, 2.5), 1 - 3j, -7, (4, 5))], dtype), np.zeros(4)
+    run(parts_of, x[0], out)
+    assert list(out) == [1.5, -3, -7, 5]

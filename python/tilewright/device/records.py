@@ -205,6 +205,8 @@ def argument(value: Any) -> Any:
         return tuple(map(argument, value))
     if type(value) is complex or isinstance(value, numpy.complexfloating):
         return complexes.argument(value)
+    if isinstance(value, numpy.void) and value.dtype.names is not None:
+        return of_record(form_of_dtype(value.dtype), value)
     if not isinstance(value, numpy.ndarray | Array) or not _has_parts(value.dtype):
         return value
     form = form_of_dtype(value.dtype)
@@ -212,6 +214,17 @@ def argument(value: Any) -> Any:
     is_aligned = all(_is_aligned(leaf, [address, *value.strides, value.dtype.itemsize]) for leaf in form.leaves())
     whole = value.as_bytes() if isinstance(value, Array) else value[..., None].view(numpy.uint8)
     return Records(whole, form, Fit.ALIGNED if is_aligned else Fit.PACKED)
+
+
+def of_record(form: Form, found: Any) -> Any:
+    """A scalar of a structured dtype, or a part of one, as an object of the struct that it is."""
+    if not form.parts:
+        return found.item() if form.loose else found
+    if not found.dtype.names and form.kind is not tuple:
+        return complexes.argument(found)
+    held = [found[name] for name in found.dtype.names] if found.dtype.names else list(found)
+    parts = [of_record(part, one) for part, one in zip(form.parts, held, strict=True)]
+    return tuple(parts) if form.kind is tuple else form.kind(*parts)
 
 
 def _has_parts(dtype: Any) -> bool:

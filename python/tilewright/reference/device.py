@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from .. import dtype as dt
+from ..device.records import form_of_dtype
 from ..errors import TileTypeError, TileValueError
 from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .device_block import Block
-from .device_records import RecordArray, Reference
+from .device_records import RecordArray, Reference, element
 from .numbers import Number
 
 Dim = tuple[int, int, int]
@@ -96,6 +97,8 @@ def argument(value: Any, name: str) -> Any:
         return RecordArray(value) if value.dtype.names or value.dtype.kind == "c" else DeviceArray(value)
     if isinstance(value, np.complexfloating):
         return ComplexNumber(value, value.dtype.name)
+    if isinstance(value, np.void) and value.dtype.names:
+        return element(form_of_dtype(value.dtype), value)
     if isinstance(value, np.generic):
         return Number(value, dt.as_dtype(value.dtype))
     if isinstance(value, tuple | list):

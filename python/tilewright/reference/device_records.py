@@ -28,7 +28,7 @@ class RecordArray(DeviceArray):
     def __getitem__(self, index: Any) -> Any:
         if self.form.holds_atomics:
             return Reference(self.form, self.data, self._place(index))
-        return _value(self.form, self.data[self._place(index)])
+        return element(self.form, self.data[self._place(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, Reference) and value.is_at(self.data, self._place(index)):
@@ -70,18 +70,23 @@ class Reference:
             return device_atomics.Atomic(threads.current(), DeviceArray(self._data[name]), self._place)
         if form.holds_atomics:
             return Reference(form, self._data[name], self._place)
-        return _value(form, self._data[self._place][name])
+        return element(form, self._data[self._place][name])
 
 
-def _value(form: Any, found: Any) -> Any:
+def element(form: Any, found: Any) -> Any:
     """An element, or a part of one, of NumPy."""
     if isinstance(found, np.complexfloating):
         return ComplexNumber(found, form.kind.name)
     if not form.parts:
         return found.item() if form.loose else Number(found, form.kind)
     held = [found[name] for name in found.dtype.names] if found.dtype.names else list(found)
-    parts = [_value(part, one) for part, one in zip(form.parts, held, strict=True)]
-    return tuple(parts) if form.kind is tuple else form.kind(*parts)
+    parts = [element(part, one) for part, one in zip(form.parts, held, strict=True)]
+    if form.kind is tuple:
+        return tuple(parts)
+    made = object.__new__(form.kind)  # the constructor is the host's, which takes NumPy's numbers
+    for field, part in zip(dataclasses.fields(form.kind), parts, strict=True):
+        object.__setattr__(made, field.name, part)
+    return made
 
 
 def _fields(form: Any, value: Any) -> Any:

@@ -23,6 +23,8 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
+#include "mlir-c/Dialect/LLVM.h"
+
 #include <stdio.h>
 
 /* How the elements are accessed. */
@@ -439,6 +441,40 @@ static bool rule_atomic(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* 16 bytes go as a register that inline assembly makes of two words, or takes apart. */
+static void load_pair(tw_emitter_t *e, const char *name, MlirValue pointer, MlirValue words[2]) {
+  MlirType members[2] = {e->i64, e->i64}, pair = mlirLLVMStructTypeLiteralGet(e->context, 2, members, false);
+  char text[160];
+  snprintf(text, sizeof text, "{ .reg .b128 %%q; ld.%s %%q, [$2]; mov.b128 {$0, $1}, %%q; }", name);
+  MlirValue found = twg_asm(e, text, "=l,=l,l", pair, 1, &pointer, true);
+  for (int i = 0; i < 2; i++)
+    words[i] = twg_extract(e, found, i, e->i64);
+}
+
+static void store_pair(tw_emitter_t *e, const char *name, MlirValue pointer, const MlirValue words[2]) {
+  MlirValue operands[3] = {pointer, words[0], words[1]};
+  char text[160];
+  snprintf(text, sizeof text, "{ .reg .b128 %%q; mov.b128 %%q, {$1, $2}; st.%s [$0], %%q; }", name);
+  twg_asm(e, text, "l,l,l", (MlirType){NULL}, 3, operands, true);
+}
+
+static bool rule_atomic_pair(tw_emitter_t *e, MlirOperation op) {
+  atomic_access_t a = {.kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0), .order = order_of(op)};
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0));
+  MlirValue words[2] = {twg_operand(e, op, 1).at[0], twg_operand(e, op, 2).at[0]};
+  char name[64];
+  snprintf(name, sizeof name, "%s.%s.%s.b128", ordered_by(e, &a), scope_of(op), twg_space_of(pointer));
+  fence_before(e, op, &a);
+  if (a.kind == TW_ATOMIC_LOAD)
+    load_pair(e, name, pointer, words);
+  else
+    store_pair(e, name, pointer, words);
+  fence_after(e, op, &a);
+  for (int i = 0; i < 2; i++)
+    twg_set_scalar(e, op, i, words[i]);
+  return true;
+}
+
 /* A fence of one thread alone orders nothing: its own accesses are in order. */
 static bool rule_fence(tw_emitter_t *e, MlirOperation op) {
   tw_memory_order_t order = order_of(op);
@@ -448,4 +484,5 @@ static bool rule_fence(tw_emitter_t *e, MlirOperation op) {
 }
 
 TWG_RULE(TW_TILE_ATOMIC, rule_atomic)
+TWG_RULE(TW_TILE_ATOMIC_PAIR, rule_atomic_pair)
 TWG_RULE(TW_TILE_FENCE, rule_fence)

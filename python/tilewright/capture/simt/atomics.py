@@ -93,7 +93,7 @@ def named(value: Any, known: dict[str, int], what: str) -> int:
     return known[value]
 
 
-def _ordering(name: str, memory: Any, scope: Any) -> tuple[int, int]:
+def ordering(name: str, memory: Any, scope: Any) -> tuple[int, int]:
     found = named(memory, ORDERS, f"{name}: memory"), named(scope, SCOPES, f"{name}: scope")
     forbidden = _FORBIDDEN.get(name, ())
     if memory in forbidden:
@@ -103,7 +103,7 @@ def _ordering(name: str, memory: Any, scope: Any) -> tuple[int, int]:
 
 
 def threadfence(frame: Frame, memory: Any, scope: Any) -> None:
-    order, who = _ordering("device.threadfence", memory, scope)
+    order, who = ordering("device.threadfence", memory, scope)
     frame.builder.op("tile.fence", [], {"memory_order": order, "memory_scope": who}, [])
 
 
@@ -130,25 +130,25 @@ def _value(frame: Frame, ref: AtomicRef, value: Any, what: str) -> Tile:
 
 def _load(frame: Frame, ref: AtomicRef, memory: Any, scope: Any) -> Tile:
     check_dtype("load", ref.dtype)
-    order = _ordering("load", memory, scope)
+    order = ordering("load", memory, scope)
     nothing = frame.emit.constant(False if ref.dtype.is_bool else 0, ref.dtype)
     return atomic_access(frame, ATOMIC_KINDS["load"], *order, ref.array, ref.tiles, [nothing])
 
 
 def _store(frame: Frame, ref: AtomicRef, val: Any, memory: Any, scope: Any) -> None:
     check_dtype("store", ref.dtype)
-    _access(frame, "store", ref, [_value(frame, ref, val, "store")], _ordering("store", memory, scope))
+    _access(frame, "store", ref, [_value(frame, ref, val, "store")], ordering("store", memory, scope))
 
 
 def _cas(frame: Frame, ref: AtomicRef, old: Any, val: Any, memory: Any, scope: Any) -> Tile:
     check_dtype("cas", ref.dtype)
     values = [_value(frame, ref, old, "cas: old"), _value(frame, ref, val, "cas: val")]
-    return _access(frame, "cas", ref, values, _ordering("cas", memory, scope))
+    return _access(frame, "cas", ref, values, ordering("cas", memory, scope))
 
 
 def _update(name: str, kind: str, frame: Frame, ref: AtomicRef, val: Any, memory: Any, scope: Any) -> Tile:
     check_dtype(name, ref.dtype)
-    order = _ordering(name, memory, scope)
+    order = ordering(name, memory, scope)
     value = _value(frame, ref, val, name)
     if name == "sub":
         value = _negated(frame, value)
