@@ -162,7 +162,7 @@ static void fill_rows(void) {
     exit(1);
   starts[0] = 0;
   for (size_t row = 0; row < n; row++)
-    starts[row + 1] = starts[row] + (int32_t)(row * 2654435761u >> 16) % (MOST_LENGTH + 1);
+    starts[row + 1] = starts[row] + (int32_t)(((uint32_t)row * 2654435761u >> 16) % (MOST_LENGTH + 1));
   for (int32_t k = 0; k < starts[n]; k++)
     columns[k] = (int32_t)((uint32_t)k * 2654435761u % n);
   z = uniform((size_t)starts[n], -1, 1);

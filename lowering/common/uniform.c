@@ -2,7 +2,8 @@
  *
  * What differs begins with the place of a thread, and with what is read from memory or told by other lanes; it goes on
  * to all that is computed from it, and to what branches and loops pass on that it decides about. Loops make that a
- * fixpoint: values only ever join the set. Whatever a control op with effects passes on counts as different. */
+ * fixpoint: values only ever join the set. Whatever a control op with effects passes on counts as different, but in
+ * threads that go in lockstep. */
 #include "lowering/common/uniform.h"
 
 #include "lowering/loops.h"
@@ -31,11 +32,12 @@ bool tw_is_pure_tree(MlirOperation op) { return !tw_has_op_like(op, has_effect);
 
 /* Ops whose results differ whatever they are given. Of those with effects, a barrier tells all the same, and what makes
  * an array makes one of the block, or one that is read like memory. */
-static bool differs(MlirOperation op) {
+static bool differs(const tw_uniform_t *u, MlirOperation op) {
   bool makes_array =
       mlirOperationGetNumResults(op) == 1 && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetResult(op, 0)));
   bool place = tw_op_is(op, TW_TILE_THREAD_ID) || tw_op_is(op, TW_TILE_LANE_ID);
-  return place || (has_effect(op) && !makes_array && !tw_op_has(op, TW_MEETS_BLOCK));
+  bool reads = u->lockstep && tw_op_loads(op);
+  return place || (has_effect(op) && !makes_array && !reads && !tw_op_has(op, TW_MEETS_BLOCK));
 }
 
 static bool any_varies(const tw_uniform_t *u, MlirOperation op) {
@@ -94,7 +96,8 @@ static void pass_while(tw_uniform_t *u, MlirOperation op) {
 static bool meets_block(MlirOperation op) { return tw_op_has(op, TW_MEETS_BLOCK); }
 
 static void pass_control(tw_uniform_t *u, MlirOperation op) {
-  bool apart = is_decided_apart(u, op) || !(tw_is_pure_tree(op) || tw_has_op_like(op, meets_block));
+  bool together = u->lockstep || tw_is_pure_tree(op) || tw_has_op_like(op, meets_block);
+  bool apart = is_decided_apart(u, op) || !together;
   if (apart)
     vary_results(u, op);
   if (apart && !tw_op_is(op, TW_SCF_IF) && is_decided_apart(u, op))
@@ -111,15 +114,25 @@ static MlirWalkResult look(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   if (mlirOperationGetNumRegions(op) > 0)
     pass_control(u, op);
-  else if (differs(op) || (any_varies(u, op) && !meets_block(op)))
+  else if (differs(u, op) || (any_varies(u, op) && !meets_block(op)))
     vary_results(u, op);
   return MlirWalkResultAdvance;
 }
 
-void tw_uniform_find(tw_uniform_t *u, MlirOperation func) {
-  *u = (tw_uniform_t){.func = func};
+static void find(tw_uniform_t *u) {
   do {
     u->changed = false;
-    mlirOperationWalk(func, look, u, MlirWalkPreOrder);
+    mlirOperationWalk(u->func, look, u, MlirWalkPreOrder);
   } while (u->changed);
+}
+
+void tw_uniform_find(tw_uniform_t *u, MlirOperation func) {
+  *u = (tw_uniform_t){.func = func};
+  find(u);
+}
+
+void tw_uniform_find_in(tw_uniform_t *u, MlirOperation loop) {
+  *u = (tw_uniform_t){.func = loop, .lockstep = true};
+  vary(u, tw_loop_iv(loop));
+  find(u);
 }

@@ -7,11 +7,14 @@
 typedef struct {
   MlirOperation func;
   tw_map_t varying; /* a set: what may differ */
+  bool lockstep;    /* threads of a strip read together: what is read from one place is the same */
   bool changed;
 } tw_uniform_t;
 
 /* Looks at a whole kernel. */
 void tw_uniform_find(tw_uniform_t *u, MlirOperation func);
+/* Looks at a loop over threads whose iterations run side by side: what differs begins with its variable. */
+void tw_uniform_find_in(tw_uniform_t *u, MlirOperation loop);
 void tw_uniform_free(tw_uniform_t *u);
 bool tw_uniform_has(const tw_uniform_t *u, MlirValue value);
 /* Whether all threads of the block come to an op together, each time: no branch or loop around it parts them. */

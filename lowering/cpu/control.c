@@ -26,8 +26,15 @@ static carried_t new_carried(cpu_t *cx, int num) {
                      .types = cpu_alloc(cx, (size_t)(num + 1) * sizeof(MlirType))};
 }
 
-static void add_scalar(cpu_t *cx, carried_t *carried, MlirType source) {
-  carried->types[carried->num_scalars++] = cpu_compute_type(cx, source);
+/* `like` says in how many lanes. */
+static void add_scalar(cpu_t *cx, carried_t *carried, MlirValue like) {
+  MlirType type = cpu_compute_type(cx, mlirValueGetType(like));
+  carried->types[carried->num_scalars++] = cpu_vector(type, cpu_carried_lanes(cx, like));
+}
+
+static MlirValue in_lanes(cpu_t *cx, MlirValue value, MlirType type) {
+  return mlirTypeIsAVector(type) ? cpu_splat(cx, cpu_scalar(cx, value), (int)mlirShapedTypeGetDimSize(type, 0))
+                                 : cpu_scalar(cx, value);
 }
 
 /* The results of an op: tiles have new homes. */
@@ -39,13 +46,13 @@ static carried_t carry_results(cpu_t *cx, MlirOperation op) {
     if (carried.is_tile[i])
       carried.home[i] = cpu_new_buffer(cx, type);
     else
-      add_scalar(cx, &carried, type);
+      add_scalar(cx, &carried, mlirOperationGetResult(op, i));
   }
   return carried;
 }
 
-/* Evaluates initial values: a tile into a new home. */
-static bool carry_inits(cpu_t *cx, MlirOperation op, int from, int num, carried_t *carried) {
+/* Evaluates initial values of the arguments of a block, behind its first `skip`: a tile into a new home. */
+static bool carry_inits(cpu_t *cx, MlirOperation op, int from, int num, MlirBlock block, int skip, carried_t *carried) {
   *carried = new_carried(cx, num);
   for (int i = 0; i < num; i++) {
     MlirValue init = mlirOperationGetOperand(op, from + i);
@@ -55,8 +62,8 @@ static bool carry_inits(cpu_t *cx, MlirOperation op, int from, int num, carried_
       carried->home[i] = cpu_new_buffer(cx, type);
       cpu_copy_into(cx, init, carried->home[i]);
     } else {
-      carried->scalars[carried->num_scalars] = cpu_scalar(cx, init);
-      add_scalar(cx, carried, type);
+      add_scalar(cx, carried, mlirBlockGetArgument(block, skip + i));
+      carried->scalars[carried->num_scalars - 1] = in_lanes(cx, init, carried->types[carried->num_scalars - 1]);
     }
   }
   return !cx->failed;
@@ -77,7 +84,7 @@ static MlirValue op_result(const void *op, int i) { return mlirOperationGetResul
 static MlirValue block_arg(const void *block, int i) { return mlirBlockGetArgument(*(const MlirBlock *)block, i); }
 static MlirValue block_arg_1(const void *block, int i) { return block_arg(block, i + 1); }
 
-static MlirBlock new_block(cpu_t *cx, int num, const MlirType *types) {
+MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types) {
   MlirLocation *locations = cpu_alloc(cx, (size_t)(num + 1) * sizeof *locations);
   for (int i = 0; i < num; i++)
     locations[i] = cx->location;
@@ -151,7 +158,7 @@ static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried
   for (int i = 0, s = 0; i < carried->num; i++) {
     MlirValue value = mlirOperationGetOperand(yield, from + i);
     if (!carried->is_tile[i])
-      out[s++] = cpu_scalar(cx, value);
+      out[s] = in_lanes(cx, value, carried->types[s]), s++;
     else if (!mlirValueEqual(ready[i], carried->home[i]))
       cpu_copy_into(cx, value, carried->home[i]);
   }
@@ -159,20 +166,13 @@ static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried
 
 /* --- blocks ---------------------------------------------------------------------------------------------------- */
 
-/* Emits a region's block into a new one; scratch memory that it takes is free again after it, and tiles from outside
- * that it put there have no buffer any more. */
-typedef struct {
-  int64_t scratch;
-  size_t filled;
-} inner_t;
-
-static inner_t enter(cpu_t *cx, MlirBlock block) {
-  inner_t inner = {cx->scratch_used, cx->filled_size};
+cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block) {
+  cpu_inner_t inner = {cx->scratch_used, cx->filled_size};
   cpu_scope_push(cx, block);
   return inner;
 }
 
-static void leave(cpu_t *cx, inner_t inner) {
+void cpu_close_block(cpu_t *cx, cpu_inner_t inner) {
   cpu_scope_pop(cx);
   cx->scratch_used = inner.scratch;
   cpu_forget_filled(cx, inner.filled);
@@ -239,11 +239,26 @@ static bool looks(MlirOperation loop) {
   return more;
 }
 
+static bool any_differs(cpu_t *cx, MlirOperation op, int num) {
+  for (int i = 0; cx->strip && i < num; i++)
+    if (cpu_differs(cx, mlirOperationGetOperand(op, i)))
+      return true;
+  return false;
+}
+
 static void place_for(cpu_t *cx, MlirOperation op) {
+  if (any_differs(cx, op, 3)) {
+    cpu_strip_for(cx, op);
+    return;
+  }
+  if (tw_has_attr(op, TW_THREADS) && cpu_is_strips(cx, op)) {
+    cpu_place_strips(cx, op);
+    return;
+  }
   before(cx, op);
   carried_t carried;
   int num = (int)mlirOperationGetNumResults(op);
-  if (!carry_inits(cx, op, 3, num, &carried))
+  if (!carry_inits(cx, op, 3, num, tw_region_block(op, 0), 1, &carried))
     return;
   MlirValue *operands = new_values(cx, 3 + num), bounds[3];
   MlirType *types = cpu_alloc(cx, (size_t)(1 + num) * sizeof *types);
@@ -253,11 +268,11 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     operands[3 + i] = carried.scalars[i];
     types[1 + i] = carried.types[i];
   }
-  MlirBlock old = tw_region_block(op, 0), body = new_block(cx, 1 + carried.num_scalars, types);
+  MlirBlock old = tw_region_block(op, 0), body = cpu_new_block(cx, 1 + carried.num_scalars, types);
   for (int i = 0; i < num; i++)
     if (carried.is_tile[i])
       update_in_place(cx, old, mlirBlockGetArgument(old, i + 1), i, carried.home[i]);
-  inner_t inner = enter(cx, body);
+  cpu_inner_t inner = cpu_open_block(cx, body);
   if (!tw_has_attr(op, TW_THREADS) && looks(op)) /* pieces of a block are short */
     cpu_look(cx);
   cpu_set_scalar(cx, mlirBlockGetArgument(old, 0),
@@ -268,7 +283,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
   if (!cx->failed)
     carry_yields(cx, yield, 0, &carried, yields);
   cpu_op0(cx, "scf.yield", carried.num_scalars, yields);
-  leave(cx, inner);
+  cpu_close_block(cx, inner);
   MlirRegion region = mlirRegionCreate();
   mlirRegionAppendOwnedBlock(region, body);
   tw_builder_t at = cpu_here(cx);
@@ -287,7 +302,7 @@ static void place_for(cpu_t *cx, MlirOperation op) {
 static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carried_t *carried) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL), old = tw_region_block(op, index);
   MlirValue *yields = new_values(cx, carried->num);
-  inner_t inner = enter(cx, block);
+  cpu_inner_t inner = cpu_open_block(cx, block);
   if (!mlirBlockIsNull(old)) {
     MlirOperation yield = cpu_emit_block(cx, old);
     for (int i = 0, s = 0; i < carried->num && !cx->failed; i++) {
@@ -295,16 +310,20 @@ static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carri
       if (carried->is_tile[i])
         cpu_copy_into(cx, value, carried->home[i]);
       else
-        yields[s++] = cpu_scalar(cx, value);
+        yields[s] = in_lanes(cx, value, carried->types[s]), s++;
     }
   }
   if (!cx->failed)
     cpu_op0(cx, "scf.yield", carried->num_scalars, yields);
-  leave(cx, inner);
+  cpu_close_block(cx, inner);
   return block;
 }
 
 static void place_if(cpu_t *cx, MlirOperation op) {
+  if (any_differs(cx, op, 1)) {
+    cpu_strip_if(cx, op);
+    return;
+  }
   before(cx, op);
   carried_t carried = carry_results(cx, op);
   MlirValue condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
@@ -317,15 +336,20 @@ static void place_if(cpu_t *cx, MlirOperation op) {
 
 /* `before` and `after` carry different values; tiles of each have their own homes. */
 static void place_while(cpu_t *cx, MlirOperation op) {
+  MlirOperation ends = mlirBlockGetTerminator(tw_region_block(op, 0));
+  if (cx->strip && !tw_uniform_has(&cx->strip->uniform, mlirOperationGetOperand(ends, 0))) {
+    cpu_strip_while(cx, op);
+    return;
+  }
   before(cx, op);
   carried_t head, tail;
-  if (!carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), &head))
+  if (!carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), tw_region_block(op, 0), 0, &head))
     return;
   tail = carry_results(cx, op);
   MlirBlock old[2] = {tw_region_block(op, 0), tw_region_block(op, 1)};
-  MlirBlock now[2] = {new_block(cx, head.num_scalars, head.types), new_block(cx, tail.num_scalars, tail.types)};
+  MlirBlock now[2] = {cpu_new_block(cx, head.num_scalars, head.types), cpu_new_block(cx, tail.num_scalars, tail.types)};
   MlirValue *values = new_values(cx, 1 + (head.num > tail.num ? head.num : tail.num));
-  inner_t inner = enter(cx, now[0]);
+  cpu_inner_t inner = cpu_open_block(cx, now[0]);
   bind_values(cx, &head, block_arg, &old[0], block_arg, &now[0]);
   MlirOperation condition = cpu_emit_block(cx, old[0]);
   if (!cx->failed) {
@@ -333,8 +357,8 @@ static void place_while(cpu_t *cx, MlirOperation op) {
     carry_yields(cx, condition, 1, &tail, values + 1);
     cpu_op0(cx, "scf.condition", 1 + tail.num_scalars, values);
   }
-  leave(cx, inner);
-  inner = enter(cx, now[1]);
+  cpu_close_block(cx, inner);
+  inner = cpu_open_block(cx, now[1]);
   cpu_look(cx);
   bind_values(cx, &tail, block_arg, &old[1], block_arg, &now[1]);
   MlirOperation yield = cpu_emit_block(cx, old[1]);
@@ -342,7 +366,7 @@ static void place_while(cpu_t *cx, MlirOperation op) {
     carry_yields(cx, yield, 0, &head, values);
     cpu_op0(cx, "scf.yield", head.num_scalars, values);
   }
-  leave(cx, inner);
+  cpu_close_block(cx, inner);
   MlirRegion regions[2] = {mlirRegionCreate(), mlirRegionCreate()};
   for (int i = 0; i < 2; i++)
     mlirRegionAppendOwnedBlock(regions[i], now[i]);

@@ -11,6 +11,7 @@
 #ifndef TILEWRIGHT_LOWERING_CPU_H
 #define TILEWRIGHT_LOWERING_CPU_H
 
+#include "lowering/common/uniform.h"
 #include "lowering/ir.h"
 
 enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16, CPU_MAX_TEES = 32 };
@@ -50,12 +51,20 @@ typedef struct {
 
 typedef enum { CPU_VIRTUAL, CPU_SCALAR, CPU_BUFFER } cpu_slot_kind_t;
 
+/* What is known of a value of a SIMT kernel. In a strip of threads lane i has first + i * step; a null `first`:
+ * unknown. A power of two divides the first, or all of them if the step is 0. */
+typedef struct {
+  MlirValue first;
+  int64_t step, divides;
+} cpu_lanes_t;
+
 /* What is known of a value of the source. */
 typedef struct {
   MlirValue value;
   cpu_slot_kind_t kind;
   MlirValue now;        /* CPU_SCALAR: the new value; CPU_BUFFER: the pointer */
   MlirValue target;     /* pointer that its buffer must have, or null */
+  cpu_lanes_t lanes;    /* CPU_SCALAR */
   cpu_access_t *access; /* of a tile.load */
   int cost;             /* of computing one element, in simple operations */
   int first_root;       /* position of the first nest that needs it; INT_MAX: none */
@@ -87,6 +96,7 @@ typedef struct cpu {
   int base_depth; /* of the op being lowered; reads of memory are not hoisted further out */
   MlirValue scratch, grid, block_id[3], num_blocks[3];
   MlirValue thread_id[3], block_dim[3]; /* of a SIMT kernel */
+  struct cpu_strip *strip;              /* of threads, while one is lowered (strip.c); or null */
   int64_t scratch_used, scratch_peak;
   tw_map_t constants; /* attribute -> value in the entry block */
   tw_map_t slots;     /* value -> cpu_slot_t */
@@ -291,6 +301,10 @@ const cpu_array_t *cpu_array_of(cpu_t *cx, MlirOperation op, MlirValue array);
 MlirType cpu_memory_type(cpu_t *cx, MlirType element);
 MlirValue cpu_from_memory(cpu_t *cx, MlirValue value, MlirType element);
 MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element);
+/* Lanes next to each other; 4-bit elements, which share bytes, as bits. */
+void cpu_masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue mask);
+MlirValue cpu_load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, MlirValue mask);
+void cpu_store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValue offsets, MlirValue mask);
 /* The value of an operand at a point. */
 typedef MlirValue (*cpu_element_t)(cpu_t *, MlirValue, const cpu_point_t *);
 /* The indices of an access, one for each axis of its array. Returns how many. */
@@ -359,7 +373,8 @@ MlirValue cpu_round(cpu_t *cx, MlirValue x, MlirType element);
 /* f64 to a narrow type with one rounding. */
 MlirValue cpu_round_f64(cpu_t *cx, MlirValue x, MlirType element);
 
-/* elementwise.c, for reductions too */
+/* elementwise.c, for reductions and loops too; a divisor of zero gives anything */
+MlirValue cpu_divide_unsigned(cpu_t *cx, MlirValue x, MlirValue y);
 MlirValue cpu_float_min_max(cpu_t *cx, MlirValue x, MlirValue y, bool max);
 
 /* functions.c: a function before the kernel, from begin to end; `unaliased` is an argument that is the only pointer to
@@ -382,6 +397,53 @@ MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation thread);
+/* control.c: emits a region's block into a new one, from open to close; scratch memory that it takes is free again
+ * after it, and tiles from outside that it put there have no buffer any more. */
+typedef struct {
+  int64_t scratch;
+  size_t filled;
+} cpu_inner_t;
+cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block);
+void cpu_close_block(cpu_t *cx, cpu_inner_t inner);
+/* Block arguments of types. */
+MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types);
+
+/* strip.c: threads of a SIMT kernel that are side by side along x, as lanes of vectors. A scalar of the source is then
+ * a vector, unless it is the same in all lanes. */
+typedef struct cpu_strip {
+  tw_uniform_t uniform; /* of the loop over threads */
+  int lanes;
+  MlirValue here; /* which lanes are; null: all */
+  bool whole;     /* what is emitted here may be emitted again for the case that all lanes take it */
+} cpu_strip_t;
+/* Whether the loop over threads can be strips; else it is a loop over scalars. */
+bool cpu_is_strips(cpu_t *cx, MlirOperation loop);
+void cpu_place_strips(cpu_t *cx, MlirOperation loop);
+/* How many lanes a value of the source has where it is carried by a loop, or given by a branch. */
+int cpu_carried_lanes(cpu_t *cx, MlirValue value);
+/* What is known of the lanes of a scalar; to call behind an op, for its result. */
+cpu_lanes_t cpu_lanes_known(cpu_t *cx, MlirValue value);
+void cpu_note_lanes(cpu_t *cx, MlirOperation op);
+/* An op that gives all lanes the same, though its first operand differs: the operand of the first lane, or null. */
+MlirValue cpu_same_for_all(cpu_t *cx, MlirOperation op);
+/* The lanes of a mask as bits; whether any is set, or all. */
+MlirValue cpu_mask_bits(cpu_t *cx, MlirValue mask);
+MlirValue cpu_any_lane(cpu_t *cx, MlirValue mask);
+MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask);
+/* Both of two masks, either of which may be null: all lanes. */
+MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y);
+
+/* strip_control.c: where lanes part. */
+void cpu_strip_if(cpu_t *cx, MlirOperation op);
+void cpu_strip_for(cpu_t *cx, MlirOperation op);
+void cpu_strip_while(cpu_t *cx, MlirOperation op);
+
+/* strip_memory.c: gathers and scatters of strips. */
+bool cpu_differs(cpu_t *cx, MlirValue value);
+void cpu_strip_gather(cpu_t *cx, MlirOperation op);
+void cpu_strip_scatter(cpu_t *cx, MlirOperation op);
+bool cpu_strip_accesses(cpu_t *cx, MlirOperation op);
+
 /* Whether the kernel may spin: a thread repeats an atomic access until another thread has changed what it reads. */
 bool cpu_is_polled(MlirOperation op);
 

@@ -106,6 +106,12 @@ static cpu_division_t divide(cpu_t *cx, MlirOperation op, MlirValue *x, bool is_
   return d;
 }
 
+MlirValue cpu_divide_unsigned(cpu_t *cx, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  cpu_unify(cx, 2, operands);
+  return quotient(cx, operands[0], safe_divisor(cx, operands[0], operands[1], false), false);
+}
+
 static MlirValue div_signed(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
   return divide(cx, op, x, true).quotient;

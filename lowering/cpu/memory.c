@@ -56,8 +56,8 @@ static MlirValue masked_load(cpu_t *cx, MlirValue pointer, MlirType type, const 
   return cpu_masked_read(cx, "llvm.intr.masked.load", type, operands, result);
 }
 
-static void masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
-  MlirValue operands[3] = {value, pointer, reach_mask(cx, reach)};
+void cpu_masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue mask) {
+  MlirValue operands[3] = {value, pointer, mask};
   tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(cpu_element(value)));
   tw_builder_t at = cpu_here(cx);
   tw_build(&at, "llvm.intr.masked.store",
@@ -98,7 +98,7 @@ static void store_contiguous(cpu_t *cx, MlirValue value, MlirValue pointer, cons
   cpu_store(cx, value, pointer, (int)tw_bytes(cpu_element(value)));
   cpu_op0(cx, "scf.yield", 0, NULL);
   cx->block = other;
-  masked_store(cx, value, pointer, reach);
+  cpu_masked_store(cx, value, pointer, reach_mask(cx, reach));
   cpu_op0(cx, "scf.yield", 0, NULL);
   cx->block = outer;
   cpu_if(cx, whole, then, other, 0, NULL);
@@ -133,7 +133,7 @@ static void split_nibble(cpu_t *cx, MlirValue offset, MlirValue *byte, MlirValue
   *shift = cpu_bin_i(cx, "arith.shli", odd, 2);
 }
 
-static MlirValue load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, MlirValue mask) {
+MlirValue cpu_load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, MlirValue mask) {
   MlirValue byte, shift, bytes;
   split_nibble(cx, offsets, &byte, &shift);
   MlirType i8 = cpu_int(cx, 8);
@@ -146,7 +146,7 @@ static MlirValue load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, M
 }
 
 /* One lane after the other: neighbours share a byte. */
-static void store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValue offsets, MlirValue mask) {
+void cpu_store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValue offsets, MlirValue mask) {
   MlirType i8 = cpu_int(cx, 8);
   for (int lane = 0; lane < cpu_lanes_of(offsets); lane++) {
     MlirValue byte, shift;
@@ -294,7 +294,7 @@ static MlirValue load_strip(cpu_t *cx, MlirOperation op, const cpu_access_t *acc
   MlirValue padding = padding_of(cx, op, element), value;
   if (is_half_byte(element)) {
     MlirValue mask = reach_mask(cx, &reach);
-    value = load_nibbles(cx, access->pointer, strip_offsets(cx, access, point), mask);
+    value = cpu_load_nibbles(cx, access->pointer, strip_offsets(cx, access, point), mask);
     value = cpu_select(cx, mask, value, padding);
   } else {
     MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
@@ -310,7 +310,7 @@ static void store_strip(cpu_t *cx, MlirValue value, const cpu_access_t *access, 
   reach_t reach = strip_reach(cx, access, point);
   value = cpu_to_memory(cx, cpu_splat(cx, value, point->lanes), element);
   if (is_half_byte(element)) {
-    store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), reach_mask(cx, &reach));
+    cpu_store_nibbles(cx, value, access->pointer, strip_offsets(cx, access, point), reach_mask(cx, &reach));
     return;
   }
   MlirValue address = cpu_address(cx, access->pointer, type, strip_offset(cx, access, point));
@@ -415,7 +415,7 @@ static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *i
   MlirValue all[3] = {offset, mask, padding};
   cpu_unify(cx, 3, all);
   if (is_half_byte(element)) {
-    value = cpu_from_memory(cx, load_nibbles(cx, array->pointer, all[0], all[1]), element);
+    value = cpu_from_memory(cx, cpu_load_nibbles(cx, array->pointer, all[0], all[1]), element);
     return cpu_select(cx, all[1], value, all[2]);
   }
   MlirValue passthru = cpu_to_memory(cx, all[2], element);
@@ -444,7 +444,9 @@ static MlirValue scalar_operand(cpu_t *cx, MlirValue value, const cpu_point_t *p
 
 static void place_gather(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
-  if (!tw_is_tile(mlirValueGetType(result)))
+  if (cx->strip && cpu_strip_accesses(cx, op))
+    cpu_strip_gather(cx, op);
+  else if (!tw_is_tile(mlirValueGetType(result)))
     cpu_set_scalar(cx, result, gather_with(cx, op, scalar_operand, NULL));
 }
 
@@ -464,7 +466,7 @@ static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
   mask = cpu_splat(cx, mask, lanes);
   value = cpu_to_memory(cx, cpu_splat(cx, value, lanes), element);
   if (is_half_byte(element))
-    store_nibbles(cx, value, array->pointer, offset, mask);
+    cpu_store_nibbles(cx, value, array->pointer, offset, mask);
   else if (lanes == 1)
     store_if(cx, value, cpu_address(cx, array->pointer, type, (cpu_index_t){offset, 0, cx->depth}), mask);
   else
@@ -472,6 +474,10 @@ static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
 }
 
 static void place_scatter(cpu_t *cx, MlirOperation op) {
+  if (cx->strip && cpu_strip_accesses(cx, op)) {
+    cpu_strip_scatter(cx, op);
+    return;
+  }
   MlirValue value = tw_operand(op, TW_OPERAND_VALUE), tiles[TW_MAX_RANK + 2], indices[TW_MAX_RANK];
   MlirType space = mlirValueGetType(value);
   int num_tiles = 0;

@@ -31,6 +31,7 @@ void cpu_set_scalar(cpu_t *cx, MlirValue value, MlirValue now) {
   cpu_slot_t *slot = cpu_slot(cx, value);
   slot->kind = CPU_SCALAR;
   slot->now = now;
+  slot->lanes = (cpu_lanes_t){0};
 }
 
 void cpu_set_buffer(cpu_t *cx, MlirValue value, MlirValue pointer) {

@@ -41,9 +41,15 @@ static void place_scalar(cpu_t *cx, MlirOperation op, const cpu_rule_t *rule) {
       operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
     if (cx->failed)
       return;
+    MlirValue first = cx->strip ? cpu_same_for_all(cx, op) : (MlirValue){NULL};
+    if (first.ptr)
+      operands[0] = first;
+    cpu_unify(cx, num, operands);
     result = rule->compute(cx, op, num, operands);
   }
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), result);
+  if (tw_has_attr(cx->func, TW_SPLIT))
+    cpu_note_lanes(cx, op);
 }
 
 static void remember_live(cpu_t *cx, cpu_slot_t *slot) {
