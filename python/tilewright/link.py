@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import _core, nvrtc
+from . import _core, nvjitlink, nvrtc
 from .errors import TileCompilationError, TileUnsupportedFeatureError, TileValueError
 from .toolkit import find_tool
 
@@ -60,6 +60,8 @@ def linked(ptx: bytes, target: str, files: Iterable[Path], device: int | None) -
     """A cubin of PTX and the functions that it calls: by the driver of a GPU of the target, or where there is none by
     the toolkit's programs."""
     parts = [(str(path), _linkable(path, target)) for path in files]
+    if any(name.endswith(".ltoir") for name, _ in parts):
+        return nvjitlink.linked(target, [("kernel.ptx", ptx), *parts])
     if device is None:
         return _linked_by_tools(ptx, target, parts)
     return _core.ptx_to_cubin(ptx.decode(), device, tuple(parts))[0]

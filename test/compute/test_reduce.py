@@ -193,7 +193,7 @@ def test_operators_that_do_not_fit():
     x, out = np.arange(10), np.zeros(1, np.int64)
     with pytest.raises(TypeError, match="the result of reduce_into: 'op': expected int64, found a tuple of 2"):
         compute.reduce_into(x, out, lambda a, b: (a, b), 10, np.int64(0))
-    with pytest.raises(TypeError, match="is a function, a lambda or an OpKind, found 'max'"):
+    with pytest.raises(TypeError, match="is a function, a lambda, an OpKind or a RawOp, found 'max'"):
         compute.reduce_into(x, out, "max", 10, np.int64(0))
     with pytest.raises(TypeError, match="the field 'a'"):
         compute.gpu_struct({"a": "no type"})

@@ -12,7 +12,7 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     reduce.py, scan.py, select.py …                    an algorithm each
     whole.py                                           reduce, scan, sort, argsort, topk, which return their results
     proxies.py, serialization.py                       objects for named GPUs, and as bytes
-    compiling.py                                       functions for programs of C++
+    raw.py, compiling.py                               operators of C++, functions for programs of C++
 """
 
 import inspect as _inspect
@@ -27,6 +27,7 @@ from .objects import clear_all_caches, told
 from .operators import OpKind
 from .proxies import ProxyArray, ProxyValue
 from .radix_sort import make_radix_sort, radix_sort
+from .raw import RawOp
 from .reduce import Determinism, make_reduce_into, reduce_into
 from .scan import exclusive_scan, inclusive_scan, make_exclusive_scan, make_inclusive_scan
 from .search import lower_bound, make_lower_bound, make_upper_bound, upper_bound
@@ -51,6 +52,7 @@ __all__ = [
     "OpKind",
     "ProxyArray",
     "ProxyValue",
+    "RawOp",
     "SortOrder",
     "alignof",
     "argsort",

@@ -16,9 +16,10 @@ from typing import Any
 from ..dtype import DType, int64
 from ..errors import TileTypeError, TileValueError
 from .inputs import ArrayInput, as_input, places_of
-from .operators import Operator
+from .operators import Operator, as_operator
+from .raw import RawOp
 from .results import result_type
-from .types import Convert, ItemType, Zero, argument_of, name_of, on_host, type_of_value
+from .types import Convert, ItemType, Zero, argument_of, item_type, name_of, on_host, type_of_value
 
 
 class Iterator:
@@ -169,14 +170,17 @@ class ConstantIterator(Iterator):
 
 
 class TransformIterator(Iterator):
-    """op(x) for the items x of an array or an iterator."""
+    """op(x) for the items x of an array or an iterator, of the type that op gives, or of `value_type`."""
 
     writes = False
 
-    def __init__(self, it: Any, op: Any) -> None:
+    def __init__(self, it: Any, op: Any, *, value_type: Any = None) -> None:
         self.it = as_input(it, "TransformIterator")
-        self.operator = Operator(op, 1, "op of a TransformIterator")
-        self.value_type = result_type(self.operator, [self.it.value_type])
+        self.operator = as_operator(op, 1, "op of a TransformIterator")
+        if isinstance(op, RawOp) and value_type is None:
+            raise TileTypeError("a TransformIterator by a RawOp needs value_type=, the type of what the code gives")
+        found = item_type(value_type) if value_type is not None else None
+        self.value_type = found or result_type(self.operator, [self.it.value_type])
         self.kind = ("transform", self.it.kind, self.operator.key)
 
     def inner(self) -> list[Any]:
@@ -204,7 +208,7 @@ class TransformOutputIterator(Iterator):
 
     def __init__(self, it: Any, op: Any) -> None:
         self.it = as_input(it, "TransformOutputIterator")
-        self.operator = Operator(op, 1, "op of a TransformOutputIterator")
+        self.operator = as_operator(op, 1, "op of a TransformOutputIterator")
         self.value_type: ItemType = _written_type(op, self.it.value_type)
         self.kind = ("transform output", self.it.kind, self.operator.key)
 
@@ -218,7 +222,7 @@ class TransformOutputIterator(Iterator):
         return (self.it.state(), states_of(self.operator))
 
     def writer(self):
-        write, op = self.it.writer(), self.operator
+        write, op = self.it.writer(), self.operator.typed(self.it.value_type)
 
         def transformed(state, i, value):
             write(state[0], i, op(state[1], value))
@@ -228,8 +232,6 @@ class TransformOutputIterator(Iterator):
 
 def _written_type(op: Any, stored: ItemType) -> ItemType:
     """What is written to it, where the operator says so by an annotation; else what is stored."""
-    from .types import item_type
-
     hints = list(getattr(op, "__annotations__", {}).items())
     hints = [hint for name, hint in hints if name != "return" and not isinstance(hint, str)]
     return item_type(hints[0]) if hints else stored
@@ -430,8 +432,8 @@ def _shuffled(state, i):
 
 
 def states_of(operator: Operator) -> tuple[Any, ...]:
-    """The arrays that an operator reads from outside, as arguments."""
-    return tuple(ArrayInput(a, operator.what).state() for a in operator.arrays)
+    """What an operator has from outside, as arguments."""
+    return operator.states()
 
 
 __all__ = [

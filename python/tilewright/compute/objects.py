@@ -16,7 +16,7 @@ from ..errors import TileError, TileTypeError, TileValueError
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, check_count, common_place, has_proxies, place_of, view_of
 from .launching import Launch, Part, bytes_of, carved, empty_bytes, stream_of
-from .operators import Operator
+from .operators import as_operator
 from .plans import Shape, shape_for
 from .proxies import ProxyValue
 from .types import ItemType, argument_of, name_of, numpy_dtype, on_host, type_of_value
@@ -226,7 +226,7 @@ def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:
             raise TileTypeError(f"{kind.name}: '{what}' is a {type(given[what]).__name__}, which is only written")
     for what, count in kind.ops.items():
         op = kind.defaults.get(what) if values.get(what) is None else values[what]
-        given[what] = Operator(op, count, f"{kind.name}: '{what}'")
+        given[what] = as_operator(op, count, f"{kind.name}: '{what}'")
     for what in ("num_items", "num_segments", "num_values", "num_samples"):
         if what in given:
             given[what] = read_count(given[what], f"{kind.name}: '{what}'")

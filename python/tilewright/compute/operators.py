@@ -86,6 +86,14 @@ class Operator:
         if not least <= count <= code.co_argcount and not code.co_flags & 0x04:
             raise TileTypeError(f"{self.what} takes {count} value{'s' * (count > 1)}, found a function of {least}")
 
+    def states(self) -> tuple[Any, ...]:
+        """What it has from outside, as arguments of a launch."""
+        return tuple(as_input(a, self.what).state() for a in self.arrays)
+
+    def typed(self, t: ItemType) -> Operator:
+        """The operator for results of a type, where it cannot know that itself."""
+        return self
+
     def places(self) -> set[Any]:
         """Where the arrays from outside are."""
         return set().union(*(places_of(as_input(a, self.what)) for a in self.arrays))
@@ -105,7 +113,14 @@ class Operator:
 
     def giving(self, t: ItemType, what: str | None = None) -> Giving:
         """The operator with its results converted to a type."""
-        return Giving(self, t, what or f"the result of {self.what}")
+        return Giving(self.typed(t), t, what or f"the result of {self.what}")
+
+
+def as_operator(op: Any, count: int, what: str) -> Operator:
+    """An operator of `count` values, as a user writes it."""
+    from .raw import RawOp, RawOperator
+
+    return RawOperator(op, what) if isinstance(op, RawOp) else Operator(op, count, what)
 
 
 class Giving:
@@ -134,7 +149,7 @@ def _function_of(op: Any, what: str) -> Callable[..., Any]:
     op = getattr(op, "py_func", op)
     if isinstance(op, python_types.FunctionType):
         return op
-    raise TileTypeError(f"{what} is a function, a lambda or an OpKind, found {op!r}")
+    raise TileTypeError(f"{what} is a function, a lambda, an OpKind or a RawOp, found {op!r}")
 
 
 class _Freezing:

@@ -389,6 +389,8 @@ class _StoredOperator:
     def giving(self, t: ItemType, what: str | None = None) -> _StoredOperator:
         return self
 
+    typed = giving
+
 
 # --- code of kernels --------------------------------------------------------------------------------------------
 

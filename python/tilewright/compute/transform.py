@@ -18,7 +18,7 @@ class _Transform(InPlace):
 
     def build(self, given: Given) -> None:
         reads = [given[name].reader() for name in self.ins]
-        write, op = given["d_out"].writer(), given["op"]
+        write, op = given["d_out"].writer(), given["op"].typed(given["d_out"].value_type)
         self.kernel = ComputeKernel((_unary if len(reads) == 1 else _binary)(reads, write, op, self.shape.threads))
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
