@@ -86,12 +86,9 @@ def missing_keywords(value: Any, keywords: str) -> list[str]:
 
 
 def line(row: dict[str, str]) -> str:
-    from tilewright.names import NOT_YET
-
     name, value = row["name"], found(row["name"])
     if value is None:
-        instead = NOT_YET.get(name.rpartition(".")[2]) or row["differs"]
-        return f"| `{name}` | not yet | {instead} |"
+        return f"| `{name}` | not yet | {row['differs']} |"
     lacks = missing_keywords(value, row["keywords"])
     differs = "; ".join(
         [*([f"no `{'`, `'.join(lacks)}`"] if lacks else []), *([row["differs"]] if row["differs"] else [])]

@@ -18,11 +18,12 @@ from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 
 
 class Category(enum.IntEnum):
-    """The three categories of the promotion rules; a higher one wins over a lower one."""
+    """The three categories of the promotion rules; a higher one wins over a lower one. Pointers are in none of them."""
 
     BOOLEAN = 0
     INTEGRAL = 1
     FLOATING = 2
+    POINTER = 3
 
 
 class DType:
@@ -61,11 +62,13 @@ class DType:
     ) -> None:
         if name in _BY_NAME:
             raise TypeError(f"dtype {name} exists already; dtypes cannot be made by users")
-        values = (name, short, mlir, bits, category, signed, arithmetic)
+        self._fill(name, short, mlir, bits, category, signed, arithmetic)
+        _BY_NAME[name] = self
+
+    def _fill(self, *values: object) -> None:
         names = ("name", "short", "mlir", "bits", "category", "signed", "arithmetic")
         for key, value in zip(names, values, strict=True):
             object.__setattr__(self, key, value)
-        _BY_NAME[name] = self
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(f"dtypes are immutable: cannot set {key!r} of {self.name}")
@@ -159,6 +162,36 @@ class DType:
         return tile.make_scalar(value, self)
 
 
+class ForeignPointerDType(DType):
+    """The dtype of `x.foreign_pointer`: of no tile, and there is no arithmetic on it."""
+
+    __slots__ = ("pointee",)
+    pointee: DType
+
+    def __init__(self, pointee: DType) -> None:
+        object.__setattr__(self, "pointee", pointee)
+        self._fill(f"foreign_pointer<{pointee}>", "ptr", "i64", 64, Category.POINTER, False, False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return foreign_pointer_dtype, (self.pointee,)
+
+    def __call__(self, value: Any = 0) -> Any:
+        raise TileTypeError(
+            f"{self} is of pointers alone, which no number becomes; take x.foreign_pointer of an array x"
+        )
+
+
+def foreign_pointer_dtype(pointee: DType) -> DType:
+    """The dtype of a foreign pointer to elements of a dtype: what `x.foreign_pointer.dtype` is."""
+    pointee = as_dtype(pointee)
+    if pointee not in _POINTERS:
+        _POINTERS[pointee] = ForeignPointerDType(pointee)
+    return _POINTERS[pointee]
+
+
+_POINTERS: dict[DType, DType] = {}
+
+
 def constant_of(value: bool | int | float, dtype: DType) -> bool | int | float:
     """What a dtype makes of a number that it is called with: an integer wraps, and loses a fraction."""
     if dtype.is_integral and (isinstance(value, int) or value - value == 0):
@@ -248,6 +281,8 @@ def as_dtype(value: object) -> DType:
     Raises TileTypeError when there is none, as for complex and object dtypes.
     """
     if isinstance(value, DType):
+        if isinstance(value, ForeignPointerDType):
+            raise TileTypeError(f"{value} is the dtype of x.foreign_pointer alone, not of a tile")
         return value
     if isinstance(value, str):
         found = _BY_NAME.get(value) or ALIASES.get(value) or (bool_ if value == "bool" else None)

@@ -6,11 +6,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-# Names of cuTile that do not exist here yet, and what serves in the meantime.
-NOT_YET: dict[str, str] = {
-    "foreign_pointer_dtype": "an array as an argument, and x.get_raw_memory() for its memory",
-}
-
 # Names of other systems.
 ELSEWHERE: dict[str, str] = {
     # Triton
@@ -238,8 +233,6 @@ def thread_advice(name: str, known: Iterable[str]) -> str:
 def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:
     """What to write in the place of an unknown name, as the end of a sentence; empty where nothing is near."""
     known = tuple(known)
-    if name in NOT_YET and prefix:
-        return f", which is part of cuTile, but not of Tilewright yet; instead: {NOT_YET[name]}"
     if name in ELSEWHERE and name not in known:
         return f"; write {ELSEWHERE[name]}"
     lower = {n.lower().strip("_"): n for n in known}

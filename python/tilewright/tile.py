@@ -82,6 +82,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import compilation as compilation, tune as tune
     from .deadline import compiler_timeout as compiler_timeout
+    from .dtype import foreign_pointer_dtype as foreign_pointer_dtype
     from .hints import ByTarget as ByTarget
     from .interpret import Array as Array, Tile as Tile
     from .kernel import function as function, kernel as _kernel, launch as launch
@@ -134,7 +135,7 @@ _LAZY = {
     "compiler_timeout": "deadline",
     "Array": "interpret",
     "Tile": "interpret",
-    **dict.fromkeys(("TiledView", "RawArrayMemory", "Slice"), "views"),
+    **dict.fromkeys(("TiledView", "RawArrayMemory", "Slice", "foreign_pointer_dtype"), "views"),
     **dict.fromkeys(
         ("asinh", "atan2", "cbrt", "clip", "erf", "expm1", "gelu", "log1p", "relu", "sigmoid", "silu", "softplus"),
         "library",
@@ -1078,7 +1079,9 @@ TILE_METHODS: dict[str, Callable[..., Any]] = {
     "insert": insert,
 }
 TILE_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "ndim", "T")  # and the method item()
-ARRAY_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "strides", "ndim", "slice", "tiled_view", "get_raw_memory")
+ARRAY_ATTRIBUTES: tuple[str, ...] = (
+    *("dtype", "shape", "strides", "ndim", "slice", "tiled_view", "get_raw_memory", "foreign_pointer"),
+)
 
 
 def make_scalar(value: Any, dtype: DType) -> Any:

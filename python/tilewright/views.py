@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from . import dtype as dt
 from .annotations import MemoryOrder, MemoryScope, PaddingMode
 from .dtype import DType
 from .errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
@@ -39,6 +40,7 @@ class Machine(Protocol):
     def load_flat(self, array: Any, offset: Any, mask: Any, padding: Any) -> Any: ...
     def store_flat(self, array: Any, offset: Any, value: Any, mask: Any) -> None: ...
     def atomic_flat(self, access: AtomicAccess, array: Any, offset: Any, values: tuple[Any, ...], mask: Any) -> Any: ...
+    def laid(self, array: Any, extents: tuple[Any, ...], strides: tuple[Any, ...]) -> Any: ...
 
 
 # ---------------------------------------------------------------------------------------------
@@ -291,6 +293,57 @@ class RawArrayMemory(_Seen):
 
 
 # ---------------------------------------------------------------------------------------------
+# Arrays of other shapes over an array's memory
+
+
+class ForeignPointer(_Seen):
+    """Where an array begins: `x.foreign_pointer`. `ct.Array.from_foreign` makes an array of it, of any shape."""
+
+    def __init__(self, machine: Machine, array: Any) -> None:
+        self._machine, self._array = machine, array
+
+    def parts(self) -> tuple[Any, Any]:
+        """The array, and all else that tells the pointer from others."""
+        return self._array, ForeignPointer
+
+    @property
+    def dtype(self) -> DType:
+        """Of the array's elements, `ct.foreign_pointer_dtype(x.dtype)`."""
+        return dt.foreign_pointer_dtype(self._array.dtype)
+
+    @property
+    def shape(self) -> Shape:
+        """It is a scalar."""
+        return ()
+
+
+def _from_foreign(pointer: Any, shape: Any, strides: Any) -> Any:
+    what = "Array.from_foreign"
+    if not isinstance(pointer, ForeignPointer):
+        raise TileTypeError(f"{what}: pointer is x.foreign_pointer of an array x, found {type(pointer).__name__}")
+    machine = pointer._machine
+    extents, steps = (_lengths(machine, v, f"{what}: {n}") for v, n in ((shape, "shape"), (strides, "strides")))
+    if len(extents) != len(steps):
+        raise TileTypeError(
+            f"{what}: shape has {len(extents)} entries and strides {len(steps)}; give one for each axis"
+        )
+    return machine.laid(pointer._array, extents, steps)
+
+
+def _lengths(machine: Machine, values: Any, what: str) -> tuple[Any, ...]:
+    """Constants, and scalars of signed integers; none is negative."""
+    if not isinstance(values, tuple):
+        raise TileTypeError(f"{what} is a tuple of integers, found {machine.describe(values)}")
+    for i, n in enumerate(values):
+        scalar = machine.is_tile(n) and not n.shape and n.dtype.is_integral and n.dtype.signed
+        if not scalar and type(n) is not int:
+            raise TileTypeError(f"{what}[{i}] must be a signed integer scalar, found {machine.describe(n)}")
+        if type(n) is int and n < 0:
+            raise TileTypeError(f"{what}[{i}] is {n}; expected 0 or more")
+    return values
+
+
+# ---------------------------------------------------------------------------------------------
 # Rows by a tile of indices
 
 
@@ -360,7 +413,7 @@ class Bound:
     """A method as tile code calls it: its arguments are bound by its signature."""
 
     def __init__(self, name: str, method: Callable[..., Any]) -> None:
-        self.__name__, self._method = name, method
+        self.__name__, self._method, self.__doc__ = name, method, method.__doc__
         self.__signature__ = inspect.signature(method)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -368,6 +421,10 @@ class Bound:
 
     def __tw_call__(self, frame: Any, *args: Any, **keywords: Any) -> Any:
         return self._method(*args, **keywords)
+
+
+from_foreign = Bound("from_foreign", _from_foreign)
+foreign_pointer_dtype = Bound("foreign_pointer_dtype", dt.foreign_pointer_dtype)
 
 
 def method_of(view: Any, name: str) -> Any:
@@ -383,9 +440,9 @@ def array_method(machine: Machine, array: Any, name: str) -> Bound:
     return Bound(name, functools.partial(ARRAY_METHODS[name], machine, array))
 
 
-def refuse_flat(array: str) -> TileUnsupportedFeatureError:
+def refuse_flat(what: str, array: str) -> TileUnsupportedFeatureError:
     return TileUnsupportedFeatureError(
-        f"get_raw_memory: {array} is not contiguous along any axis; pass one that is, or use ct.gather and ct.scatter"
+        f"{what}: {array} is not contiguous along any axis; pass one that is, or use ct.gather and ct.scatter"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from harness import Backends
 
 from tilewright import tile as ct
-from tilewright.errors import TileError, TileTypeError, TileUnsupportedFeatureError, TileValueError
+from tilewright.errors import TileCheckError, TileError, TileTypeError, TileUnsupportedFeatureError, TileValueError
 
 
 @ct.kernel
@@ -144,3 +144,83 @@ def test_memory_that_is_nowhere_contiguous() -> None:
     x = np.zeros((8, 8), "f4")[:, ::2]
     with pytest.raises(TileUnsupportedFeatureError, match="is not contiguous along any axis"):
         ct.launch(None, (1,), kernel, (x,))
+
+
+@ct.kernel
+def laid(X, Y, Z, n):
+    """Arrays over X's memory: as it is, in one row, turned, a part of one, with elements that are shared."""
+    pointer = X.foreign_pointer
+    ct.static_assert(pointer.dtype == ct.foreign_pointer_dtype(X.dtype) and pointer.shape == ())
+    same = ct.Array.from_foreign(pointer, X.shape, X.strides)
+    row = ct.Array.from_foreign(pointer=pointer, shape=(X.shape[0] * X.shape[1],), strides=(1,))
+    turned = ct.Array.from_foreign(pointer, (X.shape[1], X.shape[0]), (1, X.strides[0]))
+    shared = ct.Array.from_foreign(row.slice(0, n, 12).foreign_pointer, (4, 5), (1, 1))
+    ct.static_assert(shared.shape == (4, 5) and shared.strides == (1, 1) and row.ndim == 1)
+    ct.store(Y, (0, 0), ct.load(same, (0, 0), (4, 8), padding_mode=ct.PaddingMode.ZERO))
+    ct.store(Y, (1, 0), ct.load(row, 0, 32, padding_mode=ct.PaddingMode.ZERO).reshape((4, 8)))
+    ct.store(Y, (2, 0), ct.load(turned, (0, 0), (8, 4), padding_mode=ct.PaddingMode.ZERO).T)
+    ct.store(Y, (3, 0), ct.load(shared, (0, 0), (4, 8), padding_mode=ct.PaddingMode.ZERO))
+    i = ct.arange(32, dtype=ct.int32)
+    ct.store(Y, (4, 0), (ct.gather(row.slice(0, n, 9), i) + row.shape[0] + ct.num_tiles(row, 0, 4)).reshape((4, 8)))
+    over_edge = turned.tiled_view((4, 4), traversal_steps=(1, 1), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(Y, (10, 0), over_edge.load((n, 1)).reshape((2, 8)))
+    over = ct.Array.from_foreign(Z.foreign_pointer, (3, n), (4, 2))
+    ct.store(over, (0, 0), ct.full((4, 4), 7, ct.int32))
+    ct.scatter(over, (1, i), i)
+    ct.atomic_add(over, (2, i), 100)
+
+
+def test_arrays_over_the_memory_of_an_array(backends: Backends) -> None:
+    x = np.arange(15, dtype="i4").reshape(3, 5)
+    y, z = backends.run_all(laid, (1,), lambda: [x, np.zeros((24, 8), "i4"), np.zeros(16, "i4"), 2])[1:3]
+    assert np.array_equal(y[8:11, :5], x) and np.array_equal(y[12:16, 0], x.ravel()[2:6]) and y[13, 4] == 7
+    assert z.tolist() == [7, 0, 7, 0, 0, 0, 1, 0, 107, 0, 107, 0, 0, 0, 0, 0]
+
+
+POINTERS: list[tuple[Any, type[TileError], str]] = [
+    (lambda p, X: ct.Array.from_foreign(X, (4,), (1,)), TileTypeError, "pointer is x.foreign_pointer of an array x"),
+    (lambda p, X: ct.Array.from_foreign(p, 4, (1,)), TileTypeError, "shape is a tuple of integers"),
+    (lambda p, X: ct.Array.from_foreign(p, (4, 4), (1,)), TileTypeError, "shape has 2 entries and strides 1"),
+    (lambda p, X: ct.Array.from_foreign(p, (-4,), (1,)), TileTypeError, "shape[0] is -4; expected 0 or more"),
+    (lambda p, X: ct.Array.from_foreign(p, (4,), (1.0,)), TileTypeError, "strides[0] must be a signed integer scalar"),
+    (lambda p, X: p + 1, TileTypeError, "ForeignPointer"),
+    (lambda p, X: ct.zeros(4, dtype=p.dtype), TileTypeError, "is the dtype of x.foreign_pointer alone, not of a tile"),
+    (lambda p, X: p.dtype(0), TileTypeError, "which no number becomes"),
+    (lambda p, X: ct.foreign_pointer_dtype(p.dtype), TileTypeError, "is the dtype of x.foreign_pointer alone"),
+    (lambda p, X: ct.where(True, p, p), TileTypeError, "ForeignPointer"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "message"), POINTERS, ids=[message for *_, message in POINTERS])
+def test_pointers_refused(body: Any, kind: type[TileError], message: str) -> None:
+    @ct.kernel
+    def kernel(X):
+        body(X.foreign_pointer, X)
+
+    for run in (lambda a: kernel.interpret((1,), a), lambda a: ct.launch(None, (1,), kernel, a)):
+        with pytest.raises(kind) as caught:
+            run((np.zeros((8, 8), "f4"),))
+        assert message in str(caught.value)
+
+
+def test_an_array_past_the_memory_is_told() -> None:
+    @ct.kernel
+    def kernel(X, n):
+        ct.store(X, (0, 0), ct.load(ct.Array.from_foreign(X.foreign_pointer, (n,), (9,)), 0, 16).reshape((2, 8)))
+
+    x = np.zeros((8, 8), "f4")
+    kernel.interpret((1,), (x, 8))
+    with pytest.raises(TileValueError, match="reaches element 72, the memory of .* has 64"):
+        kernel.interpret((1,), (x, 9))
+    with pytest.raises(TileCheckError, match="reads X at offset 72, which is outside"):
+        ct.launch(None, (1,), kernel, (x, 9), check=True)
+
+
+def test_pointers_where_nothing_is_contiguous() -> None:
+    @ct.kernel
+    def kernel(X):
+        ct.load(ct.Array.from_foreign(X.foreign_pointer, (4,), (1,)), 0, 4)
+
+    for run in (lambda a: kernel.interpret((1,), a), lambda a: ct.launch(None, (1,), kernel, a)):
+        with pytest.raises(TileUnsupportedFeatureError, match="is not contiguous along any axis"):
+            run((np.zeros((8, 8), "f4")[:, ::2],))

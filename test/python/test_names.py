@@ -31,7 +31,6 @@ CASES = {
     "ct.umulhi(x, x)": "write a product in ct.int64, shifted to the right by 32",
     "ct.zeros_like(x)": "write ct.zeros(x.shape, x.dtype)",
     "ct.threadIdx.x": "a program is one block",
-    "ct.foreign_pointer_dtype(x.dtype)": "part of cuTile, but not of Tilewright yet; instead: an array as an argument",
     "ct.float8_e5m3fnu(1)": "float8_e5m3fnu is not supported on any target: GPUs have it from Rubin on",
     "x.astype(ct.float8_e5m3fnu)": "float8_e5m3fnu is not supported on any target: GPUs have it from Rubin on",
     "x.flatten()": "write x.reshape((-1,))",
@@ -76,11 +75,10 @@ def test_no_advice_where_nothing_is_near() -> None:
 def test_what_is_advised_exists() -> None:
     """Each ct.name in the table is there, and none of the names that it answers."""
     public = set(dir(ct))
-    for name, text in {**names.ELSEWHERE, **names.NOT_YET}.items():
+    for name, text in names.ELSEWHERE.items():
         assert name not in ct.OPS, name
         for advised in re.findall(r"ct\.(\w+)", text):
             assert advised in public, (name, advised)
-    assert not names.NOT_YET.keys() & public
 
 
 def test_dtypes_called_without_a_value_are_zero() -> None:
@@ -104,7 +102,7 @@ def test_every_name_of_cutile_that_is_not_here_says_what_serves_instead() -> Non
     tool = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools/cutile.py"))
     for row in tool["rows"]():
         if tool["found"](row["name"]) is None:
-            assert names.NOT_YET.get(row["name"].rpartition(".")[2]) or row["differs"], row["name"]
+            assert row["differs"], row["name"]
 
 
 def test_methods_take_their_keywords() -> None:

@@ -19,8 +19,8 @@ def _atomic(kind: str, frame: Frame, array: Any, indices: Any, *values: Any, **k
     access.check(array.dtype, what)
     tiles, shape = memory.element_indices(frame, array, indices, what)
     checked = constant_flag(access.check_bounds, f"{what}: check_bounds")
-    tiles, mask = memory.in_root(frame, array, tiles, [], checked)
-    return memory.atomic(frame, access, array, tiles, written(frame, access, values, array, shape, what), mask)
+    at = memory.in_root(frame, array, tiles, [], checked)
+    return memory.atomic(frame, access, array, at, written(frame, access, values, array, shape, what))
 
 
 def written(

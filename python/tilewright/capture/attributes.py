@@ -138,6 +138,8 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return tuple(_stride(frame, value, d) for d in range(value.ndim))
     if name in ARRAY_METHODS:
         return views.attribute(frame, value, name)
+    if name == "foreign_pointer":
+        return views.foreign_pointer(frame, value)
     near = difflib.get_close_matches(name, ct.ARRAY_ATTRIBUTES, n=1)
     known = f"did you mean {near[0]}?" if near else f"it has {', '.join(ct.ARRAY_ATTRIBUTES)}"
     if name in ct.OPS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -14,7 +15,7 @@ from ..shape_rules import broadcast_shapes, dimensions
 from .checks import array_of, check_axis, check_order, check_tile_shape, constant_flag, fit, static_int
 from .frame import Frame
 from .table import op
-from .values import Array, Shape, Tile, describe, is_number
+from .values import Array, Laid, Shape, Tile, describe, is_number
 
 
 def _order_attribute(order: Shape) -> dict[str, Any]:
@@ -40,11 +41,16 @@ def extent(frame: Frame, array: Array, axis: int) -> Tile:
         return frame.emit.constant(length, int32, ()) if isinstance(length, int) else frame.emit.cast(length, int32)
     if axis in array.extents:
         return frame.emit.constant(array.extents[axis], int32)
+    if array.laid:
+        return frame.emit.cast(array.laid.extents[axis], int32)
     return frame.emit.typed("tile.dim", [array.ir], {"axis": axis}, int32, ())
 
 
 def stride(frame: Frame, array: Array, axis: int) -> Tile:
     """How many elements lie between neighbours along an axis."""
+    if array.laid:
+        found = array.laid.strides[axis]
+        return frame.emit.constant(found, int64) if isinstance(found, int) else frame.emit.cast(found, int64)
     return frame.emit.typed("tile.stride", [array.ir], {"axis": axis}, int64, ())
 
 
@@ -137,93 +143,87 @@ _ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 
 _SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
 
 
-def atomic(
-    frame: Frame,
-    access: AtomicAccess,
-    array: Array,
-    indices: list[Tile],
-    values: Sequence[Tile],
-    mask: Sequence[Any] = (),
-    is_flat: bool = False,
-) -> Tile:
-    """At index tiles of one shape; what the elements were. The last value is written, one before it is expected.
+@dataclasses.dataclass(frozen=True)
+class Reached:
+    """Which elements of an argument an access reaches: an index tile for each axis, or an offset in its memory; and a
+    mask, an empty list where all are meant."""
 
-    With `is_flat` the indices are an offset in the array's memory.
-    """
+    tiles: list[Tile]
+    mask: Sequence[Any]
+    checked: bool
+    is_flat: bool = False
+
+    def flags(self) -> dict[str, Any]:
+        return {**({"check_bounds": None} if self.checked else {}), **({"tile.flat": None} if self.is_flat else {})}
+
+
+def atomic(frame: Frame, access: AtomicAccess, array: Array, at: Reached, values: Sequence[Tile]) -> Tile:
+    """At index tiles of one shape; what the elements were. The last value is written, one before it is expected."""
     kind, order, scope = ATOMIC_KINDS[access.kind], _ORDERS[access.memory_order], _SCOPES[access.memory_scope]
-    return atomic_access(frame, kind, order, scope, array, indices, values, mask, access.check_bounds, is_flat)
+    return atomic_access(frame, kind, order, scope, array, at, values)
 
 
 def atomic_access(
-    frame: Frame,
-    kind: int,
-    order: int,
-    scope: int,
-    array: Array,
-    indices: list[Tile],
-    values: Sequence[Tile],
-    mask: Sequence[Any] = (),
-    checked: bool = False,
-    is_flat: bool = False,
+    frame: Frame, kind: int, order: int, scope: int, array: Array, at: Reached, values: Sequence[Tile]
 ) -> Tile:
     """The same with kind, order and scope as the dialect numbers them."""
     *expected, value = values
-    groups = [[array.ir], [t.ir for t in indices], [value.ir], [t.ir for t in expected], mask]
-    attributes = {
-        **segments(*groups),
-        "kind": kind,
-        "memory_order": order,
-        "memory_scope": scope,
-        **({"check_bounds": None} if checked else {}),
-        **({"tile.flat": None} if is_flat else {}),
-    }
+    groups = [[array.ir], [t.ir for t in at.tiles], [value.ir], [t.ir for t in expected], at.mask]
+    how = {"kind": kind, "memory_order": order, "memory_scope": scope}
+    attributes = {**segments(*groups), **how, **at.flags()}
     operands = [ir for group in groups for ir in group]
     return frame.emit.typed("tile.atomic", operands, attributes, array.dtype, value.shape)
 
 
-def in_root(
-    frame: Frame, array: Array, tiles: list[Tile], mask: Sequence[Any], checked: bool
-) -> tuple[list[Tile], Sequence[Any]]:
-    """Indices into a part of an array as such into the array itself, and a mask of those that are in the part."""
-    emit, found = frame.emit, list(tiles)
+def in_root(frame: Frame, array: Array, tiles: list[Tile], mask: Sequence[Any], checked: bool) -> Reached:
+    """Indices into a part of an array, or into one that was laid over its memory, as such into the array itself."""
+    found = list(tiles)
     for axis, (first, length) in array.windows.items():
-        index = emit.cast(tiles[axis], int64)
-        found[axis] = emit.binary("add", index, first)
+        index = frame.emit.cast(tiles[axis], int64)
+        found[axis] = frame.emit.binary("add", index, first)
         if checked:
-            low, high = emit.compare("less_equal", 0, index), emit.compare("less", index, length)
-            inside = emit.binary("bitwise_and", low, high)
-            if mask:
-                inside = emit.binary("bitwise_and", Tile(mask[0], bool_, inside.shape), inside)
-            mask = [inside.ir]
-    return found, mask
+            mask = _and_inside(frame, mask, index, length)
+    if array.laid is None:
+        return Reached(found, mask, checked)
+    return _in_memory(frame, array.laid, found, mask, checked)
 
 
-def gather_elements(
-    frame: Frame,
-    array: Array,
-    tiles: list[Tile],
-    mask: Sequence[Any],
-    padding: Tile,
-    checked: bool,
-    hints: dict[str, Any],
-) -> Tile:
-    groups = [[array.ir], [t.ir for t in tiles], mask, [padding.ir]]
-    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+def _and_inside(frame: Frame, mask: Sequence[Any], index: Tile, length: Any) -> Sequence[Any]:
+    emit = frame.emit
+    low, high = emit.compare("less_equal", 0, index), emit.compare("less", index, length)
+    inside = emit.binary("bitwise_and", low, high)
+    if mask:
+        inside = emit.binary("bitwise_and", Tile(mask[0], bool_, inside.shape), inside)
+    return [inside.ir]
+
+
+def _in_memory(frame: Frame, laid: Laid, tiles: list[Tile], mask: Sequence[Any], checked: bool) -> Reached:
+    """By the offset that the strides of an array say, in the memory that it was laid over."""
+    emit, offset = frame.emit, frame.emit.constant(0, int64, tiles[0].shape if tiles else ())
+    for tile, extent, stride in zip(tiles, laid.extents, laid.strides, strict=True):
+        index = emit.cast(tile, int64)
+        offset = emit.binary("add", offset, emit.binary("mul", index, stride))
+        mask = _and_inside(frame, mask, index, extent) if checked else mask
+    return at_offset(frame, laid.array, offset, mask)
+
+
+def at_offset(frame: Frame, array: Array, offset: Tile, mask: Sequence[Any]) -> Reached:
+    """Elements by their distance from an array's first one: along an axis that is contiguous, 0 along the others."""
+    zero = frame.emit.constant(0, int64, offset.shape)
+    tiles = [offset if d == array.unit else zero for d in range(array.ndim)]
+    return dataclasses.replace(in_root(frame, array, tiles, mask, False), is_flat=True)
+
+
+def gather_elements(frame: Frame, array: Array, at: Reached, padding: Tile, hints: dict[str, Any]) -> Tile:
+    groups = [[array.ir], [t.ir for t in at.tiles], at.mask, [padding.ir]]
+    attributes = {**segments(*groups), **hints, **at.flags()}
     operands = [ir for group in groups for ir in group]
     return frame.emit.typed("tile.gather", operands, attributes, array.dtype, padding.shape)
 
 
-def scatter_elements(
-    frame: Frame,
-    array: Array,
-    tiles: list[Tile],
-    mask: Sequence[Any],
-    value: Tile,
-    checked: bool,
-    hints: dict[str, Any],
-) -> None:
-    groups = [[array.ir], [t.ir for t in tiles], [value.ir], mask]
-    attributes = {**segments(*groups), **hints, **({"check_bounds": None} if checked else {})}
+def scatter_elements(frame: Frame, array: Array, at: Reached, value: Tile, hints: dict[str, Any]) -> None:
+    groups = [[array.ir], [t.ir for t in at.tiles], [value.ir], at.mask]
+    attributes = {**segments(*groups), **hints, **at.flags()}
     frame.builder.op("tile.scatter", [ir for group in groups for ir in group], attributes, [])
 
 
@@ -236,21 +236,21 @@ def gather_window(
     """The elements at places in an array or a part of one; the padding where they are outside."""
     _padding(padding_mode, array.dtype)
     padding = _padding_tile(frame, padding_mode, array.dtype, places[0].shape if places else ())
-    tiles, mask = in_root(frame, array, places, [], checked)
+    at = in_root(frame, array, places, [], checked)
     if order is not None:
-        return atomic(frame, AtomicAccess("load", checked, *order), array, tiles, [padding], mask)
-    return gather_elements(frame, array, tiles, mask, padding, checked, {})
+        return atomic(frame, AtomicAccess("load", checked, *order), array, at, [padding])
+    return gather_elements(frame, array, at, padding, {})
 
 
 def scatter_window(
     frame: Frame, array: Array, places: list[Tile], value: Tile, checked: bool, order: Order | None = None
 ) -> None:
     output(frame, array, "store")
-    tiles, mask = in_root(frame, array, places, [], checked)
+    at = in_root(frame, array, places, [], checked)
     if order is not None:
-        atomic(frame, AtomicAccess("store", checked, *order), array, tiles, [value], mask)
+        atomic(frame, AtomicAccess("store", checked, *order), array, at, [value])
     else:
-        scatter_elements(frame, array, tiles, mask, value, checked, {})
+        scatter_elements(frame, array, at, value, {})
 
 
 @op("load")
@@ -281,7 +281,7 @@ def _load(
     if not checked:
         attributes["tile.in_bounds"] = None
     ordered = is_ordered(memory_order, memory_scope, "load", "ct.load")
-    if ordered or array.windows:
+    if ordered or array.is_part:
         places = window(frame, indices, tile_shape, tile_shape, check_order(order, array.ndim, "ct.load"))
         how = (memory_order, memory_scope) if ordered else None
         loaded = gather_window(frame, array, places, padding_mode, checked, how)
@@ -326,7 +326,7 @@ def _store(
     if not checked:
         attributes["tile.in_bounds"] = None
     ordered = is_ordered(memory_order, memory_scope, "store", "ct.store")
-    if ordered or array.windows:
+    if ordered or array.is_part:
         places = window(frame, indices, value.shape, value.shape, check_order(order, array.ndim, "ct.store"))
         how = (memory_order, memory_scope) if ordered else None
         scatter_window(frame, array, places, value, checked, how)
@@ -386,8 +386,8 @@ def _gather(
     padding = frame.emit.implicit(padding_value, array.dtype, "ct.gather: padding_value")
     padding = fit(frame, padding, shape, "ct.gather: padding_value")
     checked = constant_flag(check_bounds, "ct.gather: check_bounds")
-    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.gather"), checked)
-    return gather_elements(frame, array, tiles, where, padding, checked, _hints(latency, None, "ct.gather"))
+    at = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.gather"), checked)
+    return gather_elements(frame, array, at, padding, _hints(latency, None, "ct.gather"))
 
 
 @op("scatter")
@@ -405,8 +405,8 @@ def _scatter(
     new = frame.emit.implicit(value, array.dtype, "ct.scatter")
     new = fit(frame, new, shape, "ct.scatter: value")
     checked = constant_flag(check_bounds, "ct.scatter: check_bounds")
-    tiles, where = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.scatter"), checked)
-    scatter_elements(frame, array, tiles, where, new, checked, _hints(latency, None, "ct.scatter"))
+    at = in_root(frame, array, tiles, mask_of(frame, mask, shape, "ct.scatter"), checked)
+    scatter_elements(frame, array, at, new, _hints(latency, None, "ct.scatter"))
 
 
 def read_element(frame: Frame, array: Array, index: tuple[Any, ...]) -> Tile:

@@ -57,7 +57,7 @@ def are_alike(values: tuple[Any, ...]) -> bool:
     if not values or not all(map(is_selectable, values)):
         return False
     choices = [choice for value in values for choice in choices_of(value)]
-    return all(_kind(choice) == _kind(choices[0]) and not _root(choice).windows for choice in choices)
+    return all(_kind(choice) == _kind(choices[0]) and not _root(choice).is_part for choice in choices)
 
 
 def covers(choices: tuple[Any, ...], value: Any) -> bool:

@@ -48,7 +48,7 @@ class Array:
 
     `windows` has for each axis that is sliced where the part begins, and how many elements it has: a constant, or an
     int64 scalar. `unit` is an axis along which neighbours lie side by side. `extents` and `strides` are those, by axis,
-    that are constants.
+    that are constants. `laid` is of an array that `from_foreign` has made.
     """
 
     ir: Any
@@ -61,6 +61,21 @@ class Array:
     windows: dict[int, tuple[Any, Any]] = dataclasses.field(default_factory=dict)
     extents: Mapping[int, int] = dataclasses.field(default_factory=dict)
     strides: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    laid: Laid | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether its indices are others than those of the argument."""
+        return bool(self.windows) or self.laid is not None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Laid:
+    """Extents and strides, ints or integer scalars, over the memory of an array, from that one's first element on."""
+
+    array: Array
+    extents: tuple[Any, ...]
+    strides: tuple[Any, ...]
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -14,7 +14,7 @@ from . import atomics, memory
 from .checks import array_of, fit
 from .frame import Frame
 from .table import OPS, op
-from .values import Array, Shape, Tile, describe
+from .values import Array, Laid, Shape, Tile, describe
 
 
 class Emitting:
@@ -86,8 +86,8 @@ class Emitting:
     def atomic_window(self, access: AtomicAccess, array: Array, index: Any, steps: Shape, tile: Tile) -> None:
         array = memory.output(self.frame, array, f"TiledView.atomic_store_{access.kind}")
         shape = tile.shape or (1,) * array.ndim
-        places, mask = memory.in_root(self.frame, array, self._places(array, index, steps, shape), [], True)
-        memory.atomic(self.frame, access, array, places, [self.emit.reshape(tile, shape)], mask)
+        at = memory.in_root(self.frame, array, self._places(array, index, steps, shape), [], True)
+        memory.atomic(self.frame, access, array, at, [self.emit.reshape(tile, shape)])
 
     # -- rows
 
@@ -112,47 +112,65 @@ class Emitting:
 
     # -- offsets
 
-    def _flat(self, array: Array, offset: Any) -> tuple[list[Tile], Shape]:
-        """The offset along an axis that is contiguous, 0 along the others."""
+    def _offset(self, array: Array, offset: Any) -> Tile:
         tile = self.emit.tile(offset, "offset")
         if not tile.dtype.is_integral:
             raise TileTypeError(f"offset: an integer is needed, found {tile.dtype}")
         if array.unit is None:
-            raise views.refuse_flat(describe(array))
+            raise views.refuse_flat("get_raw_memory", describe(array))
         narrow = tile.dtype.bits < 32 or tile.dtype in (int32, uint32)
-        tile = self.emit.cast(tile, int64) if narrow else tile
-        zero = self.emit.broadcast(self.emit.constant(0, int64, ()), tile.shape)
-        tiles = [tile if d == array.unit else zero for d in range(array.ndim)]
-        return memory.in_root(self.frame, array, tiles, [], False)[0], tile.shape
+        return self.emit.cast(tile, int64) if narrow else tile
+
+    def _flat(self, array: Array, offset: Tile, mask: Any, what: str) -> memory.Reached:
+        return memory.at_offset(self.frame, array, offset, memory.mask_of(self.frame, mask, offset.shape, what))
 
     def load_flat(self, array: Array, offset: Any, mask: Any, padding: Any) -> Tile:
-        tiles, shape = self._flat(array, offset)
+        place = self._offset(array, offset)
         if array.dtype is bool_ and isinstance(padding, int):
             padding = bool(padding)
-        value = fit(self.frame, self.emit.implicit(padding, array.dtype, "padding_value"), shape, "padding_value")
-        where = memory.mask_of(self.frame, mask, shape, "load_offset")
-        return memory.gather_elements(self.frame, array, tiles, where, value, False, {"tile.flat": None})
+        value = fit(self.frame, self.emit.implicit(padding, array.dtype, "padding_value"), place.shape, "padding_value")
+        return memory.gather_elements(self.frame, array, self._flat(array, place, mask, "load_offset"), value, {})
 
     def store_flat(self, array: Array, offset: Any, value: Any, mask: Any) -> None:
         array = memory.output(self.frame, array, "store_offset")
-        tiles, shape = self._flat(array, offset)
-        new = self.fitted(value, array.dtype, shape, False, "store_offset: value")
-        where = memory.mask_of(self.frame, mask, shape, "store_offset")
-        memory.scatter_elements(self.frame, array, tiles, where, new, False, {"tile.flat": None})
+        place = self._offset(array, offset)
+        new = self.fitted(value, array.dtype, place.shape, False, "store_offset: value")
+        memory.scatter_elements(self.frame, array, self._flat(array, place, mask, "store_offset"), new, {})
 
     def atomic_flat(self, access: AtomicAccess, array: Array, offset: Any, values: tuple[Any, ...], mask: Any) -> Tile:
         what = f"atomic_{access.kind}_offset"
         access.check(array.dtype, what)
         array = memory.output(self.frame, array, what)
-        tiles, shape = self._flat(array, offset)
-        tiled = atomics.written(self.frame, access, values, array, shape, what)
-        where = memory.mask_of(self.frame, mask, shape, what)
-        return memory.atomic(self.frame, access, array, tiles, tiled, where, is_flat=True)
+        place = self._offset(array, offset)
+        tiled = atomics.written(self.frame, access, values, array, place.shape, what)
+        return memory.atomic(self.frame, access, array, self._flat(array, place, mask, what), tiled)
+
+    # -- arrays over an array's memory
+
+    def laid(self, array: Array, extents: tuple[Any, ...], strides: tuple[Any, ...]) -> Array:
+        if array.unit is None:
+            raise views.refuse_flat("Array.from_foreign", describe(array))
+        wide = any(isinstance(n, Tile) and n.dtype.bits > 32 for n in extents)
+        known, steps = ({d: n for d, n in enumerate(v) if isinstance(n, int)} for v in (extents, strides))
+        return dataclasses.replace(
+            array,
+            ndim=len(extents),
+            index_dtype=int64 if wide else int32,
+            unit=next((d for d, n in steps.items() if n == 1), None),
+            windows={},
+            extents=known,
+            strides=steps,
+            laid=Laid(array, extents, strides),
+        )
 
 
 def attribute(frame: Frame, array: Array, name: str) -> Any:
     """A method of an array."""
     return views.array_method(Emitting(frame), array, name)
+
+
+def foreign_pointer(frame: Frame, array: Array) -> views.ForeignPointer:
+    return views.ForeignPointer(Emitting(frame), array)
 
 
 @op("load_advanced_indexing")

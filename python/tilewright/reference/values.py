@@ -22,7 +22,7 @@ from ..errors import TileTypeError, TileValueError
 from ..formats import python_conversion
 
 if TYPE_CHECKING:
-    from ..views import RawArrayMemory, TiledView
+    from ..views import ForeignPointer, RawArrayMemory, TiledView
 
 Number = bool | int | float
 Shape = tuple[int, ...]
@@ -247,6 +247,10 @@ class Array:
             self, tile_shape: Any, *, padding_mode: ct.PaddingMode = ..., traversal_steps: Any = None
         ) -> TiledView: ...
         def get_raw_memory(self) -> RawArrayMemory: ...
+        @property
+        def foreign_pointer(self) -> ForeignPointer: ...
+        @staticmethod
+        def from_foreign(pointer: Any, shape: tuple[Any, ...], strides: tuple[Any, ...]) -> Array: ...
 
     @property
     def dtype(self) -> DType:

@@ -94,6 +94,28 @@ class Running:
         access.check(array.dtype, f"atomic_{access.kind}_offset")
         return atomics.perform(access, _flat(array), offset, values, mask)
 
+    # -- arrays over an array's memory
+
+    def laid(self, array: Array, extents: tuple[Any, ...], strides: tuple[Any, ...]) -> Array:
+        memory = _flat(array, "Array.from_foreign")._data
+        shape, steps = (tuple(int(n) for n in values) for values in (extents, strides))
+        last = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+        if min((*shape, *steps), default=0) < 0 or (0 not in shape and last >= len(memory)):
+            raise TileValueError(
+                f"Array.from_foreign: shape {shape} with strides {steps} reaches element {last}, the memory of "
+                f"{array!r} has {len(memory)}; expected an array within it"
+            )
+        size = memory.itemsize
+        data = np.lib.stride_tricks.as_strided(
+            memory, shape, [s * size for s in steps], writeable=memory.flags.writeable
+        )
+        wide = any(isinstance(n, Tile) and n.dtype.bits > 32 for n in extents)
+        found = Array(data, array._name, dt.int64 if wide else dt.int32)
+        found._constant, found._constant_strides = (
+            frozenset(d for d, n in enumerate(values) if isinstance(n, int)) for values in (extents, strides)
+        )
+        return found
+
 
 def _bound(value: Any, name: str) -> int:
     tile = as_tile(value, f"slice: {name}")
@@ -102,11 +124,11 @@ def _bound(value: Any, name: str) -> int:
     return int(tile)
 
 
-def _flat(array: Array) -> Array:
+def _flat(array: Array, what: str = "get_raw_memory") -> Array:
     """The memory of an array from its first element to its last one."""
     data = array._data
     if not array.ndim or data.itemsize not in data.strides:
-        raise views.refuse_flat(repr(array))
+        raise views.refuse_flat(what, repr(array))
     count = 1 + sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True)) // data.itemsize
     flat = np.lib.stride_tricks.as_strided(data, (count,), (data.itemsize,), writeable=data.flags.writeable)
     return Array(flat, array._name)
@@ -130,6 +152,9 @@ def add_methods() -> None:
     """Give arrays the methods that views.py lists."""
     for name, run in views.ARRAY_METHODS.items():
         setattr(Array, name, _method(run))
+    pointer = property(lambda self: views.ForeignPointer(Running(), self))
+    for name, value in (("foreign_pointer", pointer), ("from_foreign", views.from_foreign)):
+        setattr(Array, name, value)
 
 
 def _method(run: Any) -> Any:

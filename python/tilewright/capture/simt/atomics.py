@@ -13,7 +13,7 @@ from ...device.records import RecordArray
 from ...dtype import DType
 from ...errors import TileTypeError, TileValueError
 from ..frame import Frame
-from ..memory import ATOMIC_KINDS, atomic_access, output
+from ..memory import ATOMIC_KINDS, Reached, atomic_access, output
 from ..values import Array, Tile, describe
 from . import arrays
 
@@ -121,7 +121,7 @@ def check_dtype(name: str, dtype: DType) -> None:
 
 def _access(frame: Frame, kind: str, ref: AtomicRef, values: list[Tile], order: tuple[int, int]) -> Tile:
     output(frame, ref.array, f"atomic {kind}")
-    return atomic_access(frame, ATOMIC_KINDS[kind], *order, ref.array, ref.tiles, values)
+    return atomic_access(frame, ATOMIC_KINDS[kind], *order, ref.array, Reached(ref.tiles, (), False), values)
 
 
 def _value(frame: Frame, ref: AtomicRef, value: Any, what: str) -> Tile:
@@ -132,7 +132,7 @@ def _load(frame: Frame, ref: AtomicRef, memory: Any, scope: Any) -> Tile:
     check_dtype("load", ref.dtype)
     order = ordering("load", memory, scope)
     nothing = frame.emit.constant(False if ref.dtype.is_bool else 0, ref.dtype)
-    return atomic_access(frame, ATOMIC_KINDS["load"], *order, ref.array, ref.tiles, [nothing])
+    return atomic_access(frame, ATOMIC_KINDS["load"], *order, ref.array, Reached(ref.tiles, (), False), [nothing])
 
 
 def _store(frame: Frame, ref: AtomicRef, val: Any, memory: Any, scope: Any) -> None:
