@@ -12,7 +12,7 @@
  *   if any(not %inside) { record the first one }
  *   %x = tile.gather %a[%i] mask %inside else %p                  so the access does no harm
  *   %old = tile.atomic cas, this block, %owners[element of %b], expected 0
- *   if any(%old is another block) { record the first one }
+ *   if any(%old is another block) { record the first one }        of a load behind it, with what it has read
  *   %readers = tile.atomic load %owners[element of %b, behind the others]; if any(...) { record the first one }
  *   if any(shadow of %y, inside of %b) { record the first one }   check_padding.c
  *   tile.store %y, %b[%j]
@@ -53,13 +53,22 @@ static bool is_by_tile(MlirOperation op) { return tw_op_has(op, TW_BY_TILE); }
 static bool writes(MlirOperation op) { return tw_op_stores(op); }
 static bool is_atomic(MlirOperation op) { return tw_op_has(op, TW_BY_ELEMENT) && !tw_op_loads(op) && !writes(op); }
 
-/* What the op loads or stores. */
-static MlirType accessed(MlirOperation op) {
+/* What the op stores, or has loaded. */
+static MlirValue value_of(MlirOperation op) {
   MlirValue value = tw_operand(op, TW_OPERAND_VALUE);
-  return mlirValueGetType(mlirValueIsNull(value) ? mlirOperationGetResult(op, 0) : value);
+  return mlirValueIsNull(value) ? mlirOperationGetResult(op, 0) : value;
 }
 
+static MlirType accessed(MlirOperation op) { return mlirValueGetType(value_of(op)); }
+
 static tw_builder_t before(MlirOperation op) { return tw_build_before(op); }
+
+/* Behind a load, whose value is known there; before a store. */
+static tw_builder_t with_value(MlirOperation op) {
+  tw_builder_t at = before(writes(op) ? op : mlirOperationGetNextInBlock(op));
+  at.location = mlirOperationGetLocation(op);
+  return at;
+}
 
 /* The array's axis along which axis `d` of the tile runs. */
 static intptr_t axis_of(MlirOperation op, intptr_t d) {
@@ -161,7 +170,19 @@ static void find_index(const tw_builder_t *at, MlirOperation op, const where_t *
   }
 }
 
-/* Records the first element of which `bad` holds. */
+/* Which element of a tile that is accessed is the one at an index of the array. */
+static MlirValue hit_at(const tw_builder_t *at, MlirOperation op, const MlirValue index[TW_MAX_RANK]) {
+  MlirType type = tw_with_element(accessed(op), tw_i64(at->context));
+  MlirValue hit = {NULL};
+  for (intptr_t d = 0; d < tw_rank(type); d++) {
+    MlirValue place = tw_binary(at, "arith.subi", tw_i64(at->context), index[axis_of(op, d)], start_of(at, op, d));
+    MlirValue here = tw_check_compare(at, TW_EQ, tw_check_along(at, type, d), tw_check_splat(at, place, type));
+    hit = mlirValueIsNull(hit) ? here : tw_check_and(at, hit, here);
+  }
+  return hit;
+}
+
+/* Records the first element of which `bad` holds; of a part of a tile, as large a one as `bad` is. */
 static void record_element(check_t *c, const tw_builder_t *at, MlirOperation op, int site, MlirValue bad,
                            const where_t *where, MlirValue value, MlirValue other) {
   MlirValue any, place = tw_check_first(at, bad, &any);
@@ -170,8 +191,10 @@ static void record_element(check_t *c, const tw_builder_t *at, MlirOperation op,
   MlirValue hit = tw_check_hit(&in, like, place);
   finding_t finding = {.rank = where->rank};
   find_index(&in, op, where, like, place, hit, finding.index);
-  if (!mlirValueIsNull(value))
-    finding.value = tw_check_pick(&in, tw_check_bits(&in, value), hit);
+  if (!mlirValueIsNull(value)) {
+    bool whole = tw_count(mlirValueGetType(value)) == tw_count(like);
+    finding.value = tw_check_pick(&in, tw_check_bits(&in, value), whole ? hit : hit_at(&in, op, finding.index));
+  }
   if (!mlirValueIsNull(other))
     finding.other = tw_check_pick(&in, tw_check_wide(&in, other), hit);
   tw_check_record(c, &in, site, &finding);
@@ -263,56 +286,52 @@ static MlirValue of_others(check_t *c, const tw_builder_t *at, MlirValue words) 
   return tw_check_and(at, taken, tw_check_compare(at, TW_NE, words, tw_check_splat(at, me, type)));
 }
 
-static int block_site(check_t *c, MlirOperation op, const char *kind, MlirValue value) {
-  MlirType none = {NULL};
-  return tw_check_site(c, op, kind, array_of(op), mlirValueIsNull(value) ? none : accessed(op), tw_str(""));
-}
-
-/* Records the first of the elements whose word is another block's. `value` may be null. */
+/* Records the first of the elements whose word is another block's. */
 static void record_other(check_t *c, const tw_builder_t *at, MlirOperation op, const char *kind, MlirValue words,
-                         const where_t *where, MlirValue value) {
+                         const where_t *where) {
   MlirType type = mlirValueGetType(words);
   MlirValue block = tw_binary(at, "arith.subi", type, words, tw_const_int(at, type, 1));
-  record_element(c, at, op, block_site(c, op, kind, value), of_others(c, at, words), where, value, block);
+  int site = tw_check_site(c, op, kind, array_of(op), accessed(op), tw_str(""));
+  record_element(c, at, op, site, of_others(c, at, words), where, value_of(op), block);
 }
 
 /* The elements at these indices, as far as the mask has them. A block that reads says so before it looks at who has
  * written, one that writes says so before it looks at who has read: so one of the two sees the other. The word of an
  * element that several blocks read is -1. */
 static void check_blocks(check_t *c, const tw_builder_t *at, MlirOperation op, MlirValue first, const where_t *where,
-                         MlirValue mask, MlirValue value) {
-  MlirValue words = owner_words(c, at, op, first, where), none = {NULL};
+                         MlirValue mask) {
+  MlirValue words = owner_words(c, at, op, first, where);
   MlirValue all = tw_check_header_word(c, at, 1 + 2 * (int64_t)(c->num_parameters - OWNERS));
   MlirType type = mlirValueGetType(words);
   MlirValue readers = tw_binary(at, "arith.addi", type, words, tw_check_splat(at, all, type));
   if (writes(op)) {
-    record_other(c, at, op, "two writers", touch_words(c, at, TW_ATOMIC_CAS, words, mask, 0), where, value);
+    record_other(c, at, op, "two writers", touch_words(c, at, TW_ATOMIC_CAS, words, mask, 0), where);
     if (!c->waits)
-      record_other(c, at, op, "write of read", touch_words(c, at, TW_ATOMIC_LOAD, readers, mask, 0), where, value);
+      record_other(c, at, op, "write of read", touch_words(c, at, TW_ATOMIC_LOAD, readers, mask, 0), where);
     return;
   }
   MlirValue before_us = touch_words(c, at, TW_ATOMIC_CAS, readers, mask, 0);
   MlirValue shared = tw_check_and(at, mask, of_others(c, at, before_us));
   touch_words(c, at, TW_ATOMIC_XCHG, readers, shared, -1);
-  record_other(c, at, op, "read of written", touch_words(c, at, TW_ATOMIC_LOAD, words, mask, 0), where, none);
+  record_other(c, at, op, "read of written", touch_words(c, at, TW_ATOMIC_LOAD, words, mask, 0), where);
 }
 
 /* A guard within which the array's owners are watched; `*first` is the word of its first element. */
 static tw_builder_t where_watched(check_t *c, MlirOperation op, MlirValue *first) {
-  tw_builder_t at = before(op);
+  tw_builder_t at = with_value(op);
   *first = tw_check_header_word(c, &at, 1 + 2 * mlirBlockArgumentGetArgNumber(array_of(op)));
   return tw_build_guard(&at, tw_compare(&at, TW_SGE, *first, tw_check_i64(&at, 0)));
 }
 
 /* Loads of a kernel whose blocks wait for each other are left alone. */
 static void check_element_owners(check_t *c, MlirOperation op) {
-  MlirValue first, value = tw_operand(op, TW_OPERAND_VALUE);
+  MlirValue first;
   where_t where = at_indices(op);
   if (where.rank == 0)
     return;
   tw_builder_t in = where_watched(c, op, &first);
   MlirValue mask = masked(&in, op, inside_of_array(&in, op));
-  check_blocks(c, &in, op, first, &where, mask, value);
+  check_blocks(c, &in, op, first, &where, mask);
 }
 
 /* The largest part of a tile, along its first axes, that is not too large; how many there are along each axis. */
@@ -362,24 +381,22 @@ static tw_builder_t build_loop(const tw_builder_t *at, int64_t count, MlirValue 
   return inside;
 }
 
-/* A large tile in strips, so that its indices take few registers: of a tile in one strip the value is told, too. */
+/* A large tile in strips, so that its indices take few registers. */
 static void check_tile_owners(check_t *c, MlirOperation op) {
   MlirType tile = accessed(op);
   int64_t shape[TW_MAX_RANK], parts[TW_MAX_RANK];
   int64_t strips = strip_of(tile, shape, parts);
   if (tw_rank(tile) == 0)
     return;
-  MlirValue first, number, value = {NULL};
+  MlirValue first, number;
   where_t where = {.rank = tw_rank(tile), .is_tile = true};
   tw_builder_t in = where_watched(c, op, &first);
   number = tw_check_i64(&in, 0);
   if (strips > 1)
     in = build_loop(&in, strips, &number);
-  else if (writes(op))
-    value = tw_operand(op, TW_OPERAND_VALUE);
   MlirType strip = tw_tile_type(tw_i64(c->context), tw_rank(tile), shape);
   MlirValue inside = strip_indices(&in, op, number, parts, strip, &where);
-  check_blocks(c, &in, op, first, &where, inside, value);
+  check_blocks(c, &in, op, first, &where, inside);
 }
 
 /* ---- undetermined padding ---------------------------------------- */

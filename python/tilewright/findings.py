@@ -75,7 +75,7 @@ _SENTENCES = {
     "two writers": lambda f, worth: (
         f"and block {f.other} both store to {f.element}{worth}; use an atomic, or a place for each block"
     ),
-    "read of written": lambda f, worth: f"reads {f.element}, {_raced(f, 'stores to')}",
+    "read of written": lambda f, worth: f"reads {f.element}{worth}, {_raced(f, 'stores to')}",
     "write of read": lambda f, worth: f"stores to {f.element}{worth}, {_raced(f, 'reads')}",
     "padding stored": lambda f, worth: f"stores to {f.element}{worth} what depends on {_PADDING}",
     "padding used": _used,

@@ -163,9 +163,10 @@ def large_tiles(A, B):
 
 
 def test_two_writers_of_large_tiles(backends: Backends) -> None:
-    args = [np.zeros((256, 128), np.float32), np.zeros((192, 128), np.float32)]
+    args = [np.arange(256 * 128, dtype=np.float32).reshape(256, 128), np.zeros((192, 128), np.float32)]
     for f in told(backends, large_tiles, 4, args):
         assert f.kind == "two writers" and {f.block, f.other} == {(0, 0, 0), (3, 0, 0)}
+        assert f.value == args[0][f.block[0] * 64 + f.index[0], f.index[1]]
     silent(backends, large_tiles, 3, args)
 
 
@@ -229,6 +230,23 @@ def test_a_read_of_what_another_block_writes(backends: Backends, distance: int) 
 
 
 @ct.kernel
+def read_and_marked(A, B, ROWS: ct.Constant):
+    i = ct.bid(0)
+    ct.store(B, (i, 0), ct.load(A, (i - 1, 0), (ROWS, 128), padding_mode=ct.PaddingMode.ZERO))
+    ct.store(A, (i, 0), ct.full((ROWS, 128), -1, ct.float32))
+
+
+@pytest.mark.parametrize("rows", [2, 64])
+def test_the_value_that_was_read(backends: Backends, rows: int) -> None:
+    """Of tiles in one part and in several; the last block's element may be read before it is written."""
+    a = np.arange(3 * rows * 128, dtype=np.float32).reshape(-1, 128)
+    for f in told(backends, read_and_marked, 3, [a, np.zeros_like(a), rows]):
+        assert f.kind in ("read of written", "write of read")
+        assert f.value == -1 or (f.kind == "read of written" and f.value == a[f.index])
+        assert f"(the value {f.value!r})" in f.message
+
+
+@ct.kernel
 def gathered_in_place(A, K):
     place = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
     x = ct.gather(A, ct.gather(K, place))
@@ -243,7 +261,7 @@ def test_one_element_that_many_read(backends: Backends) -> None:
         assert name.startswith("sm_") or (all_ and {f.index for f in all_} == {(70,)})
         assert all("A[70]" in f.message for f in all_)
         writes = [f for f in all_ if f.kind == "write of read"]
-        assert all(f.block == (1, 0, 0) and f.value == 0 for f in writes)
+        assert all(f.block == (1, 0, 0) for f in writes) and all(f.value == 0 for f in all_)
 
 
 @ct.kernel
