@@ -224,9 +224,11 @@ def Tile_ViewOp : Tile_Op<"view", [Pure, AttrSizedOperandSegments]> {
     %row = tile.view %a at %bytes [%n] by [%stride] : memref<?x?xf32> -> memref<?xf32, strided<[?]>>
     ```
     The offset counts bytes, strides count elements of the result, and may be negative. Slices, fields of records,
-    `reshape` and `view` of device code are such arrays. What is read and written there is the array's.
+    `reshape` and `view` of device code are such arrays. What is read and written there is the array's. With `align` the
+    program vouches for the address: so many bytes divide it.
   }];
-  let arguments = (ins Tile_Array:$array, I64:$offset, Variadic<I64>:$extents, Variadic<I64>:$strides);
+  let arguments = (ins Tile_Array:$array, I64:$offset, Variadic<I64>:$extents, Variadic<I64>:$strides,
+                   OptionalAttr<I64Attr>:$align);
   let results = (outs Tile_Array:$result);
   let assemblyFormat = [{
     $array `at` $offset `[` $extents `]` `by` `[` $strides `]` attr-dict `:` type($array) `->` type($result)

@@ -632,7 +632,8 @@ static bool verify_view(const verify_t *v) {
   intptr_t given = mlirOperationGetNumOperands(v->op) - 2, rank = mlirShapedTypeGetRank(to);
   return (given == 2 * rank || tw_fail(&v->check, "gives an array of %d dimensions, and has %d extents and strides",
                                        (int)rank, (int)given)) &&
-         (mlirAttributeEqual(a, b) || tw_fail(&v->check, "stays in the memory space of its array"));
+         (mlirAttributeEqual(a, b) || tw_fail(&v->check, "stays in the memory space of its array")) &&
+         verify_align(v);
 }
 
 /* A tile is what a stage of a buffer holds. */

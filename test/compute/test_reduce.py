@@ -232,3 +232,34 @@ def test_mistakes_in_an_operator_show_its_line_and_none_of_ours() -> None:
     with pytest.raises(TileError) as caught:
         reducer(None, x, out, lambda a, b: a * b, 4, np.int32(0))
     assert len(caught.traceback) == 2, caught.traceback
+
+
+@pytest.mark.parametrize("count", [4095, 4096, 4097, 12289])
+def test_tiles_and_what_is_left(device, count):
+    """Whole tiles are read by wide accesses, what is left of them or lies at odd addresses one by one."""
+    x = np.random.default_rng(count).integers(-100, 100, count + 1).astype(np.int32)
+    given, out = device.array(x), device.array(np.zeros(count + 1, np.int32))
+    for first in (0, 1):
+        for op in (OpKind.PLUS, lambda a, b: a + b):
+            compute.reduce_into(given[first:], out, op, count, np.int32(5))
+            assert device.host(out)[0] == x[first : first + count].sum() + 5
+        compute.unary_transform(given[first:], out[:count], lambda v: v + 1, count)
+        assert (device.host(out)[:count] == x[first : first + count] + 1).all()
+
+
+def test_structs_keep_their_order(device):
+    """Maps x -> a x + b modulo 2^32, whose composition does not commute."""
+    maps = np.random.default_rng(0).integers(0, 1 << 30, (9000, 2), np.uint32)
+    dtype = np.dtype([("a", "u4"), ("b", "u4")])
+    out = device.array(np.zeros(1, dtype))
+    compute.reduce_into(
+        device.array(maps.view(dtype).reshape(-1)),
+        out,
+        lambda f, g: (f.a * g.a, f.b * g.a + g.b),
+        len(maps),
+        np.array([(1, 7)], dtype),
+    )
+    a, b = 1, 7
+    for f, g in maps.tolist():
+        a, b = a * f % (1 << 32), (b * f + g) % (1 << 32)
+    assert tuple(device.host(out)[0].item()) == (a, b)

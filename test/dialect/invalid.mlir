@@ -1301,6 +1301,14 @@ func.func @f(%x: memref<?xf32>, %o: i64) {
 // -----
 
 func.func @f(%x: memref<?xf32>, %o: i64) {
+  // expected-error @below {{'tile.view' op has an alignment of 12 bytes; that is a power of two up to 4096}}
+  %0 = tile.view %x at %o [%o] by [%o] {align = 12 : i64} : memref<?xf32> -> memref<?xf32, strided<[?]>>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?xf32>, %o: i64) {
   // expected-error @below {{'tile.view' op stays in the memory space of its array}}
   %0 = tile.view %x at %o [%o] by [%o] : memref<?xf32> -> memref<?xf32, strided<[?]>, 3>
   return

@@ -1,7 +1,6 @@
 """reduce_into: each block folds a range of items, then one block folds what they found, h_init first.
 
-The order of the operands is kept: a thread takes items that lie together, and the threads of a block are joined from
-left to right. A well-known operator that commutes reads items a block apart instead, which a GPU does fastest.
+The order of the operands is kept. A well-known operator that commutes needs none, and is fastest.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -9,15 +8,17 @@ left to right. A well-known operator that commutes reads items a block apart ins
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from typing import Any
 
 from ..numba import intrinsics as cuda
-from .blocks import block_fold
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part
 from .objects import Algorithm, Given, call, initial, make
 from .types import Convert, ItemType, Shared, Zero
+from .vectors import is_aligned, loading, width_for
+from .warps import LANES, block_total, lane, warp_fold
 
 
 class Determinism(enum.Enum):
@@ -29,54 +30,123 @@ class Determinism(enum.Enum):
 
 
 _MOST_IN_A_ROW = 256  # items that a thread folds one behind the other
+_FINISHING = 256  # threads that fold what blocks found
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiling:
+    """How a GPU's blocks share items: each takes some tiles that lie together, and by the number of items alone."""
+
+    width: int  # items that a thread takes side by side
+    rounds: int = 2  # such pieces of a tile that a thread takes
+    threads: int = 256
+    most_blocks: int = 1024
+
+    @property
+    def tile(self) -> int:
+        return self.threads * self.width * self.rounds
+
+    def per_block(self, count: int) -> int:
+        """Tiles of each block."""
+        return max(1, -(-count // (self.tile * self.most_blocks)))
+
+    def blocks(self, count: int) -> int:
+        return max(1, -(-count // (self.tile * self.per_block(count))))
+
+
+def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool):
+    """A kernel: partial[b] = the items of block b joined; of each tile a thread has items that lie together.
+
+    Where the operator commutes, a thread joins its items of all tiles, and threads are joined at the end. Else the
+    lanes of a warp are joined for each piece, and a warp's pieces lie together, too.
+    """
+    width, threads, tile = tiling.width, tiling.threads, tiling.tile
+    step = width * (threads if commutes else LANES)
+    places = tuple(r * step + j for r in range(tiling.rounds) for j in range(width))
+    load, zero, shared_array = loading(read, places), Zero(t), Shared(t, threads // LANES)
+
+    def joined_run(arrays, items):
+        value = convert(items[0])
+        for item in items[1:]:
+            value = fold(arrays, value, convert(item))
+        return value
+
+    def any_order(inputs, arrays, n, tiles, wide, partial):
+        shared, me = shared_array(), cuda.threadIdx.x
+        first = cuda.blockIdx.x * tiles * tile
+        last = min(first + tiles * tile, n)
+        value, there = zero(), False
+        whole = (last - first) // tile if wide else 0
+        for k in range(whole):
+            items = load(inputs, first + k * tile + me * width)
+            here = joined_run(arrays, items)
+            value = fold(arrays, value, here) if there else here
+            there = True
+        for i in range(first + whole * tile + me, last, threads):
+            here = convert(read(inputs, i))
+            value = fold(arrays, value, here) if there else here
+            there = True
+        value = block_total(shared, value, min(last - first, threads), lambda a, b: fold(arrays, a, b))
+        if me == 0:
+            partial[cuda.blockIdx.x] = value
+
+    def part_of_piece(inputs, arrays, at, last):
+        """The lanes of a warp, joined, of a piece that ends early."""
+        value = zero()
+        mine = at + lane() * width
+        if mine < last:
+            value = convert(read(inputs, mine))
+            for i in range(mine + 1, min(mine + width, last)):
+                value = fold(arrays, value, convert(read(inputs, i)))
+        return warp_fold(value, (last - at + (width - 1)) // width, lambda a, b: fold(arrays, a, b))
+
+    def in_order(inputs, arrays, n, tiles, wide, partial):
+        shared, warp = shared_array(), cuda.threadIdx.x // LANES
+        piece = step * len(places) // width  # of a warp
+        start = cuda.blockIdx.x * tiles * tile
+        first = start + warp * tiles * piece
+        last = min(first + tiles * piece, n)
+        value = zero()
+        for k in range((last - first + (piece - 1)) // piece):
+            at = first + k * piece
+            if wide and at + piece <= last:
+                items = load(inputs, at + lane() * width)
+                for r, run in enumerate(tuple(items[k : k + width] for k in range(0, len(places), width))):
+                    here = joined_run(arrays, run)
+                    here = warp_fold(here, LANES, lambda a, b: fold(arrays, a, b))
+                    value = fold(arrays, value, here) if r > 0 or at > first else here
+            else:
+                for row in range(at, min(at + piece, last), step):
+                    here = part_of_piece(inputs, arrays, row, min(row + step, last))
+                    value = fold(arrays, value, here) if row > first else here
+        there = (min(n - start, tiles * tile) + (tiles * piece - 1)) // (tiles * piece)
+        if lane() == 0:
+            shared[warp] = value
+        cuda.syncthreads()
+        if warp == 0:
+            value = warp_fold(shared[min(lane(), threads // LANES - 1)], there, lambda a, b: fold(arrays, a, b))
+            if lane() == 0:
+                partial[cuda.blockIdx.x] = value
+
+    return ComputeKernel(any_order if commutes else in_order)
 
 
 def fold_ranges(read, fold, convert, t: ItemType, shape, commutes):
-    """A kernel: partial[b] = the items of block b joined."""
-    threads, items = shape.threads, min(shape.items, _MOST_IN_A_ROW)
-    shared_array, zero = Shared(t, threads), Zero(t)
+    """A kernel of one thread a block: partial[b] = the items of block b joined."""
+    items, zero = min(shape.items, _MOST_IN_A_ROW), Zero(t)
 
     def in_order(inputs, arrays, n, per, partial):
-        shared = shared_array()
-        me = cuda.threadIdx.x
         first = cuda.blockIdx.x * per
         last = min(first + per, n)
         joined = zero()
-        for at in range(first, last, threads * items):
-            mine = at + me * items
-            end = min(mine + items, last)
-            value = zero()
-            if mine < end:
-                value = convert(read(inputs, mine))
-                for i in range(mine + 1, end):
-                    value = fold(arrays, value, convert(read(inputs, i)))
-            there = min((last - at + items - 1) // items, threads)
-            block_fold(shared, me, there, value, lambda a, b: fold(arrays, a, b))
-            if me == 0:
-                if at > first:
-                    joined = fold(arrays, joined, shared[0])
-                else:
-                    joined = shared[0]
-            cuda.syncthreads()
-        if me == 0:
-            partial[cuda.blockIdx.x] = joined
-
-    def in_any_order(inputs, arrays, n, per, partial):
-        shared = shared_array()
-        me = cuda.threadIdx.x
-        first = cuda.blockIdx.x * per
-        last = min(first + per, n)
-        value = zero()
-        if first + me < last:
-            value = convert(read(inputs, first + me))
-            for i in range(first + me + threads, last, threads):
+        for at in range(first, last, items):
+            value = convert(read(inputs, at))
+            for i in range(at + 1, min(at + items, last)):
                 value = fold(arrays, value, convert(read(inputs, i)))
-        block_fold(shared, me, min(last - first, threads), value, lambda a, b: fold(arrays, a, b))
-        if me == 0:
-            partial[cuda.blockIdx.x] = shared[0]
+            joined = fold(arrays, joined, value) if at > first else value
+        partial[cuda.blockIdx.x] = joined
 
-    in_turns = _lanes(read, fold, convert, items, zero) if threads == 1 else in_any_order
-    return ComputeKernel(in_turns if commutes else in_order)
+    return ComputeKernel(_lanes(read, fold, convert, items, zero) if commutes else in_order)
 
 
 def _lanes(read, fold, convert, items, zero):
@@ -113,30 +183,25 @@ def _lanes(read, fold, convert, items, zero):
     return in_lanes
 
 
-def fold_partials(write, fold, convert, t: ItemType, shape):
+def fold_partials(write, fold, convert, t: ItemType, threads: int):
     """A kernel of one block: out[0] = initial joined with all partials from left to right."""
-    threads = shape.threads
-    shared_array, zero = Shared(t, threads), Zero(t)
+    shared_array, zero = Shared(t, max(1, threads // LANES)), Zero(t)
 
     def finish(partial, arrays, count, initial, out):
-        shared = shared_array()
         me = cuda.threadIdx.x
         each = (count + threads - 1) // threads
         first = me * each
-        last = min(first + each, count)
         value = zero()
-        if first < last:
+        if first < count:
             value = partial[first]
-            for i in range(first + 1, last):
+            for i in range(first + 1, min(first + each, count)):
                 value = fold(arrays, value, partial[i])
-        there = 0
-        if count > 0:
-            there = (count + each - 1) // each
-        block_fold(shared, me, there, value, lambda a, b: fold(arrays, a, b))
+        if threads > 1 and count > 0:
+            value = block_total(shared_array(), value, (count + each - 1) // each, lambda a, b: fold(arrays, a, b))
         if me == 0:
             joined = convert(initial)
             if count > 0:
-                joined = fold(arrays, joined, shared[0])
+                joined = fold(arrays, joined, value)
             write(out, 0, joined)
 
     return ComputeKernel(finish)
@@ -152,25 +217,41 @@ class Reduce(Algorithm):
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")
         convert, fold = Convert(t, "reduce_into: 'd_in'"), given["op"].giving(t)
-        self.ranges = fold_ranges(given["d_in"].reader(), fold, convert, t, self.shape, given["op"].commutes)
-        self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, self.shape)
+        read, commutes = given["d_in"].reader(), given["op"].commutes
+        width = width_for(given["d_in"].value_type)
+        self.alone = self.shape.threads == 1
+        self.tiling = Tiling(*((width, 4) if commutes else (2 * width, 2)))
+        if self.alone:
+            self.ranges = fold_ranges(read, fold, convert, t, self.shape, commutes)
+        else:
+            self.ranges = fold_tiles(read, fold, convert, t, self.tiling, commutes)
+        self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, 1 if self.alone else _FINISHING)
 
     def needed(self, given: Given) -> dict[str, int]:
         return {"d_in": given["num_items"], "d_out": 1}
 
     def parts(self, n: int) -> list[Part]:
-        return [Part(self.type, self.shape.blocks(n))]
+        return [Part(self.type, self._blocks(n))]
+
+    def _blocks(self, n: int) -> int:
+        return (self.shape if self.alone else self.tiling).blocks(n)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
 
-        shape, arrays, (partial,) = self.shape, states_of(given["op"]), temporary
-        count = shape.blocks(n) if n else 0
+        arrays, (partial,), source = states_of(given["op"]), temporary, given["d_in"].state()
+        count = self._blocks(n) if n else 0
         first = initial(self.type, given["h_init"], "reduce_into: 'h_init'")
-        ranges = (given["d_in"].state(), arrays, np.int64(n), np.int64(shape.per_block(n)), partial)
-        finish = (partial, arrays, np.int64(count), first, given["d_out"].state())
-        found = [Launch(self.ranges, ranges, count, shape.threads)] if n else []
-        return [*found, Launch(self.finish, finish, 1, shape.threads)]
+        finish = Launch(self.finish, (partial, arrays, np.int64(count), first, given["d_out"].state()), 1, _FINISHING)
+        if self.alone:
+            finish = dataclasses.replace(finish, block=1)
+            ranges = Launch(
+                self.ranges, (source, arrays, np.int64(n), np.int64(self.shape.per_block(n)), partial), count, 1
+            )
+        else:
+            tiles = (np.int64(n), np.int64(self.tiling.per_block(n)), is_aligned(source))
+            ranges = Launch(self.ranges, (source, arrays, *tiles, partial), count, self.tiling.threads)
+        return [ranges, finish] if n else [finish]
 
 
 def make_reduce_into(

@@ -38,6 +38,7 @@ class Form:
     loose: bool = False
     parts: tuple[Form, ...] = ()
     is_atomic: bool = False  # a field that is accessed in its place
+    size: int = 0  # in bytes, of elements of an array
 
     @functools.cached_property
     def holds_atomics(self) -> bool:
@@ -109,7 +110,8 @@ def form_of_dtype(dtype: Any) -> Form:
     made_from = (dtype.metadata or {}).get(METADATA)
     key = dtype, made_from
     if key not in _forms:
-        _forms[key] = form_of(made_from) if made_from is not None else _anonymous(dtype, 0)
+        found = form_of(made_from) if made_from is not None else _anonymous(dtype, 0)
+        _forms[key] = dataclasses.replace(found, size=dtype.itemsize)
     return _forms[key]
 
 

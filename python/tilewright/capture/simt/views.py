@@ -40,8 +40,8 @@ def _fixed(known: Any, axis: int) -> int | None:
     return found if type(found) is int else None
 
 
-def made(frame: Frame, array: Array, shape: Shape, dtype: DType | None = None) -> Array:
-    """The array of this shape in the memory of another one."""
+def made(frame: Frame, array: Array, shape: Shape, dtype: DType | None = None, align: int | None = None) -> Array:
+    """The array of this shape in the memory of another one; `align` bytes divide its address, as the caller knows."""
     dtype = dtype or array.dtype
     offset, *rest = (_wide(frame, v) for v in (shape.offset, *shape.extents, *shape.strides))
     rank = len(shape.extents)
@@ -49,8 +49,10 @@ def made(frame: Frame, array: Array, shape: Shape, dtype: DType | None = None) -
     where = f", {space[1]}" if space else ""
     layout = f", strided<[{', '.join('?' * rank)}]>" if rank else ""
     text = f"memref<{'?x' * rank}{dtype.mlir}{layout}{where}>"
-    sizes = {"operandSegmentSizes": (1, 1, rank, rank)}
-    value = frame.builder.op("tile.view", [array.ir, offset.ir, *(t.ir for t in rest)], sizes, [text])
+    attributes: dict[str, Any] = {"operandSegmentSizes": (1, 1, rank, rank)}
+    if align is not None:
+        attributes["align"] = frame.builder.attribute(f"{align} : i64")
+    value = frame.builder.op("tile.view", [array.ir, offset.ir, *(t.ir for t in rest)], attributes, [text])
     extents = {d: n for d, n in enumerate(shape.extents) if type(n) is int}
     strides = {d: n for d, n in enumerate(shape.strides) if type(n) is int}
     return Array(value, dtype, rank, array.name, array.position, int32, None, {}, extents, strides)
@@ -58,6 +60,11 @@ def made(frame: Frame, array: Array, shape: Shape, dtype: DType | None = None) -
 
 def _wide(frame: Frame, value: Any) -> Tile:
     return frame.emit.constant(value, int64) if type(value) is int else frame.emit.cast(value, int64)
+
+
+def aligned(frame: Frame, array: Array, align: int) -> Array:
+    """The same array, whose address `align` bytes divide, as the caller knows: accesses to neighbours may be one."""
+    return made(frame, array, shape_of(frame, array), align=align)
 
 
 # ---------------------------------------------------------------------------------------------
