@@ -59,7 +59,7 @@ def test_operators_are_inlined(kernels):
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
 def test_assembles(kernels, chip, tmp_path):
-    assert len({k.name for k, _ in kernels}) >= 20
+    assert len({k.name for k, _ in kernels}) >= 15
     parts = [assembly(kernel, key, chip, number) for number, (kernel, key) in enumerate(kernels)]
     for number, ptx in enumerate(parts):
         source = tmp_path / f"{number}.ptx"

@@ -86,6 +86,10 @@ class ComputeKernel(Kernel):
             found.load(_gpu_of(values))
 
 
+class Kernels:
+    """A part of an algorithm that has kernels of its own, as attributes."""
+
+
 _OURS = str(Path(__file__).parent)
 
 

@@ -17,7 +17,6 @@ class Shape:
     threads: int
     items: int
     most_blocks: int
-    single_pass: bool  # whether blocks may wait for each other
 
     @property
     def tile(self) -> int:
@@ -35,8 +34,8 @@ class Shape:
         return max(1, -(-count // self.tile))
 
 
-GPU = Shape(threads=128, items=16, most_blocks=1024, single_pass=True)
-CPU = Shape(threads=1, items=8192, most_blocks=32, single_pass=False)
+GPU = Shape(threads=128, items=16, most_blocks=1024)
+CPU = Shape(threads=1, items=8192, most_blocks=32)
 
 
 def shape_for(place: Any) -> Shape:

@@ -15,8 +15,10 @@ from .launching import Launch, Part
 from .objects import Algorithm, Given, call, initial, initial_type, make
 from .proxies import ProxyArray
 from .reduce import Determinism
-from .scanning import Scanned, Scanner, is_exact
+from .scan_tiles import TileScan
+from .scanning import Scanned, Scanner
 from .types import Convert
+from .vectors import width_for
 
 
 class _Scan(Algorithm):
@@ -50,6 +52,9 @@ class _Scan(Algorithm):
         def fold(states, a, b):
             return operator(states[2], a, b)
 
+        def store(states, i, value):
+            write(states[1], i, value)
+
         def item(states, i):
             return convert(read(states[0], i))
 
@@ -63,9 +68,12 @@ class _Scan(Algorithm):
             return convert(states[3][0])
 
         first = None if self.init is None else first_value if self.init[0] == "value" else first_item
-        scanned = Scanned(t, fold, item, item, emit, first)
-        may_differ = self.determinism is Determinism.NOT_GUARANTEED
-        self.scanner = Scanner(scanned, self.shape, self.shape.single_pass and (is_exact(t) or may_differ))
+        self.alone = self.shape.threads == 1
+        if self.alone:
+            self.scanner: Any = Scanner(Scanned(t, fold, item, item, emit, first), self.shape)
+        else:
+            width = width_for(*(found for found in (given["d_in"].value_type, given["d_out"].value_type, t) if found))
+            self.scanner = TileScan(t, operator, item, store, first, inclusive, width)
 
     def parts(self, n: int) -> list[Part]:
         return self.scanner.parts(n)
@@ -77,7 +85,9 @@ class _Scan(Algorithm):
         elif self.init is not None:
             init = initial(self.type, given["init_value"], f"{self.name}: 'init_value'")
         states = (given["d_in"].state(), given["d_out"].state(), states_of(given["op"]), init)
-        return self.scanner.launches(states, n, temporary)
+        if self.alone:
+            return self.scanner.launches(states, n, temporary)
+        return self.scanner.launches((states[0], states[1], (), init), states[2], n, temporary) if n else []
 
 
 def _is_on_device(value: Any) -> bool:

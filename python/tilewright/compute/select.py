@@ -14,6 +14,7 @@ from ..dtype import int64, uint8
 from .iterators import states_of
 from .launching import Launch, Part
 from .objects import Algorithm, Given, call, make
+from .part_tiles import Column, TileParting
 from .scanning import Scanned, Scanner
 from .types import Convert
 
@@ -27,17 +28,24 @@ class _Kept(Algorithm):
     number: str  # the argument that says how many were kept
     numbers = 1
 
+    parting: TileParting | None = None  # on a GPU
+
     def parts(self, n: int) -> list[Part]:
-        return [Part(uint8, n), *self.scanner.parts(n)]
+        return self.parting.parts(n) if self.parting else [Part(uint8, n), *self.scanner.parts(n)]
 
     def states(self, given: Given, notes: Any) -> tuple[Any, ...]:
         inputs, outputs = (tuple(given[n].state() for n in names) for names in (self.ins, self.outs))
         return inputs, outputs, tuple(states_of(given[n]) for n in self.ops), notes
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        if self.parting:
+            inputs, outputs, arrays, _ = self.states(given, None)
+            return self.parting.launches(inputs, outputs, arrays, n, temporary)
         return self.scanner.launches(self.states(given, temporary[0]), n, temporary[1:])
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        if self.parting:
+            return [*self.launches(given, n, temporary), *self.launches(given, 0, temporary)]
         return self.scanner.every_launch(self.states(given, temporary[0]), n, temporary[1:])
 
     def needed(self, given: Given) -> dict[str, int]:
@@ -51,7 +59,24 @@ class _Kept(Algorithm):
         def add(states, a, b):
             return a + b
 
-        self.scanner = Scanner(Scanned(int64, add, item, noted, emit, None, done), self.shape, self.shape.single_pass)
+        self.scanner = Scanner(Scanned(int64, add, item, noted, emit, None, done), self.shape)
+
+
+def _column(given: Any, which: int, outs: list[Any]) -> Column:
+    """Items of the input `which`, and for each part how they are written, and to which output."""
+    read = given.reader()
+
+    def read_of(inputs, i):
+        return read(inputs[which], i)
+
+    return Column(given.value_type, read_of, tuple(_writing(*out) for out in outs))
+
+
+def _writing(write: Any, which: int) -> Any:
+    def write_to(outputs, i, value):
+        write(outputs[which], i, value)
+
+    return write_to
 
 
 class Select(_Kept):
@@ -63,6 +88,17 @@ class Select(_Kept):
     def build(self, given: Given) -> None:
         read, cond = given["d_in"].reader(), given["cond"]
         write, tell = (given[name].writer() for name in self.outs)
+
+        def part_of(arrays, value, before, i):
+            return 0 if cond(arrays[0], value) else -1
+
+        def told(outputs, counts):
+            tell(outputs[1], 0, counts[0])
+
+        if self.shape.threads > 1:
+            columns = [_column(given["d_in"], 0, [(write, 0)])]
+            self.parting = TileParting(columns, 1, part_of, told, False)
+            return
 
         def item(states, i):
             kept = 1 if cond(states[2][0], read(states[0][0], i)) else 0
@@ -91,6 +127,23 @@ class UniqueByKey(_Kept):
         key, value = (given[name].reader() for name in self.ins)
         write_key, write_value, tell = (given[name].writer() for name in self.outs)
         equal = given["op"]
+
+        def part_of(arrays, value, before, i):
+            found = 0
+            if i > 0 and equal(arrays[0], before, value):
+                found = -1
+            return found
+
+        def told(outputs, counts):
+            tell(outputs[2], 0, counts[0])
+
+        if self.shape.threads > 1:
+            columns = [
+                _column(given["d_in_keys"], 0, [(write_key, 0)]),
+                _column(given["d_in_items"], 1, [(write_value, 1)]),
+            ]
+            self.parting = TileParting(columns, 1, part_of, told, True)
+            return
 
         def item(states, i):
             kept = 1
@@ -122,6 +175,23 @@ class ThreeWayPartition(_Kept):
         read = given["d_in"].reader()
         is_first, is_second = (given[name] for name in self.ops)
         write_first, write_second, write_rest, tell = (given[name].writer() for name in self.outs)
+
+        def part_of(arrays, value, before, i):
+            part = 2
+            if is_first(arrays[0], value):
+                part = 0
+            elif is_second(arrays[1], value):
+                part = 1
+            return part
+
+        def told(outputs, numbers):
+            tell(outputs[3], 0, numbers[0])
+            tell(outputs[3], 1, numbers[1])
+
+        if self.shape.threads > 1:
+            columns = [_column(given["d_in"], 0, [(write_first, 0), (write_second, 1), (write_rest, 2)])]
+            self.parting = TileParting(columns, 2, part_of, told, False)
+            return
 
         def counts(part):
             return (_count(1 if part == 1 else 0), _count(1 if part == 2 else 0))
@@ -156,7 +226,7 @@ class ThreeWayPartition(_Kept):
             tell(states[1][3], 1, total[1])
 
         scanned = Scanned((int64, int64), add, item, noted, emit, None, done)
-        self.scanner = Scanner(scanned, self.shape, self.shape.single_pass)
+        self.scanner = Scanner(scanned, self.shape)
 
 
 def make_select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any, *, compute_capability: Any = None) -> Select:

@@ -31,7 +31,7 @@ from ..times import Times
 from .histogram import HistogramEven
 from .inputs import ProxyInput
 from .iterators import Iterator as ItemIterator
-from .launching import ComputeKernel
+from .launching import ComputeKernel, Kernels
 from .merge_sort import MergeSort
 from .objects import GPUS, Algorithm
 from .operators import Itself
@@ -199,7 +199,7 @@ def _kernels_in(prefix: str, held: dict[str, Any]) -> Iterator[tuple[str, Comput
     for name, value in held.items():
         if isinstance(value, ComputeKernel):
             yield prefix + name, value
-        elif type(value).__module__ == "tilewright.compute.scanning" and hasattr(value, "__dict__"):
+        elif isinstance(value, Kernels):
             yield from _kernels_in(f"{prefix}{name}.", vars(value))
 
 

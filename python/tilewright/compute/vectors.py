@@ -35,7 +35,8 @@ class _Aligned:
         if isinstance(states, Array) and states.ndim == 1:
             return views.aligned(frame, states, WIDE)
         if isinstance(states, records.Records):
-            return dataclasses.replace(states, bytes=self._of_records(frame, states.bytes, states.form.size))
+            held: Any = states
+            return dataclasses.replace(held, bytes=self._of_records(frame, held.bytes, held.form.size))
         return states
 
     def _of_records(self, frame: Any, whole: Array, size: int) -> Array:

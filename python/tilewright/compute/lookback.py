@@ -1,0 +1,201 @@
+"""Totals of the tiles before a tile, found while all tiles are under way.
+
+A block takes its tile's number from a counter, so that those with lower numbers have started, and waiting for them
+ends. It publishes its total. Groups of tiles have a total of all items up to their end, which the group's last tile
+publishes. A tile joins the total up to the group before with those of its group before it, one read by each thread:
+always the same ones in the same order, so that results do not depend on who was when.
+
+A total is published as words of 32 bits, each beside a bit that says that it is there; so no fence is needed.
+"""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..capture.simt import atomics
+from ..device.complexes import of_parts
+from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint8, uint32, uint64
+from ..errors import TileError
+from ..numba import intrinsics as cuda
+from .launching import ComputeKernel, Kernels, Launch, Part
+from .types import ItemType, Shared, Zero, _struct_of, is_complex, parts_of
+from .warps import LANES, block_total
+
+_THERE = 1 << 32  # beside a word
+_LOW = _THERE - 1
+
+
+class _Access:
+    """In a kernel: a relaxed atomic access, as far as the device."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def __call__(self, array: Any, index: Any, value: Any = None) -> Any:
+        raise TileError("an atomic access of kernels was called on the host")
+
+    def __tw_call__(self, frame: Any, array: Any, index: Any, value: Any = None) -> Any:
+        run: Any = atomics.METHODS[self.method]
+        ref = atomics.atomic_ref(frame, array, index)
+        return run(frame, ref, *(() if value is None else (value,)), "relaxed", "device")
+
+
+look, publish, take = _Access("load"), _Access("store"), _Access("add")
+
+
+def _leaves(t: ItemType) -> list[DType]:
+    if isinstance(t, DType):
+        return [t]
+    parts = (t.part, t.part) if is_complex(t) else parts_of(t)
+    return [leaf for part in parts for leaf in _leaves(part)]
+
+
+class _Split:
+    """In a kernel: `split(value)` are the words of a value, each an int64 of 32 bits."""
+
+    def __init__(self, t: ItemType) -> None:
+        self.type = t
+        self.count = sum(2 if leaf.bits > 32 else 1 for leaf in _leaves(t))
+
+    def __call__(self, value: Any) -> Any:
+        raise TileError("a value of kernels was split on the host")
+
+    def __tw_call__(self, frame: Any, value: Any) -> Any:
+        return tuple(self._words(frame, value, self.type))
+
+    def _words(self, frame: Any, value: Any, t: ItemType) -> list[Any]:
+        emit = frame.emit
+        if isinstance(t, DType):
+            bits = emit.cast(value, uint8) if t.is_bool else emit.bitcast(value, UNSIGNED_BY_BITS[t.bits])
+            if t.bits <= 32:
+                return [emit.cast(emit.cast(bits, uint32), int64)]
+            wide = emit.bitcast(value, int64)
+            high = emit.binary("bitwise_rshift", emit.bitcast(value, uint64), emit.constant(32, uint64))
+            return [emit.binary("bitwise_and", wide, emit.constant(_LOW, int64)), emit.cast(high, int64)]
+        if is_complex(t):
+            parts = [(value.real, t.part), (value.imag, t.part)]
+        else:
+            held = list(value) if isinstance(t, tuple) else [getattr(value, f) for f in t.__tw_struct__]
+            parts = list(zip(held, parts_of(t), strict=True))
+        return [word for v, part in parts for word in self._words(frame, v, part)]
+
+
+class _Join:
+    """In a kernel: `join(words)` is the value that was split."""
+
+    def __init__(self, t: ItemType) -> None:
+        self.type = t
+
+    def __call__(self, words: Any) -> Any:
+        raise TileError("a value of kernels was joined on the host")
+
+    def __tw_call__(self, frame: Any, words: Any) -> Any:
+        return self._value(frame, iter(words), self.type)
+
+    def _value(self, frame: Any, words: Any, t: ItemType) -> Any:
+        emit = frame.emit
+        if isinstance(t, DType):
+            low = emit.cast(next(words), uint32)
+            if t.is_bool:
+                return emit.compare("not_equal", low, emit.constant(0, uint32))
+            if t.bits <= 32:
+                return emit.bitcast(emit.cast(low, UNSIGNED_BY_BITS[t.bits]), t)
+            high = emit.cast(emit.cast(next(words), uint32), uint64)
+            high = emit.binary("bitwise_lshift", high, emit.constant(32, uint64))
+            return emit.bitcast(emit.binary("bitwise_or", emit.cast(low, uint64), high), t)
+        if is_complex(t):
+            real = self._value(frame, words, t.part)
+            return of_parts(t, real, self._value(frame, words, t.part))
+        made = [self._value(frame, words, part) for part in parts_of(t)]
+        return tuple(made) if isinstance(t, tuple) else _struct_of(t, made)
+
+
+def _clear() -> ComputeKernel:
+    def clear(words, count):
+        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+            words[k] = 0
+
+    return ComputeKernel(clear)
+
+
+class LookBack(Kernels):
+    """Totals of a type, for blocks of so many threads, as many as a group has tiles."""
+
+    def __init__(self, t: ItemType, fold: Any, threads: int) -> None:
+        self.type, self.threads, self.words = t, threads, _Split(t).count
+        self.clear = _clear()
+        self.number, self.before = self._number(), self._before(fold)
+
+    def part(self, tiles: int) -> Part:
+        """The counter, then the words of tiles and of groups."""
+        return Part(int64, 1 + (tiles + -(-tiles // self.threads)) * self.words)
+
+    def clearing(self, words: Any, tiles: int) -> Launch:
+        import numpy as np
+
+        count = self.part(tiles).count
+        return Launch(self.clear, (words, np.int64(count)), max(1, min(-(-count // 1024), 1024)), 256)
+
+    def _number(self):
+        """A function for kernels: the number of the block's tile."""
+        shared_number = Shared(int32, 1)
+
+        def number(words):
+            shared = shared_number()
+            if cuda.threadIdx.x == 0:
+                shared[0] = take(words, 0, 1)
+            cuda.syncthreads()
+            return shared[0]
+
+        return number
+
+    def _before(self, fold):
+        """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
+        split, join, words, group_size = _Split(self.type), _Join(self.type), self.words, self.threads
+        zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
+        shared_total = Shared(self.type, 1)
+
+        def tell(states, at, value):
+            for k, word in enumerate(split(value)):
+                publish(states, at + k, word | _THERE)
+
+        def are_there(found):
+            joined = found[0]
+            for word in found[1:]:
+                joined = joined & word
+            return joined & _THERE != 0
+
+        def awaited(states, at):
+            found = tuple(look(states, at + k) for k in range(words))
+            while not are_there(found):
+                found = tuple(look(states, at + k) for k in range(words))
+            return join(tuple(word & _LOW for word in found))
+
+        def before(states, arrays, tile, tiles, mine, first, has_first):
+            """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
+            me, group = cuda.threadIdx.x, tile // group_size
+            start, groups = group * group_size, 1 + tiles * words
+            if me == 0 and tile % group_size != group_size - 1:
+                tell(states, 1 + tile * words, mine)
+            value = zero()
+            if start + me < tile:
+                value = awaited(states, 1 + (start + me) * words)
+            value = block_total(shared_totals(), value, tile - start, lambda a, b: fold(arrays, a, b))
+            shared = shared_total()
+            if me == 0:
+                if group > 0:
+                    value_of_groups = awaited(states, groups + (group - 1) * words)
+                    value = fold(arrays, value_of_groups, value) if tile > start else value_of_groups
+                elif has_first:
+                    value = fold(arrays, first, value) if tile > start else first
+                if tile % group_size == group_size - 1:
+                    there = has_first or tile > 0
+                    tell(states, groups + group * words, fold(arrays, value, mine) if there else mine)
+                shared[0] = value
+            cuda.syncthreads()
+            return shared[0]
+
+        return before
