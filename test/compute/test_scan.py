@@ -87,7 +87,7 @@ def test_stages(device):
     for init in (0, 4):
         scanner(storage, x, out, add, 3000, np.int64(init))
         np.testing.assert_array_equal(device.host(out), np.cumsum(np.arange(3000)) - np.arange(3000) + init)
-    with pytest.raises(TypeError, match="'init_value' is None"):
+    with pytest.raises(TypeError, match="'init_value' is None, not what"):
         scanner(storage, x, out, add, 3000, None)
 
 

@@ -74,7 +74,10 @@ class ArrayInput:
 
     def __init__(self, array: Any, what: str) -> None:
         self.view = view_of(array, what)
-        self.value_type: ItemType = item_type(self.view.dtype)
+        try:
+            self.value_type: ItemType = item_type(self.view.dtype)
+        except TypeError as error:
+            raise TileTypeError(f"{what}: {error}") from None
         self.stored = stored_type(self.view.dtype)  # a structured dtype may place its fields as no struct does
         self.kind: Any = ("array", self.value_type, self.stored)
         self.place = place_of(self.view)
@@ -136,12 +139,6 @@ def as_input(value: Any, what: str) -> Any:
     if isinstance(value, Iterator):
         return value
     return ProxyInput(value, what) if isinstance(value, ProxyArray) else ArrayInput(value, what)
-
-
-def check_count(given: Any, count: int, what: str) -> None:
-    """An array with too few items is refused before anything is written."""
-    if isinstance(given, ArrayInput) and given.count < count:
-        raise TileValueError(f"{what} has {given.count} items, {count} were asked for")
 
 
 def common_place(inputs: list[Any]) -> Any:

@@ -29,8 +29,18 @@ class Iterator:
     kind: Any
     reads = writes = True
 
+    @property
+    def count(self) -> int | None:
+        """How many items there are at most; None where there is no end, or the user alone knows it."""
+        counts = [it.count for it in self.inner() if it.count is not None]
+        return min(counts, default=None)
+
     def state(self) -> Any:
         return ()
+
+    def stores(self) -> list[Any]:
+        """Those in it to which it writes."""
+        return self.inner()
 
     def inner(self) -> list[Any]:
         """The iterators and arrays in it."""
@@ -118,6 +128,11 @@ class _Advanced(_Moved):
         self.it, self.offset = it, offset
         self.value_type, self.kind = it.value_type, ("advanced", it.kind)
         self.reads, self.writes = it.reads, it.writes
+
+    @property
+    def count(self) -> int | None:
+        there = self.it.count
+        return None if there is None or self.offset < 0 else max(0, there - self.offset)
 
     def __add__(self, offset: int) -> Iterator:
         return _Advanced(self.it, self.offset + int(offset))
@@ -300,8 +315,15 @@ class PermutationIterator(Iterator):
         self.value_type = self.values.value_type
         self.kind = ("permutation", self.values.kind, self.indices.kind)
 
+    @property
+    def count(self) -> int | None:
+        return self.indices.count
+
     def inner(self) -> list[Any]:
         return [self.values, self.indices]
+
+    def stores(self) -> list[Any]:
+        return [self.values]
 
     def check_writable(self, what: str) -> None:
         self.values.check_writable(what)
@@ -335,6 +357,10 @@ class ReverseIterator(_Moved):
         self.it = as_input(it, "ReverseIterator")
         self.offset = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
         self.value_type, self.kind = self.it.value_type, ("reverse", self.it.kind)
+
+    @property
+    def count(self) -> int | None:
+        return self.it.count if isinstance(self.it, ArrayInput) else None
 
 
 class DiscardIterator(Iterator):
@@ -394,6 +420,10 @@ class ShuffleIterator(Iterator):
             raise TileValueError(f"num_items must be > 0, found {num_items}")
         self.num_items, self.seed = int(num_items), int(seed)
         self.value_type, self.kind = int64, ("shuffle",)
+
+    @property
+    def count(self) -> int | None:
+        return self.num_items
 
     def state(self) -> Any:
         import numpy as np

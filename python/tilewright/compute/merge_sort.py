@@ -27,6 +27,8 @@ class MergeSort(Algorithm):
     ins, outs, ops = ("d_in_keys", "d_in_values"), ("d_out_keys", "d_out_values"), {"op": 2}
     order = (*ins, *outs, "op", "num_items")
     optional = frozenset(("d_in_values", "d_out_values"))
+    predicates = tuple(ops)
+    in_place = frozenset(zip(ins, outs, strict=True))
 
     def build(self, given: Given) -> None:
         self.has_values = given["d_in_values"] is not None

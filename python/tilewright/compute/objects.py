@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 from .. import _core, arrays
 from ..errors import TileError, TileTypeError, TileValueError
+from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
-from .inputs import CPU, ArrayInput, as_input, check_count, common_place, has_proxies, place_of, view_of
+from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
 from .launching import Launch, Part, bytes_of, carved, empty_bytes, stream_of
 from .operators import as_operator
 from .plans import Shape, shape_for
@@ -37,6 +38,10 @@ class Algorithm:
     defaults: ClassVar[dict[str, Any]] = {}  # operators in the place of None
 
     values: ClassVar[tuple[str, ...]] = ()  # arguments of the host on whose types the kernels depend
+    predicates: ClassVar[tuple[str, ...]] = ()  # operators that decide
+    integers: ClassVar[tuple[str, ...]] = ()  # arrays of offsets, counts or places
+    in_place: ClassVar[frozenset[tuple[str, str]]] = frozenset()  # (in, out) that may be the same array
+    reads_first: ClassVar[bool] = False  # whether all is read before anything is written
 
     def __init__(self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...]) -> None:
         self.inputs = {n: told_of(given[n]) for n in (*self.ins, *self.outs)}
@@ -51,7 +56,9 @@ class Algorithm:
         self.shape, self.keys = shape_for(place), keys
         self.commuting = {n: bool(given[n].commutes) for n in self.ops}
         self.take_options(*options)
-        self.build(given)
+        for what in self.integers:
+            check_integers(given[what], f"{self.name}: '{what}'")
+        self.build(given | {n: given[n].deciding() for n in self.predicates})
 
     blob = b""  # what it was made of by `deserialize`
 
@@ -133,6 +140,7 @@ class Algorithm:
         if temp_storage is None:
             return count
         storage = self._storage(temp_storage, count, given["place"])
+        check_storage(self, given, storage)
         self._start(given, carved(storage, parts), stream)
         return count
 
@@ -246,9 +254,11 @@ def read_count(value: Any, what: str) -> int:
 
 
 def check_all(kind: Algorithm, given: Given) -> None:
-    for what, count in kind.needed(given).items():
+    needed = kind.needed(given)
+    for what, count in needed.items():
         check_count(given.get(what), count, f"{kind.name}: '{what}'")
     kind.check(given)
+    check_memory(kind, given, needed)
 
 
 def keys_of(kind: type[Algorithm], given: Given) -> dict[str, Any]:

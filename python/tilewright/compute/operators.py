@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..dtype import bool_
 from ..errors import TileError, TileTypeError
 from . import known_operators
 from .inputs import as_input, is_array, places_of
@@ -111,6 +112,10 @@ class Operator:
         finally:
             stack.pop()
 
+    def deciding(self) -> Giving:
+        """The operator as a predicate: its results are numbers, which are true or false."""
+        return self.giving(bool_)
+
     def giving(self, t: ItemType, what: str | None = None) -> Giving:
         """The operator with its results converted to a type."""
         return Giving(self.typed(t), t, what or f"the result of {self.what}")
@@ -124,8 +129,10 @@ def as_operator(op: Any, count: int, what: str) -> Operator:
 
 
 class Giving:
+    """An operator whose results are converted to a type, as `bool` to what decides."""
+
     def __init__(self, operator: Operator, t: ItemType, what: str) -> None:
-        self.operator, self.type, self.what = operator, t, what
+        self.operator, self.type, self.what, self.commutes = operator, t, what, operator.commutes
 
     def __call__(self, arrays: Any, *operands: Any) -> Any:
         raise TileError("an operator of kernels was called on the host")

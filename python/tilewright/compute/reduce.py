@@ -213,6 +213,7 @@ class Reduce(Algorithm):
     order = ("d_in", "d_out", "op", "num_items", "h_init")
 
     values = ("h_init",)
+    reads_first = True
 
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")

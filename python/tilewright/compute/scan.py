@@ -27,6 +27,7 @@ class _Scan(Algorithm):
     inclusive: bool
 
     values = ("init_value",)
+    in_place = frozenset({("d_in", "d_out")})
 
     def take_options(self, determinism: Determinism) -> None:  # type: ignore[override]
         self.determinism = determinism

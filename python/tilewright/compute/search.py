@@ -18,6 +18,8 @@ class _Bound(InPlace):
     ins, outs, ops = ("d_data", "d_values"), ("d_out",), {"comp": 2}
     order = ("d_data", "d_values", "d_out", "comp", "num_items", "num_values")
     optional, defaults = frozenset(("comp",)), {"comp": OpKind.LESS}
+    in_place = frozenset({("d_values", "d_out")})
+    integers, predicates = ("d_out",), tuple(ops)
     upper: bool
 
     def build(self, given: Given) -> None:

@@ -24,6 +24,7 @@ class SegmentedReduce(Algorithm):
     optional = frozenset(("max_segment_size",))
 
     values = ("h_init",)
+    integers = ("start_offsets_in", "end_offsets_in")
 
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")

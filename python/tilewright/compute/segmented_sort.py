@@ -35,6 +35,8 @@ class SegmentedSort(Sorting):
     ins = ("d_in_keys", "d_in_values", "start_offsets_in", "end_offsets_in")
     order = (*KEYS_AND_VALUES, "num_items", "num_segments", "start_offsets_in", "end_offsets_in")
 
+    integers = ("start_offsets_in", "end_offsets_in")
+
     def build(self, given: Given) -> None:
         self.check_pairs(given)
         self.value_dtype = given["d_out_values"].view.dtype if self.has_values else None

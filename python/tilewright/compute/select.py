@@ -83,7 +83,8 @@ class Select(_Kept):
     name = "select"
     ins, outs, ops = ("d_in",), ("d_out", "d_num_selected_out"), {"cond": 1}
     order = ("d_in", "d_out", "d_num_selected_out", "cond", "num_items")
-    number = "d_num_selected_out"
+    number, predicates = "d_num_selected_out", tuple(ops)
+    integers = (number,)
 
     def build(self, given: Given) -> None:
         read, cond = given["d_in"].reader(), given["cond"]
@@ -121,7 +122,8 @@ class UniqueByKey(_Kept):
     ins, ops = ("d_in_keys", "d_in_items"), {"op": 2}
     outs = ("d_out_keys", "d_out_items", "d_out_num_selected")
     order = (*ins, *outs, "op", "num_items")
-    number = "d_out_num_selected"
+    number, predicates = "d_out_num_selected", tuple(ops)
+    integers = (number,)
 
     def build(self, given: Given) -> None:
         key, value = (given[name].reader() for name in self.ins)
@@ -169,7 +171,8 @@ class ThreeWayPartition(_Kept):
     ins, ops = ("d_in",), {"select_first_part_op": 1, "select_second_part_op": 1}
     outs = ("d_first_part_out", "d_second_part_out", "d_unselected_out", "d_num_selected_out")
     order = (*ins, *outs, *ops, "num_items")
-    number, numbers = "d_num_selected_out", 2
+    number, numbers, predicates = "d_num_selected_out", 2, tuple(ops)
+    integers = (number,)
 
     def build(self, given: Given) -> None:
         read = given["d_in"].reader()

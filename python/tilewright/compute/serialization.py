@@ -389,6 +389,9 @@ class _StoredOperator:
     def giving(self, t: ItemType, what: str | None = None) -> _StoredOperator:
         return self
 
+    def deciding(self) -> _StoredOperator:
+        return self
+
     typed = giving
 
 

@@ -21,6 +21,7 @@ THREADS, ROUNDS = 256, 4  # of a block, and pieces that a thread takes
 
 class _Transform(InPlace):
     outs = ("d_out",)
+    in_place = frozenset((name, "d_out") for name in ("d_in", "d_in1", "d_in2"))
 
     def build(self, given: Given) -> None:
         reads = [given[name].reader() for name in self.ins]

@@ -1,0 +1,87 @@
+"""What must hold of the arguments of a call before anything is written: sizes, types, memory that is not shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import Array
+from ..dtype import DType
+from ..errors import TileTypeError, TileValueError
+from .inputs import ArrayInput
+from .types import name_of
+
+if TYPE_CHECKING:
+    from .objects import Algorithm, Given
+
+
+def check_count(given: Any, count: int, what: str) -> None:
+    """An array with too few items, or an iterator over one."""
+    there = None if given is None else given.count
+    if there is not None and there < count:
+        raise TileValueError(f"{what} has {there} items, {count} were asked for")
+
+
+def check_integers(given: Any, what: str) -> None:
+    """Offsets, counts and places are integers."""
+    t = None if given is None else given.value_type
+    if t is not None and not (isinstance(t, DType) and t.is_integral and not t.is_bool):
+        raise TileTypeError(f"{what} has integers as its items, found {given!r} of {name_of(t)}")
+
+
+def check_memory(kind: Algorithm, given: Given, needed: dict[str, int]) -> None:
+    """Outputs share no memory with each other, nor with inputs that are read when a part of them is written.
+
+    An input may be the output where `in_place` says so: then both are one array.
+    """
+    names = [n for n in (*kind.ins, *kind.outs) if given[n] is not None]
+    spans = {n: list(_spans(given[n], needed.get(n), n in kind.outs)) for n in names}
+    for i, out in enumerate(kind.outs):
+        others = (*kind.outs[:i], *(() if kind.reads_first else kind.ins))
+        for other in others:
+            shared = out in spans and other in spans and _overlap(spans[out], spans[other])
+            if shared and not ((other, out) in kind.in_place and _are_elementwise(given[other], given[out])):
+                raise _shared(kind, other, out)
+
+
+def check_storage(kind: Algorithm, given: Given, storage: Any) -> None:
+    """Temporary storage is nobody's memory."""
+    own = list(_spans_of_view(storage, int(storage.shape[0])))
+    for n in (*kind.ins, *kind.outs):
+        if given[n] is not None and _overlap(own, list(_spans(given[n], None, False))):
+            raise TileValueError(f"{kind.name}: 'temp_storage' and '{n}' share memory; pass storage of its own")
+
+
+def _shared(kind: Algorithm, other: str, out: str) -> TileValueError:
+    same = "; they may be one array, no part of each other" if (other, out) in kind.in_place else ""
+    return TileValueError(f"{kind.name}: '{out}' shares memory with '{other}'{same}; pass another array")
+
+
+def _spans(given: Any, count: int | None, is_written: bool) -> Iterator[tuple[int, int]]:
+    """First and last address of the arrays that are read, or written, as far as `count` items reach."""
+    if isinstance(given, ArrayInput):
+        yield from _spans_of_view(given.view, given.count if count is None else min(count, given.count))
+    else:
+        for it in given.stores() if is_written else given.inner():
+            yield from _spans(it, None, is_written)
+
+
+def _spans_of_view(view: Any, count: int) -> Iterator[tuple[int, int]]:
+    if count:
+        first = view.address if isinstance(view, Array) else view.__array_interface__["data"][0]
+        yield first, first + count * view.dtype.itemsize
+
+
+def _overlap(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
+    return any(a < d and c < b for a, b in some for c, d in others)
+
+
+def _are_elementwise(given: Any, out: Any) -> bool:
+    """Whether item i of both is the same memory; of iterators the user knows."""
+    if not (isinstance(given, ArrayInput) and isinstance(out, ArrayInput)):
+        return True
+    same = list(_spans_of_view(given.view, 1)) == list(_spans_of_view(out.view, 1))
+    return same and given.view.dtype.itemsize == out.view.dtype.itemsize
+
+
+__all__ = ["check_count", "check_integers", "check_memory", "check_storage"]

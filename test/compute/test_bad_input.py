@@ -1,0 +1,160 @@
+"""Calls that are wrong: an error of a type, which names the argument, before anything is written."""
+
+import copy
+
+import numpy as np
+import pytest
+from every import EVERY, calls
+
+from tilewright import compute
+from tilewright.compute import OpKind, SortOrder
+from tilewright.errors import TileTypeError, TileValueError
+
+OPERATORS = ("op", "cond", "comp", "select_first_part_op", "select_second_part_op")
+
+
+@pytest.fixture(params=EVERY)
+def case(request):
+    """An object, what it is called with, and arrays that nothing may be written to."""
+    call = calls()[request.param]
+    made, values = call.make(**call.made_of), call.values()
+    before = copy.deepcopy({n: v for n, v in values.items() if isinstance(v, np.ndarray)})
+    storage = np.zeros(made(None, **values), np.uint8) if made.has_storage else None
+    yield made, values, storage
+    for name, array in before.items():
+        np.testing.assert_array_equal(values[name], array, err_msg=f"{name} was written to")
+
+
+def refused(made, storage, values, error, *words):
+    with pytest.raises(error) as caught:
+        made(*([storage] if made.has_storage else []), **values)
+    for word in (made.name, *words):
+        assert word in str(caught.value), (word, str(caught.value))
+
+
+def arrays_of(values):
+    return {n: v for n, v in values.items() if n.startswith(("d_", "start_", "end_")) and isinstance(v, np.ndarray)}
+
+
+def test_arrays_of_other_types(case):
+    made, values, storage = case
+    for name, array in arrays_of(values).items():
+        other = array.astype(np.float32)
+        refused(made, storage, values | {name: other}, TileTypeError, f"'{name}'")
+        refused(
+            made, storage, values | {name: np.zeros((8, 2), array.dtype)[:, 0]}, TileValueError, f"'{name}'", "contig"
+        )
+        refused(made, storage, values | {name: np.array(["text"])}, TileTypeError, f"'{name}'")
+        refused(made, storage, values | {name: 3}, TileTypeError, f"'{name}'")
+
+
+def test_counts(case):
+    made, values, storage = case
+    for name in values.keys() & {"num_items", "num_segments", "num_values", "num_samples"}:
+        refused(made, storage, values | {name: -1}, TileValueError, f"'{name}'", "not negative")
+        refused(made, storage, values | {name: 2.0}, TileTypeError, f"'{name}'", "integer")
+        refused(made, storage, values | {name: 1000}, TileValueError, "items, 1000 were asked for")
+
+
+def test_operators(case):
+    made, values, storage = case
+    for name in values.keys() & set(OPERATORS):
+        refused(made, storage, values | {name: lambda: 1}, TileTypeError, f"'{name}'", "takes")
+        refused(made, storage, values | {name: lambda a, b=0: b}, TileTypeError, f"'{name}'", "another operator")
+        refused(made, storage, values | {name: 7}, TileTypeError, f"'{name}'")
+
+
+def test_temporary_storage(case):
+    made, values, storage = case
+    if not made.has_storage:
+        return
+    refused(made, storage[:-1], values, TileValueError, "'temp_storage'", "are needed")
+    frozen = storage.copy()
+    frozen.flags.writeable = False
+    refused(made, frozen, values, TileValueError, "'temp_storage'", "read-only")
+    refused(made, 5, values, TileTypeError, "'temp_storage'")
+    name, array = next((n, a) for n, a in arrays_of(values).items() if n in made.outs)
+    whole = np.zeros(len(storage) + array.nbytes, np.uint8)
+    inside = {name: whole[: array.nbytes].view(array.dtype)}
+    refused(made, whole, values | inside, TileValueError, "'temp_storage'", f"'{name}'", "share memory")
+
+
+def test_memory_that_is_shared(case):
+    """Each output with each input, one item apart, and with each other output."""
+    made, values, storage = case
+    arrays = arrays_of(values)
+    for out in arrays.keys() & set(made.outs):
+        for other in arrays.keys() - {out}:
+            if other in made.ins and made.reads_first:
+                continue
+            a, b = arrays[other], arrays[out]
+            memory = np.zeros(a.nbytes + b.nbytes + 64, np.uint8)
+            first = memory[: a.nbytes].view(a.dtype)
+            first[:] = a
+            shifted = memory[b.itemsize : b.itemsize + b.nbytes].view(b.dtype)
+            words = (f"'{out}'", f"'{other}'", "shares memory with")
+            refused(made, storage, values | {other: first, out: shifted}, TileValueError, *words)
+
+
+def test_memory_that_may_be_shared():
+    x = np.array([3, 1, 2, 5])
+    compute.inclusive_scan(x, x, OpKind.PLUS, None, 4)
+    assert list(x) == [3, 4, 6, 11]
+    compute.unary_transform(x, x, OpKind.NEGATE, 4)
+    compute.merge_sort(x, None, x, None, OpKind.LESS, 4)
+    assert list(x) == [-11, -6, -4, -3]
+    compute.reduce_into(x, x[:1], OpKind.PLUS, 4, np.int64(0))
+    assert x[0] == -24
+    compute.unary_transform(x[:2], x[2:], OpKind.IDENTITY, 2)  # halves of one array
+    assert list(x) == [-24, -6, -24, -6]
+    with pytest.raises(TileValueError, match="'d_out_keys' shares memory with 'd_in_keys'; pass another"):
+        compute.radix_sort(x, x, None, None, SortOrder.ASCENDING, 4)
+
+
+def test_types_that_an_argument_cannot_have():
+    x, out, zero = np.arange(4), np.zeros(4, np.int64), np.int64(0)
+    halves, one = np.array([0.0, 2.0]), np.zeros(1)
+    wrong = [
+        (
+            lambda: compute.segmented_reduce(x, out, halves, halves, OpKind.PLUS, zero, 2),
+            "'start_offsets_in' has integers",
+        ),
+        (lambda: compute.select(x, out, one, lambda v: v > 1, 4), "'d_num_selected_out' has integers"),
+        (lambda: compute.lower_bound(x, x, one, 4, 1), "'d_out' has integers"),
+        (
+            lambda: compute.select(x, out, out[:0].copy(), lambda v: (v, v), 4),
+            "the result of select: 'cond': expected bool_, found a tuple",
+        ),
+        (
+            lambda: compute.merge_sort(x, None, out, None, lambda a, b: (a, b), 4),
+            "the result of merge_sort: 'op': expected bool_, found a tuple",
+        ),
+        (lambda: compute.unary_transform(x, out, lambda v: (v, v), 4), "an item that is stored: expected int64"),
+        (lambda: compute.reduce_into(x, out, OpKind.PLUS, 4, "0"), "'h_init'"),
+        (lambda: compute.reduce_into(np.array([None]), out, OpKind.PLUS, 1, zero), "'d_in'"),
+        (lambda: compute.reduce_into(np.array([(1, None)], "i4,O"), out, OpKind.PLUS, 1, zero), "'d_in'"),
+    ]
+    for call, words in wrong:
+        with pytest.raises(TileTypeError, match=words):
+            call()
+    assert not out.any()
+
+
+def test_more_items_than_an_iterator_has():
+    x, out = np.arange(4), np.zeros(9, np.int64)
+    its = [
+        compute.TransformIterator(x, OpKind.NEGATE),
+        compute.ReverseIterator(x),
+        compute.PermutationIterator(compute.CountingIterator(np.int64(0)), x),
+        compute.ZipIterator(compute.CountingIterator(np.int64(0)), x),
+        compute.CacheModifiedInputIterator(x),
+        compute.TransformIterator(x, OpKind.NEGATE) + 1,
+        compute.ShuffleIterator(4),
+    ]
+    for it in its:
+        with pytest.raises(TileValueError, match=r"'d_in' has [34] items, 5 were asked for"):
+            compute.unary_transform(it, compute.DiscardIterator(it if it.value_type == x.dtype else x), lambda v: 0, 5)
+    with pytest.raises(TileValueError, match="'d_out' has 9 items, 10 were asked for"):
+        counts = compute.CountingIterator(np.int64(0))
+        compute.unary_transform(counts, compute.TransformOutputIterator(out, OpKind.NEGATE), OpKind.IDENTITY, 10)
+    assert not out.any()
