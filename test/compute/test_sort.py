@@ -205,3 +205,48 @@ def test_histogram_object(device):
         made(storage, x, out[:4], *levels, 10)
     with pytest.raises(ValueError, match="the lower level is below the upper one"):
         made(storage, x, out, levels[0], levels[2], levels[1], 10)
+
+
+@pytest.mark.parametrize("kind", ["any", "equal", "sorted", "few"])
+def test_radix_sorts_of_many_tiles(device, kind):
+    """Tiles of a GPU's blocks, whole ones and the last one; values show that equal keys keep their order."""
+    rng, n = np.random.default_rng(5), 20011
+    given = {
+        "any": rng.integers(0, 1 << 32, n),
+        "equal": np.full(n, 0xFFFFFFFF),
+        "sorted": np.arange(n),
+        "few": rng.integers(0, 3, n) << 15,
+    }[kind].astype(np.uint32)
+    keys, values = device.array(given), device.array(np.arange(n, dtype=np.int32))
+    outs = device.array(np.zeros(n, np.uint32)), device.array(np.zeros(n, np.int32))
+    for order in SortOrder:
+        compute.radix_sort(keys, outs[0], values, outs[1], order, n)
+        expected = np.argsort(given if order is SortOrder.ASCENDING else ~given, kind="stable")
+        np.testing.assert_array_equal(device.host(outs[1]), expected)
+        np.testing.assert_array_equal(device.host(outs[0]), given[expected])
+
+
+@pytest.mark.parametrize("count", [3, 400])
+def test_folds_of_short_and_long_segments(device, count):
+    """A few lanes fold a short one, a block a long one, in the order of the items: maps x -> a x + b do not commute."""
+    rng = np.random.default_rng(count)
+    lengths = rng.integers(0, 9, count)
+    lengths[:3] = (9001, 0, 3000)
+    ends = np.cumsum(lengths)
+    dtype = np.dtype([("a", "u4"), ("b", "u4")])
+    maps = rng.integers(0, 1 << 30, (int(ends[-1]), 2), np.uint32)
+    out = device.array(np.zeros(count, dtype))
+    compute.segmented_reduce(
+        device.array(maps.view(dtype).reshape(-1)),
+        out,
+        device.array(ends - lengths),
+        device.array(ends),
+        lambda f, g: (f.a * g.a, f.b * g.a + g.b),
+        np.array([(1, 7)], dtype),
+        count,
+    )
+    for last, length, found in zip(ends.tolist(), lengths.tolist(), device.host(out).tolist(), strict=True):
+        a, b = 1, 7
+        for f, g in maps[last - length : last].tolist():
+            a, b = a * f % (1 << 32), (b * f + g) % (1 << 32)
+        assert found == (a, b)

@@ -22,16 +22,3 @@ def block_inclusive(shared, t, there, value, fold):
             shared[t] = value
         cuda.syncthreads()
         step = step * 2
-
-
-def block_fold(shared, t, there, value, fold):
-    """shared[0] becomes the values of the first `there` threads joined from left to right."""
-    if t < there:
-        shared[t] = value
-    cuda.syncthreads()
-    step = 1
-    while step < there:
-        if t % (2 * step) == 0 and t + step < there:
-            shared[t] = fold(shared[t], shared[t + step])
-        cuda.syncthreads()
-        step = step * 2

@@ -1,27 +1,49 @@
-"""Integers of kernels in 32 bits, where Numba's rules would compute in 64."""
+"""Integers of kernels in a type of their own, where Numba's rules would compute in 64 bits."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..capture.simt import intrinsics
 from ..dtype import DType, int32
 from ..errors import TileError
 
 
-class _In:
-    """In a kernel: an operation on two integers, which are converted to a type, as is its result."""
+class _Operation:
+    """In a kernel: an operation on two integers, which are converted to a type."""
 
-    def __init__(self, operation: str, dtype: DType) -> None:
-        self.operation, self.dtype = operation, dtype
+    def __init__(self, name: str, dtype: DType, compares: bool = False) -> None:
+        self.name, self.dtype, self.compares = name, dtype, compares
 
     def __call__(self, a: Any, b: Any) -> Any:
         raise TileError("an operation of kernels was called on the host")
 
     def __tw_call__(self, frame: Any, a: Any, b: Any) -> Any:
         emit = frame.emit
-        x, y = (emit.cast(emit.tile(v, "an integer"), self.dtype) for v in (a, b))
-        return emit.binary(self.operation, x, y)
+        x, y = (emit.constant(v, self.dtype) if type(v) is int else emit.cast(v, self.dtype) for v in (a, b))
+        return emit.compare(self.name, x, y) if self.compares else emit.binary(self.name, x, y)
 
 
-add32, sub32, mul32 = _In("add", int32), _In("sub", int32), _In("mul", int32)
-and32, shl32, shr32 = _In("bitwise_and", int32), _In("bitwise_lshift", int32), _In("bitwise_rshift", int32)
+class In:
+    """The operations in a type."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.add, self.sub, self.mul = (_Operation(name, dtype) for name in ("add", "sub", "mul"))
+        self.and_, self.or_, self.xor = (_Operation(f"bitwise_{name}", dtype) for name in ("and", "or", "xor"))
+        self.shl, self.shr = (_Operation(f"bitwise_{name}shift", dtype) for name in ("l", "r"))
+        self.equal, self.differ, self.less = (_Operation(n, dtype, True) for n in ("equal", "not_equal", "less"))
+
+
+class _Count:
+    """In a kernel: how many bits of an integer are set."""
+
+    def __call__(self, x: Any) -> Any:
+        raise TileError("an operation of kernels was called on the host")
+
+    def __tw_call__(self, frame: Any, x: Any) -> Any:
+        return intrinsics.of_bits(frame, "popc", x)
+
+
+popc = _Count()
+i32 = In(int32)
+add32 = i32.add

@@ -1,7 +1,7 @@
 """radix_sort: keys by digits of 8 bits, the lowest one first; what is equal keeps its order.
 
-A pass has three kernels: each block counts the digits of its range; one block makes of the counts where each block
-stores its items of each digit; each block stores.
+On a GPU, onesweep.py. On the CPU a pass has three kernels: each block counts the digits of its range; one makes of the
+counts where each block stores its items of each digit; each block stores.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from ..dtype import int64
 from ..errors import TileTypeError
 from ..numba import intrinsics as cuda
-from .blocks import block_inclusive
 from .digits import (
     DIGITS,
     DoubleBuffer,
@@ -30,6 +29,7 @@ from .digits import (
 from .inputs import ArrayInput
 from .launching import ComputeKernel, Launch, Part
 from .objects import Algorithm, Given, make
+from .onesweep import OneSweep
 from .types import Shared
 
 KEYS_AND_VALUES = ("d_in_keys", "d_out_keys", "d_in_values", "d_out_values")
@@ -100,12 +100,15 @@ class RadixSort(Sorting):
     def build(self, given: Given) -> None:
         self.check_pairs(given)
         self.value_dtype = given["d_out_values"].view.dtype if self.has_values else None
-        digit, threads = digit_of(self.key, self.sorted_by), self.shape.threads
-        self.count, self.places = _count(digit, threads), _places(threads)
         read = given["d_in_values"].reader() if self.has_values else None
         write = given["d_out_values"].writer() if self.has_values else None
-        self.store = _store(digit, read, write, threads)
         self.copy = _copy(read, write)
+        if self.shape.threads > 1:
+            value = given["d_out_values"].value_type if self.has_values else None
+            self.sweep = OneSweep(self.key, value, read, write, self.sorted_by)
+            return
+        digit = digit_of(self.key, self.sorted_by)
+        self.count, self.places, self.store = _count(digit), _places(), _store(digit, read, write)
 
     def sample(self, given: Given) -> Given:
         return {"num_items": 1, "begin_bit": None, "end_bit": None}
@@ -114,10 +117,15 @@ class RadixSort(Sorting):
         read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
 
     def parts(self, n: int) -> list[Part]:
+        if self.shape.threads > 1:
+            return [*self.sweep.parts(n), *self.spare(n)]
         return [Part(int64, DIGITS * self.shape.blocks(n)), *self.spare(n)]
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        return [*self.launches(given, n, temporary), *self.launches({**given, "end_bit": 0}, n, temporary)]
+        found = self.launches(given, n, temporary)
+        if self.shape.threads > 1:
+            found = self.sweep.every_launch(found)
+        return [*found, *self.launches({**given, "end_bit": 0}, n, temporary)]
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
@@ -127,13 +135,16 @@ class RadixSort(Sorting):
         shape, key = self.shape, self.key
         blocks, threads, per = shape.blocks(n), shape.threads, np.int64(shape.per_block(n))
         digits = passes(*read_bits(key, given["begin_bit"], given["end_bit"], self.name))
-        at = self.stations(given, temporary[1:], len(digits) or 1)
+        own = 2 if threads > 1 else 1  # arrays that are no second copy
+        at = self.stations(given, temporary[own:], len(digits) or 1)
         if not digits and self.buffers:
             return []
         if not digits:
             (keys, values), (out, out_values) = at
             copied = (as_bits(keys, key), values, as_bits(out, key), out_values, np.int64(n))
             return [Launch(self.copy, copied, blocks, threads)]
+        if threads > 1:
+            return self.sweep.launches(digits, [(as_bits(keys, key), values) for keys, values in at], n, temporary[:2])
         found, counts = [], temporary[0]
         for i, (shift, mask) in enumerate(digits):
             (keys, values), (out, out_values) = at[i], at[i + 1]
@@ -151,33 +162,24 @@ class RadixSort(Sorting):
             buffer.selector ^= len(passes(begin, end)) % 2 if given["num_items"] else 0
 
 
-def _count(digit, threads):
-    shared_array, count_digits = Shared(int64, DIGITS), counted(threads)
+def _count(digit):
+    shared_array, count_digits = Shared(int64, DIGITS), counted(1)
 
     def count(keys, counts, n, per, shift, mask):
         shared = shared_array()
         first = cuda.blockIdx.x * per
         count_digits(first, min(first + per, n), shared, lambda i: digit(keys[i], shift, mask))
-        for d in range(cuda.threadIdx.x, DIGITS, threads):
+        for d in range(DIGITS):
             counts[d * cuda.gridDim.x + cuda.blockIdx.x] = shared[d]
 
     return ComputeKernel(count)
 
 
-def _places(threads):
-    shared_array = Shared(int64, threads)
-
+def _places():
     def places(counts, total):
-        """One block: counts become the sums of those before."""
-        shared, me = shared_array(), cuda.threadIdx.x
-        each = (total + threads - 1) // threads
-        first, last = me * each, min(me * each + each, total)
-        mine = 0
-        for i in range(first, last):
-            mine = mine + counts[i]
-        block_inclusive(shared, me, threads, mine, lambda a, b: a + b)
-        before = shared[me] - mine
-        for i in range(first, last):
+        """Counts become the sums of those before."""
+        before = 0
+        for i in range(total):
             count = counts[i]
             counts[i] = before
             before = before + count
@@ -185,14 +187,13 @@ def _places(threads):
     return ComputeKernel(places)
 
 
-def _store(digit, read, write, threads):
-    shared_array, in_order, has_values = Shared(int64, DIGITS), stored_in_order(threads), read is not None
+def _store(digit, read, write):
+    shared_array, in_order, has_values = Shared(int64, DIGITS), stored_in_order(1), read is not None
 
     def store(keys, values, out, out_values, counts, n, per, shift, mask):
         shared = shared_array()
-        for d in range(cuda.threadIdx.x, DIGITS, threads):
+        for d in range(DIGITS):
             shared[d] = counts[d * cuda.gridDim.x + cuda.blockIdx.x]
-        cuda.syncthreads()
 
         def move(i, to):
             out[to] = keys[i]

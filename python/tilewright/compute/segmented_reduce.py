@@ -1,4 +1,4 @@
-"""segmented_reduce: a fold of each segment. A thread folds a short one, the threads of a block a long one together."""
+"""segmented_reduce: a fold of each segment; on the CPU by a thread each, on a GPU by fold_segments.py."""
 
 # The kernels' values have no types that a checker knows.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..numba import intrinsics as cuda
-from .blocks import block_fold
+from .fold_segments import THREADS, by_lanes, is_long, lanes_for
 from .iterators import states_of
 from .launching import ComputeKernel, Launch
 from .objects import Algorithm, Given, call, initial, make
-from .types import Convert, Shared, Zero
+from .types import Convert
+from .vectors import width_for
 
-_SHORT = 64  # items that one thread folds
+_GUESSED = 256  # items of a segment where nothing tells
 
 
 class SegmentedReduce(Algorithm):
@@ -29,9 +30,11 @@ class SegmentedReduce(Algorithm):
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")
         readers = [given[name].reader() for name in self.ins]
-        kernel = _by_threads if self.shape.threads == 1 else _by_blocks
-        fold = given["op"].giving(t)
-        self.kernel = ComputeKernel(kernel(readers, given["d_out"].writer(), fold, t, self.shape.threads))
+        write, fold, self.width = given["d_out"].writer(), given["op"].giving(t), width_for(given["d_in"].value_type)
+        alone = self.shape.threads == 1
+        self.kernel = ComputeKernel(
+            _by_threads(readers, write, fold, t) if alone else by_lanes(readers, write, fold, t, self.width)
+        )
 
     def counts(self, given: Given) -> int:
         return int(given["num_segments"])
@@ -50,11 +53,21 @@ class SegmentedReduce(Algorithm):
         first = initial(self.type, given["h_init"], "segmented_reduce: 'h_init'")
         inputs = tuple(given[name].state() for name in self.ins)
         values = (inputs, given["d_out"].state(), states_of(given["op"]), np.int64(n), first)
-        blocks = min(-(-n // self.shape.threads), 32 if self.shape.threads == 1 else 65535)
-        return [Launch(self.kernel, values, blocks, self.shape.threads)]
+        if self.shape.threads == 1:
+            return [Launch(self.kernel, values, min(n, 32), 1)]
+        mean = _mean(given, n)
+        lanes = lanes_for(mean, self.width)
+        per = 1 if is_long(mean, self.width) else THREADS >> lanes
+        return [Launch(self.kernel, (*values, np.int64(lanes), np.int64(per)), -(-n // per), THREADS)]
 
 
-def _by_threads(readers, write, fold, t, threads):
+def _mean(given: Given, n: int) -> float:
+    """The length of a segment as far as the call tells it."""
+    items = getattr(given["d_in"], "count", _GUESSED * n)
+    return min(items / n, given.get("max_segment_size") or items)
+
+
+def _by_threads(readers, write, fold, t):
     read, start_of, end_of = readers
     convert = Convert(t, "segmented_reduce: 'd_in'")
 
@@ -66,49 +79,6 @@ def _by_threads(readers, write, fold, t, threads):
             write(out, s, joined)
 
     return by_threads
-
-
-def _by_blocks(readers, write, fold, t, threads):
-    read, start_of, end_of = readers
-    convert, shared_array, zero = Convert(t, "segmented_reduce: 'd_in'"), Shared(t, threads), Zero(t)
-
-    def long_one(inputs, arrays, shared, joined, first, last):
-        """All threads: `joined`, on thread 0, with the items of a segment."""
-        me, each = cuda.threadIdx.x, 8
-        for at in range(first, last, threads * each):
-            mine = at + me * each
-            end = min(mine + each, last)
-            value = zero()
-            if mine < end:
-                value = convert(read(inputs[0], mine))
-                for i in range(mine + 1, end):
-                    value = fold(arrays, value, convert(read(inputs[0], i)))
-            there = min((last - at + each - 1) // each, threads)
-            block_fold(shared, me, there, value, lambda a, b: fold(arrays, a, b))
-            if me == 0:
-                joined = fold(arrays, joined, shared[0])
-            cuda.syncthreads()
-        return joined
-
-    def by_blocks(inputs, out, arrays, count, initial):
-        shared, me = shared_array(), cuda.threadIdx.x
-        for base in range(cuda.blockIdx.x * threads, count, cuda.gridDim.x * threads):
-            mine = base + me
-            if mine < count:
-                first, last = start_of(inputs[1], mine), end_of(inputs[2], mine)
-                if last - first <= _SHORT:
-                    joined = convert(initial)
-                    for i in range(first, last):
-                        joined = fold(arrays, joined, convert(read(inputs[0], i)))
-                    write(out, mine, joined)
-            for s in range(base, min(base + threads, count)):
-                first, last = start_of(inputs[1], s), end_of(inputs[2], s)
-                if last - first > _SHORT:
-                    joined = long_one(inputs, arrays, shared, convert(initial), first, last)
-                    if me == 0:
-                        write(out, s, joined)
-
-    return by_blocks
 
 
 def _given(d_in: Any, d_out: Any, start_offsets_in: Any, end_offsets_in: Any, op: Any, h_init: Any) -> dict[str, Any]:

@@ -1,0 +1,352 @@
+"""Sorting by digits on a GPU: one kernel counts the digits of all passes, then there is one kernel a pass.
+
+A block takes a tile of keys into registers, ranks them by their digit, warp by warp, and learns by looking back how
+many keys of each digit the tiles before it have. Keys, and then values, are put in the order of the digits in shared
+memory, from where they are stored side by side.
+"""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined, assignment"
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
+from ..numba import intrinsics as cuda
+from .digits import BITS, DIGITS, SortOrder, bits_of
+from .integers import In, popc
+from .launching import ComputeKernel, Kernels, Launch, Part
+from .lookback import look, publish, take
+from .types import Convert, ItemType, Shared, Zero, size_of
+from .vectors import aligned, is_aligned
+from .warps import LANES, lane, warp_inclusive
+
+_THREADS = 384
+_COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
+_PIECES = 2
+small = Convert(int32, "a number")
+i32 = In(int32)
+
+
+def items_for(key: DType, value: ItemType | None) -> int:
+    """Of a thread: what registers hold, and shared memory by tiles."""
+    largest = max(bits_of(key) // 8, 0 if value is None else size_of(value))
+    return 16 if largest <= 4 else 12 if largest <= 8 else max(1, 96 // largest)
+
+
+def native(key: DType, order: SortOrder):
+    """A function for kernels: bits of a key as an unsigned integer in the order of the keys, of 32 or 64 bits."""
+    width = bits_of(key)
+    word = uint32 if width <= 32 else uint64
+    ops, plain = In(word), Convert(word, "a key")
+    sign, full = 1 << (width - 1), (1 << width) - 1
+    is_float, is_signed, descending = key.is_float, key.signed and not key.is_bool, order is SortOrder.DESCENDING
+
+    def unsigned(bits):
+        found = plain(bits)
+        if is_float:
+            found = plain(0) if ops.equal(found, sign) else found
+            found = ops.xor(found, full) if ops.less(sign - 1, found) else ops.xor(found, sign)
+        elif is_signed:
+            found = ops.xor(found, sign)
+        return ops.xor(found, full) if descending else found
+
+    return unsigned
+
+
+def native_digit(key: DType, order: SortOrder):
+    unsigned, ops = native(key, order), In(uint32 if bits_of(key) <= 32 else uint64)
+
+    def digit(bits, shift, mask):
+        return small(ops.and_(ops.shr(unsigned(bits), shift), mask))
+
+    return digit
+
+
+class OneSweep(Kernels):
+    def __init__(self, key: DType, value: ItemType | None, read: Any, write: Any, order: SortOrder) -> None:
+        self.key, self.passes = key, -(-bits_of(key) // BITS)
+        self.items = items_for(key, value)
+        self.tile = _THREADS * self.items
+        self.clear, self.count, self.bases = _clear(), _count(key, order), _bases()
+        moved = (native_digit(key, order), self.items, UNSIGNED_BY_BITS[bits_of(key)], value, read, write)
+        self.few, self.many = (_sweep(*moved, words) for words in (int32, int64))
+
+    def parts(self, n: int) -> list[Part]:
+        """Counts of all digits and a counter of tiles for each pass; what two passes publish."""
+        words = 2 * DIGITS * -(-n // self.tile)
+        return [Part(int64, (DIGITS + 1) * self.passes), Part(self._words(n), words)]
+
+    def _words(self, n: int) -> DType:
+        return int32 if n < 1 << 30 else int64
+
+    def launches(
+        self, digits: list[tuple[int, int]], stations: list[Any], n: int, temporary: list[Any]
+    ) -> list[Launch]:
+        """`stations` are keys, as unsigned integers, and values: before the first pass, and behind each."""
+        import numpy as np
+
+        counts, states = temporary
+        tiles, size, count = -(-n // self.tile), np.int64((DIGITS + 1) * self.passes), np.int64(n)
+        keys, (begin, _), end = stations[0][0], digits[0], digits[-1][0] + digits[-1][1].bit_length()
+        whole = _COUNTING * _PIECES * max(1, 16 // (bits_of(self.key) // 8))
+        per = -(-n // (whole * 1024))
+        counted = (keys, counts, count, np.int64(per), is_aligned(keys), np.int64(begin), np.int64(end))
+        clear = (counts, size, states, np.int64(DIGITS * tiles))
+        found = [
+            Launch(self.clear, clear, max(1, min(DIGITS * tiles // 1024, 1024)), 256),
+            Launch(self.count, counted, -(-n // (whole * per)), _COUNTING),
+            Launch(self.bases, (counts, np.int64(len(digits))), 1, DIGITS),
+        ]
+        kernel = self.few if self._words(n) is int32 else self.many
+        for i, (shift, mask) in enumerate(digits):
+            (keys, values), (out, out_values) = stations[i], stations[i + 1]
+            numbers = (np.int64(shift), np.int64(mask), np.int64(i), np.int64(self.passes))
+            launched = (keys, values, out, out_values, count, *numbers, counts, states, np.int64(tiles))
+            found.append(Launch(kernel, launched, tiles, _THREADS))
+        return found
+
+    def every_launch(self, launches: list[Launch]) -> list[Launch]:
+        """With the kernel for very many items, to be compiled."""
+        *values, counts, _, tiles = launches[-1].arguments
+        last = dataclasses.replace(launches[-1], kernel=self.many, arguments=(*values, counts, counts, tiles))
+        return [*launches, last]
+
+
+def _clear() -> ComputeKernel:
+    def clear(counts, size, states, tiles):
+        for k in range(cuda.grid(1), size, cuda.gridsize(1)):
+            counts[k] = 0
+        for k in range(cuda.grid(1), tiles, cuda.gridsize(1)):
+            states[k] = 0
+
+    return ComputeKernel(clear)
+
+
+def _count(key: DType, order: SortOrder) -> ComputeKernel:
+    passes, width = -(-bits_of(key) // BITS), max(1, 16 // (bits_of(key) // 8))
+    unsigned, word = native(key, order), uint32 if bits_of(key) <= 32 else uint64
+    ops, shared_counts, plain = In(word), Shared(int32, passes * DIGITS), Convert(word, "a mask")
+    step = _COUNTING * width
+    places = tuple(r * step + j for r in range(_PIECES) for j in range(width))
+    tile = _PIECES * step
+
+    def note(shared, bits, begin, end):
+        x = unsigned(bits)
+        for p in range((end - begin + (BITS - 1)) // BITS):
+            shift = begin + p * BITS
+            mask = (1 << min(BITS, end - shift)) - 1
+            digit = small(ops.and_(ops.shr(x, shift), plain(mask)))
+            cuda.atomic.add(shared, i32.add(digit, p * DIGITS), 1)
+
+    def count(keys, counts, n, per, wide, begin, end):
+        shared, me = shared_counts(), cuda.threadIdx.x
+        for k in range(me, passes * DIGITS, _COUNTING):
+            shared[k] = 0
+        cuda.syncthreads()
+        first = cuda.blockIdx.x * per * tile
+        last = min(first + per * tile, n)
+        whole = (last - first) // tile if wide else 0
+        for k in range(whole):
+            near, at = aligned(keys), first + k * tile + me * width
+            for bits in tuple(near[at + p] for p in places):
+                note(shared, bits, begin, end)
+        for i in range(first + whole * tile + me, last, _COUNTING):
+            note(shared, keys[i], begin, end)
+        cuda.syncthreads()
+        for k in range(me, passes * DIGITS, _COUNTING):
+            if shared[k] > 0:
+                cuda.atomic.add(counts, k, shared[k])
+
+    return ComputeKernel(count)
+
+
+def _bases() -> ComputeKernel:
+    """One block: the counts of each pass become the sums of those before."""
+    warps, shared_sums = DIGITS // LANES, Shared(int64, DIGITS // LANES)
+
+    def bases(counts, passes):
+        me, shared = cuda.threadIdx.x, shared_sums()
+        for p in range(passes):
+            mine = counts[p * DIGITS + me]
+            held = warp_inclusive(mine, LANES, lambda a, b: a + b)
+            if lane() == LANES - 1:
+                shared[me // LANES] = held
+            cuda.syncthreads()
+            before = held - mine
+            for w in range(warps):
+                before = before + (shared[w] if w < me // LANES else 0)
+            counts[p * DIGITS + me] = before
+            cuda.syncthreads()
+
+    return ComputeKernel(bases)
+
+
+def _peers(digit):
+    """The lanes with the same digit."""
+    found = small(-1)
+    for b in BIT_NUMBERS:
+        is_clear = i32.equal(i32.and_(digit, 1 << b), 0)
+        lanes = cuda.ballot_sync(-1, is_clear)
+        found = i32.and_(found, lanes if is_clear else i32.xor(lanes, -1))
+    return found
+
+
+BIT_NUMBERS = tuple(range(BITS))
+
+
+def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words: DType) -> ComputeKernel:
+    warps, tile_size, has_values = _THREADS // LANES, _THREADS * items, value is not None
+    rounds = tuple(range(items))
+    value_type = value if has_values else key
+    shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
+    shared_counts, shared_sums = Shared(int32, warps * DIGITS), Shared(int32, warps)
+    shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
+    inclusive = -(1 << (words.bits - 1))
+    partial = 1 << (words.bits - 2)
+    number, no_key, no_value = Convert(words, "a count"), Zero(key), Zero(value_type)
+
+    def next_tile(counts, at):
+        shared = shared_number()
+        if cuda.threadIdx.x == 0:
+            shared[0] = take(counts, at, 1)
+        cuda.syncthreads()
+        return shared[0]
+
+    def guarded_key(keys, i, n):
+        found = no_key()
+        if i < n:
+            found = keys[i]
+        return found
+
+    def digit_there(bits, there, shift, mask):
+        return digit(bits, shift, mask) if there else small(DIGITS - 1)
+
+    def load(keys, first, n, whole, shift, mask):
+        if whole:
+            held = tuple(keys[first + LANES * r] for r in rounds)
+            found = tuple(digit(bits, shift, mask) for bits in held)
+        else:
+            held = tuple(guarded_key(keys, first + LANES * r, n) for r in rounds)
+            found = tuple(digit_there(held[r], first + LANES * r < n, shift, mask) for r in rounds)
+        return held, found
+
+    def rank(shared, own, digits):
+        """How many keys of the warp with the same digit are before each; the warp's counts are left in `shared`."""
+        found = ()
+        for d in digits:
+            peers, at = _peers(d), i32.add(own, d)
+            before = shared[at]
+            lower = popc(i32.and_(peers, cuda.lanemask_lt()))
+            cuda.syncwarp(-1)
+            if i32.equal(lower, 0):
+                shared[at] = i32.add(before, popc(peers))
+            cuda.syncwarp(-1)
+            found = (*found, i32.add(before, lower))
+        return found
+
+    def count_of_digit(shared, me):
+        """Of the tile; counts of warps become sums of those before."""
+        found = small(0)
+        for w in range(warps):
+            at = i32.add(i32.mul(w, DIGITS), me)
+            held = shared[at]
+            shared[at] = found
+            found = i32.add(found, held)
+        return found
+
+    def before_digit(sums, me, count):
+        """Keys of the tile with lower digits."""
+        held = warp_inclusive(count, LANES, lambda a, b: i32.add(a, b))
+        if lane() == LANES - 1:
+            sums[me // LANES] = held
+        cuda.syncthreads()
+        found = i32.sub(held, count)
+        for w in range(warps):
+            found = i32.add(found, sums[w] if w < me // LANES else small(0))
+        return found
+
+    def look_back(states, at, tile):
+        """Keys of this thread's digit in all tiles before."""
+        found, going = number(0), tile > 0
+        while going:
+            word = number(look(states, at - DIGITS))
+            if word != 0:
+                found = number(found + (word & (partial - 1)))
+                going = word > 0
+                at = at - DIGITS
+        return found
+
+    def put(shared, at, held):
+        for place, value in zip(at, held, strict=True):
+            shared[place] = value
+
+    def sweep(keys, values, out, out_values, n, shift, mask, number_of_pass, passes, counts, states, tiles):
+        me, warp = cuda.threadIdx.x, cuda.threadIdx.x // LANES
+        tile = next_tile(counts, passes * DIGITS + number_of_pass)
+        mine, other = (number_of_pass & 1) * tiles * DIGITS, (1 - (number_of_pass & 1)) * tiles * DIGITS
+        start = tile * tile_size
+        valid, first = small(min(n - start, tile_size)), start + warp * (LANES * items) + lane()
+        shared, sums, places, sorted_keys = shared_counts(), shared_sums(), shared_places(), shared_keys()
+        held, digits = load(keys, first, n, start + tile_size <= n, shift, mask)
+        for k in range(me, warps * DIGITS, _THREADS):
+            shared[k] = 0
+        if me < DIGITS:
+            states[other + tile * DIGITS + me] = 0
+        cuda.syncthreads()
+        own = i32.mul(warp, DIGITS)
+        ranks = rank(shared, own, digits)
+        cuda.syncthreads()
+        count = small(0)
+        if me < DIGITS:
+            count = count_of_digit(shared, me)
+            publish(states, mine + tile * DIGITS + me, number(count) | (partial if tile > 0 else inclusive))
+        before = before_digit(sums, me, count)
+        if me < DIGITS:
+            for w in range(warps):
+                at = i32.add(i32.mul(w, DIGITS), me)
+                shared[at] = i32.add(shared[at], before)
+        cuda.syncthreads()
+        at = tuple(i32.add(shared[i32.add(own, d)], r) for d, r in zip(digits, ranks, strict=True))
+        put(sorted_keys, at, held)
+        if me < DIGITS:
+            earlier = look_back(states, mine + tile * DIGITS + me, tile)
+            if tile > 0:
+                publish(states, mine + tile * DIGITS + me, number(earlier + count) | inclusive)
+            places[me] = counts[number_of_pass * DIGITS + me] + earlier - before
+        cuda.syncthreads()
+        found = ()
+        for r in rounds:
+            k, d = i32.add(me, r * _THREADS), small(0)
+            if k < valid:
+                bits = sorted_keys[k]
+                d = digit(bits, shift, mask)
+                out[places[d] + k] = bits
+            found = (*found, d)
+        if has_values:
+            sorted_values = shared_values()
+            moved = load_values(values, first, n, start + tile_size <= n)
+            cuda.syncthreads()
+            put(sorted_values, at, moved)
+            cuda.syncthreads()
+            for r, d in zip(rounds, found, strict=True):
+                k = i32.add(me, r * _THREADS)
+                if k < valid:
+                    write(out_values, places[d] + k, sorted_values[k])
+
+    def guarded_value(values, i, n):
+        found = no_value()
+        if i < n:
+            found = read(values, i)
+        return found
+
+    def load_values(values, first, n, whole):
+        if whole:
+            found = tuple(read(values, first + LANES * r) for r in rounds)
+        else:
+            found = tuple(guarded_value(values, first + LANES * r, n) for r in rounds)
+        return found
+
+    return ComputeKernel(sweep)
