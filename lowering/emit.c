@@ -232,7 +232,7 @@ static char *generate(MlirModule source, LLVMModuleRef module, const target_t *t
   LLVMDisposeMemoryBuffer(buffer);
   if (target->cpu)
     return bytes;
-  bytes = tw_ptx_shift_halves(bytes, out_size);
+  bytes = tw_ptx_make_safe(bytes, out_size);
   return with_level(bytes, read_level(source), out_size);
 }
 

@@ -101,7 +101,7 @@ def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
     arrays: list[GpuArray] = []
 
     def moved(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.dtype != object:  # which no other memory can hold
             arrays.append(GpuArray(value, arrays))
             return arrays[-1].value
         found = structure.described(value)

@@ -198,3 +198,48 @@ def test_quotients_halfway_between_numbers_of_8_bits(backends: Backends, dtype: 
     x, y = halfway(dtype)
     _, _, z = backends.run_all(narrow_quotient, x.size // TILE, lambda: [x, y, np.zeros(x.size, dtype)])
     assert np.array_equal(z.view("u1"), (x / y).astype(dtype).view("u1"))
+
+
+@pytest.mark.parametrize("source", ["int8", "int16", "int32"])
+@pytest.mark.parametrize("op", ["-x", "abs(x)", "0 - x", "x * -1"])
+def test_the_least_integer_has_no_positive(backends: Backends, kernel_of: Any, op: str, source: str) -> None:
+    """It stays what it is, also for what reads more bits, compares or shifts."""
+    kernel = kernel_of(f"""
+from tilewright import tile as ct
+
+@ct.kernel
+def kernel(X, WIDE, FLOATS, LESS, HALVES):
+    x = ct.load(X, 0, {TILE})
+    y = {op}
+    ct.store(WIDE, 0, y.astype(ct.int64) + 1)
+    ct.store(FLOATS, 0, y.astype(ct.float32))
+    ct.store(LESS, 0, ct.where(y < x, 1, 0))
+    ct.store(HALVES, 0, (y >> 1).astype(ct.int32) * 3)
+""")
+    least = np.iinfo(source).min
+    x = np.concatenate([[least, least + 1, -1, 0, 1, -(least + 1)], np.arange(TILE - 6) - 60]).astype(source)
+
+    def arguments() -> list[np.ndarray]:
+        return [x.copy(), *(np.zeros(TILE, dtype) for dtype in (np.int64, np.float32, np.int32, np.int32))]
+
+    wide = backends.run_all(kernel, 1, arguments)[1]
+    assert wide[0] == int(least) + 1
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("source", ["float16", "float32", "float64"])
+def test_low_bits_of_floats(backends: Backends, kernel_of: Any, source: str, bits: int) -> None:
+    """What is stored are the bits of a result, not the number as an integer."""
+    whole = {"float16": 16, "float32": 32, "float64": 64}[source]
+    bits = min(bits, whole)
+    kernel = kernel_of(f"""
+from tilewright import tile as ct
+
+@ct.kernel
+def kernel(X, Z):
+    x = ct.load(X, 0, {TILE})
+    ct.store(Z, 0, ct.bitcast(x * x, ct.int{whole}).astype(ct.int{bits}))
+""")
+    x = (np.arange(TILE) * 1.1).astype(source)
+    z = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(TILE, f"int{bits}")])[1]
+    assert np.array_equal(z, (x * x).view(f"int{whole}").astype(f"int{bits}"))

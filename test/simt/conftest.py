@@ -63,8 +63,34 @@ def _afresh(kernel: Any, *args: Any, **how: Any) -> None:
     device.launch(device.kernel(kernel.underlying), *args, **{"grid": 1, "block": 1, **how})
 
 
+def _placed(array: np.ndarray) -> Any:
+    """A copy on the GPU, which steps through memory as `array` does."""
+    whole = array
+    while isinstance(whole.base, np.ndarray) and not whole.flags.c_contiguous:
+        whole = whole.base
+    if whole is array or whole.dtype != array.dtype:
+        return tilewright.to_device(array, device="cuda:0")
+    return Strided(tilewright.to_device(whole, device="cuda:0"), array, whole)
+
+
+class Strided:
+    """A view of a device array as `view` is of `whole`, whose copy that is."""
+
+    def __init__(self, copy: Any, view: np.ndarray, whole: np.ndarray) -> None:
+        self.copy, self.view = copy, view
+        address, base = (a.__array_interface__["data"][0] for a in (view, whole))
+        self.offset = address - base
+        exported = copy.__cuda_array_interface__
+        start = {"data": (exported["data"][0] + self.offset, False)}
+        self.__cuda_array_interface__ = exported | start | {"shape": view.shape, "strides": view.strides}
+
+    def to_numpy(self) -> np.ndarray:
+        """What the view holds now."""
+        return np.ndarray(self.view.shape, self.view.dtype, self.copy.to_numpy(), self.offset, self.view.strides)
+
+
 def _on_gpu(kernel: Any, *args: Any, **how: Any) -> None:
-    gpu = [tilewright.to_device(a, device="cuda:0") if isinstance(a, np.ndarray) else a for a in args]
+    gpu = [_placed(a) if isinstance(a, np.ndarray) else a for a in args]
     device.launch(kernel, *gpu, **{"grid": 1, "block": 1, **how})
     for mine, other in zip(args, gpu, strict=True):
         if isinstance(mine, np.ndarray) and mine.flags.writeable:
