@@ -4,7 +4,6 @@
  * transformations cost compile time and undo schedules. The code generator of NVPTX looks for common subexpressions
  * itself, several times. Accesses of a thread to neighbours become one where the address allows it, which the rules for
  * tiles do themselves. */
-#include "lowering/float_bits.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -221,8 +220,6 @@ static char *generate(MlirModule source, LLVMModuleRef module, const target_t *t
   LLVMMemoryBufferRef buffer = NULL;
   char *error = NULL;
   LLVMCodeGenFileType type = kind == TW_EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
-  if (!target->cpu)
-    tw_keep_float_bits(module);
   if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, type, &error, &buffer)) {
     fail(source, "code generation failed", error);
     LLVMDisposeMessage(error);
