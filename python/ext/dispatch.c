@@ -708,8 +708,8 @@ static PyObject *get_watched(PyObject *object, void *unused) {
   return watched ? Py_NewRef(watched) : PyTuple_New(0);
 }
 
-/* specialization(args, stream=None) -> (target, key), what on_miss would be asked for. */
-static PyObject *specialization(PyObject *object, PyObject *arguments) {
+/* What `make` says of a launch with these arguments, which are read as a launch reads them. */
+static PyObject *tell_of_launch(PyObject *object, PyObject *arguments, PyObject *make(const call_t *, PyObject *)) {
   call_t call;
   PyObject *one = PyLong_FromLong(1), *result = NULL;
   dispatcher_t *self = (dispatcher_t *)object;
@@ -719,16 +719,39 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
     return NULL;
   }
   call.reader.stream.scan = arguments;
-  if (!tw_call_read_arguments(&call, arguments) && !read_target(&call)) {
-    PyObject *target = tw_key_target(call.key[0]);
-    PyObject *key = tw_key_describe(&call, arguments);
-    result = target && key ? PyTuple_Pack(2, target, key) : NULL;
-    Py_XDECREF(target);
-    Py_XDECREF(key);
-  }
+  if (!tw_call_read_arguments(&call, arguments) && !read_target(&call))
+    result = make(&call, arguments);
   Py_DECREF(one);
   tw_hold_release(call.reader.holds);
   return result;
+}
+
+static PyObject *make_specialization(const call_t *call, PyObject *arguments) {
+  PyObject *target = tw_key_target(call->key[0]);
+  PyObject *key = tw_key_describe(call, arguments);
+  PyObject *result = target && key ? PyTuple_Pack(2, target, key) : NULL;
+  Py_XDECREF(target);
+  Py_XDECREF(key);
+  return result;
+}
+
+/* specialization(args) -> (target, key), what on_miss would be asked for. */
+static PyObject *specialization(PyObject *object, PyObject *arguments) {
+  return tell_of_launch(object, arguments, make_specialization);
+}
+
+static PyObject *make_shape_key(const call_t *call, PyObject *arguments) {
+  (void)arguments;
+  uint64_t words[KEY_WORDS + TW_MAX_WORDS + 1];
+  memcpy(words, call->key, call->key_count * sizeof *words);
+  size_t count = call->key_count + tw_key_extents(call, words + call->key_count);
+  words[count++] = (uint64_t)call->device_id;
+  return PyBytes_FromStringAndSize((const char *)words, (Py_ssize_t)(count * sizeof *words));
+}
+
+/* shape_key(args) -> bytes that are the same for launches of one specialization with the same extents on one device. */
+static PyObject *shape_key(PyObject *object, PyObject *arguments) {
+  return tell_of_launch(object, arguments, make_shape_key);
 }
 
 /* chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run. */
@@ -761,6 +784,8 @@ static PyMethodDef dispatcher_methods[] = {
     {"clear_variants", clear_variants, METH_NOARGS, "forget what was compiled"},
     {"specialization", specialization, METH_O,
      "specialization(args) -> (target, key): what on_miss would be asked for"},
+    {"shape_key", shape_key, METH_O,
+     "shape_key(args) -> bytes: the same for launches of one specialization with the same extents on one device"},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef dispatcher_properties[] = {{"watched", get_watched, NULL, "what watch() was told", NULL},

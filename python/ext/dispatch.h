@@ -166,5 +166,7 @@ void tw_table_clear(dispatcher_t *self);
 /* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */
 PyObject *tw_key_target(uint64_t word);
 PyObject *tw_key_describe(const call_t *call, PyObject *arguments);
+/* Writes the extents of all arrays (TW_MAX_WORDS at most), returns how many. */
+size_t tw_key_extents(const call_t *call, uint64_t *out);
 
 #endif

@@ -122,6 +122,36 @@ PyObject *tw_key_describe(const call_t *call, PyObject *arguments) {
   return describe_parts(call, &at, arguments);
 }
 
+/* === what tells launches apart beyond their specialization ======================================================== */
+
+/* Of an array with constants: the mask of which, and these. */
+static size_t static_words(const uint64_t *at) {
+  size_t count = 1;
+  for (uint64_t mask = *at; mask; mask &= mask - 1)
+    count++;
+  return count;
+}
+
+/* A scalar has one parameter word, an array its address, extents and strides, a constant none. */
+size_t tw_key_extents(const call_t *call, uint64_t *out) {
+  size_t count = 0, place = 0;
+  for (size_t i = 1; i < call->key_count;) {
+    uint64_t word = call->key[i++];
+    if (word & CONSTANT_WORD) {
+      i++;
+    } else if (word & SCALAR_WORD) {
+      place++;
+    } else if (!(word & (STRUCTURE_WORD | DTYPE_WORD))) {
+      size_t rank = word >> 8 & 15;
+      memcpy(out + count, call->words + place + 1, rank * sizeof *out);
+      count += rank;
+      place += 1 + 2 * rank;
+      i += word & STATIC_WORD ? static_words(call->key + i) : 0;
+    }
+  }
+  return count;
+}
+
 /* === the table ==================================================================================================== */
 
 static uint64_t hash_key(const call_t *call) {

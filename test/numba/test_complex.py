@@ -223,7 +223,7 @@ def test_vectorize():
 
 
 def test_bytes_of_floats_are_not_converted():
-    """ptxas converts what a float operation wrote where it is stored as a shorter integer, unless that is taken out first."""
+    """ptxas converts what a float operation wrote where less of it is stored, unless that is taken out first."""
 
     @cuda.jit
     def halved(numbers):

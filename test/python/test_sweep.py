@@ -392,6 +392,26 @@ def test_a_scheduler_that_goes_away_leaves_what_was_measured(
     assert len(records.read([tmp_path]).records) >= 3
 
 
+def test_a_worker_of_a_cluster_that_dies(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one, or its successor, measures what it had; at most its own trials are lost, and told."""
+    pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    some = plan(place, "T=16..4096*2", on="dask://local*2", sampler="exhaustive")
+    pool = workers.open_pool(some.on, Settings(place))
+    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+    killed: list[int] = []
+
+    def kill(event: Event) -> None:
+        if not killed:
+            killed.append(min(pool.client.run(os.getpid).values()))  # type: ignore[attr-defined]
+            os.kill(killed[0], signal.SIGKILL)
+
+    sweep = Sweep(some, tmp_path, kill)
+    sweep.run()
+    (outcome,) = sweep.outcomes
+    lost = [r for r in outcome.records if not r.measured]
+    assert killed and len(outcome.records) == 9 and len(lost) <= 2 and all("its worker" in r.why for r in lost)
+
+
 # --- the command, and the page ----------------------------------------------------------------------------------------
 
 

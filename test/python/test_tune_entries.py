@@ -88,6 +88,36 @@ def test_the_first_launch_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(searches) == 1
 
 
+def test_launches_of_other_shapes_have_other_keys() -> None:
+    """What the record is asked for once: extents, dtypes and constants count, addresses and numbers do not."""
+
+    @ct.kernel
+    def of(X, Y, n: int, T: ct.Constant[int]):
+        ct.store(Y, ct.bid(0), ct.load(X, ct.bid(0), T) * n)
+
+    x, y = (np.zeros(256, np.float32) for _ in range(2))
+    one = of.shape_key((x, y, 3, 64))
+    assert one == of.shape_key((y, x, 5, 64)) == of.shape_key((x.copy(), y, 3, 64))
+    others = [(x, y, 3, 32), (x[:128], y, 3, 64), (x, y[:192], 3, 64), (x.astype(np.float16), y, 3, 64)]
+    others += [(x.reshape(2, 128), y, 3, 64), (x, y, 3.0, 64), (x[::2], y, 3, 64)]
+    assert len({one, *(of.shape_key(args) for args in others)}) == 1 + len(others)
+
+
+def test_a_record_is_found_for_shapes_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of several shapes in turns: each with the constants that were found for it."""
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(tmp_path / "tuned.jsonl"))
+    for size, tile in ((256, 32), (4096, 1024)):
+        x, y = np.ones(size, np.float32), np.zeros(size, np.float32)
+        tune.search(scale, (x, y, 16), space=[{"T": tile}], grid=lambda X, T: X.shape[0] // T, budget=0.1,
+                    isolate=False, progress=False, limit=None)  # fmt: skip
+    grids: list[int] = []
+    for size in (256, 4096, 256, 4096):
+        x, y = np.ones(size, np.float32), np.zeros(size, np.float32)
+        tune.launch(None, lambda X, T: grids.append(T) or X.shape[0] // T, scale, (x, y, 16))
+        np.testing.assert_array_equal(y, 2 * x)
+    assert grids[:2] == grids[2:] and set(grids) <= {16, 32, 1024}
+
+
 def test_autotune_stands_over_a_kernel() -> None:
     with pytest.raises(ct.TileTypeError, match="stands over @ct.kernel"):
         tune.autotune({"T": (16,)})(len)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ class AutotunedKernel:
 
     def __init__(self, kernel: tile_kernel, space: Space, settings: dict[str, Any]) -> None:
         self.kernel, self.space, self.settings = kernel, space, settings
-        self.seen: set[Any] = set()
+        self.seen: set[bytes] = set()
         self.__doc__ = kernel.__doc__
 
     def __repr__(self) -> str:
@@ -24,10 +24,10 @@ class AutotunedKernel:
 
     def prepare(self, grid: Grid, args: tuple[Any, ...]) -> None:
         """Searches, if no search has been made for such arguments, in this process or another one."""
-        facts = Problem(self.kernel, args, grid).facts()
-        key = facts.target, facts.key, facts.shapes()
+        key = self.kernel.shape_key(args)
         if key in self.seen:
             return
+        Problem(self.kernel, args, grid)  # says what is wrong with them
         if best(self.kernel, args, record_file=self.settings.get("record_file")) is None:
             search(self.kernel, args, space=self.space, grid=grid, **self.settings)
             forget(self.kernel)

@@ -9,15 +9,19 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import inspect
 import os
 import queue
 import threading
 import time
+import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TileError, TileValueError
+from ..kernel import kernel as tile_kernel
 from ..kernel import launch
 from . import cost, memory, record
 from .programs import estimate, program_of
@@ -446,22 +450,59 @@ def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[s
     return None
 
 
-_launches: dict[tuple[Any, ...], Best | None] = {}
+class _Tuned:
+    """A launch with what the record has: the kernel with its hints, and the constants by position."""
+
+    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...]) -> None:
+        found = best(kernel, args)
+        self.kernel = found.kernel if found else kernel
+        constants = found.constants if found else {}
+        self.places = {name: at for at, name in enumerate(kernel.parameters)}
+        self.constants = [(self.places[name], value) for name, value in constants.items()]
+
+    def args(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self.constants:
+            return args
+        chosen = list(args)
+        for at, value in self.constants:
+            chosen[at] = value
+        return tuple(chosen)
+
+    def grid(self, grid: Grid, args: tuple[Any, ...]) -> Any:
+        """As `launch` takes it. A plain function is asked without taking the arguments apart."""
+        if not callable(grid):
+            return grid
+        code = getattr(grid, "__code__", None)
+        if isinstance(grid, types.FunctionType) and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            names = code.co_varnames[: code.co_argcount]
+            if not code.co_kwonlyargcount and all(name in self.places for name in names):
+                return grid(*[args[self.places[name]] for name in names])
+        return Problem(self.kernel, args, grid).grid_of(Candidate())
+
+
+MOST_TUNED = 4096  # launches of different shapes that a kernel remembers
+_tuned: weakref.WeakKeyDictionary[Any, dict[bytes, _Tuned]] = weakref.WeakKeyDictionary()
 
 
 def forget(kernel: Any) -> None:
     """Has the next launch of the kernel read the record again."""
-    for key in [key for key in _launches if key[0] is kernel]:
-        del _launches[key]
+    _tuned.pop(kernel, None)
 
 
 def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
     """`ct.launch` with what the record has for such arguments, which is read once for each kernel and shapes."""
-    facts = Problem(kernel, args, grid).facts()
-    key = kernel, facts.target, facts.key, facts.shapes()
-    if key not in _launches:
-        _launches[key] = best(kernel, args)
-    found = _launches[key]
-    if found is not None:
-        kernel, args = found.kernel, found.args(args)
-    launch(stream, Problem(kernel, args, grid).grid_of(Candidate()), kernel, args)
+    try:
+        found = _tuned[kernel][kernel.shape_key(args)]
+    except (KeyError, TypeError, AttributeError):
+        found = _first_tuned(grid, kernel, args)
+    args = found.args(args)
+    launch(stream, found.grid(grid, args), found.kernel, args)
+
+
+def _first_tuned(grid: Grid, kernel: Any, args: tuple[Any, ...]) -> _Tuned:
+    Problem(kernel, args, grid)  # says what is wrong with them
+    known = _tuned.setdefault(kernel, {})
+    if len(known) >= MOST_TUNED:
+        known.clear()
+    found = known[kernel.shape_key(args)] = _Tuned(kernel, args)
+    return found
