@@ -450,6 +450,9 @@ def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[s
     return None
 
 
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 class _Tuned:
     """A launch with what the record has: the kernel with its hints, and the constants by position."""
 
@@ -472,8 +475,8 @@ class _Tuned:
         """As `launch` takes it. A plain function is asked without taking the arguments apart."""
         if not callable(grid):
             return grid
-        code = getattr(grid, "__code__", None)
-        if isinstance(grid, types.FunctionType) and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        if isinstance(grid, types.FunctionType) and not grid.__code__.co_flags & _VARIADIC:
+            code = grid.__code__
             names = code.co_varnames[: code.co_argcount]
             if not code.co_kwonlyargcount and all(name in self.places for name in names):
                 return grid(*[args[self.places[name]] for name in names])
