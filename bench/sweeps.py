@@ -1,9 +1,9 @@
 """What sweeps find and what they cost: the gap between the best of a sweep and the compiler's own choice, the regret of
 untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worker adds to a trial, and a warm lookup.
 
-    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXT] [--trials N] [--scaling] [--out FILE]
+    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXT] [--trials N] [--scaling [COUNTS]] [--out FILE]
 
-Run on several GPUs with --scaling: the same 500 candidates on one and on all of them.
+Run on several GPUs with --scaling: the same 500 candidates on one, two … and all of them; --scaling=1,2 on so many.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def gaps(folder: Path, on: str, only: str, trials: int | None) -> list[dict[str,
     return found
 
 
-def scaling(folder: Path) -> list[dict[str, Any]]:
-    """Trials a second of the same candidates on one GPU, and on all."""
-    found, base = [], 0.0
-    for count in sorted({1, 2, 4, _core.device_count()} & set(range(1, _core.device_count() + 1))):
+def scaling(folder: Path, counts: str) -> list[dict[str, Any]]:
+    """Trials a second of the same candidates on one GPU, and on more."""
+    found, base, there = [], 0.0, _core.device_count()
+    for count in [int(n) for n in counts.split(",")] if counts else sorted({1, 2, 4, there} & {*range(1, there + 1)}):
         on = ",".join(f"cuda:{i}" for i in range(count))
         axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
         start = time.monotonic()
@@ -86,16 +86,19 @@ def scaling(folder: Path) -> list[dict[str, Any]]:
 
 
 def dask_overhead(folder: Path) -> dict[str, Any]:
-    """Seconds that a trial takes longer by a Dask worker of this host than by a worker of our own."""
+    """Seconds that a trial takes longer by a Dask worker of this host than by a worker of our own: the second half of a
+    sweep, behind the start of the workers and the first compilations."""
     shapes, axes = [rows(64, 512)], ("num_warps=none,1..32", "opt_level=none,0..3")
     each = {}
     for where in ("cpu", "dask://local*1"):
-        start = time.monotonic()
-        (outcome,) = swept("softmax.py:softmax", shapes, axes, folder / where.partition(":")[0], on=where)
-        in_trials = sum(r.seconds for r in outcome.records)
-        each[where] = (time.monotonic() - start - in_trials) / len(outcome.records)
+        ends: list[float] = []
+        plan = Plan(f"{EXAMPLES / 'softmax.py'}:softmax", tuple(shapes), axes, keep=False, on=where)
+        sweep = Sweep(plan, folder / where.partition(":")[0], lambda event, ends=ends: ends.append(time.monotonic()))
+        sweep.run()
+        late = ends[len(ends) // 2 :]
+        each[where] = (late[-1] - late[0]) / (len(late) - 1)
     ms = 1e3 * (each["dask://local*1"] - each["cpu"])
-    print(f"a Dask worker adds {ms:.1f} ms a trial, its start included")
+    print(f"a Dask worker adds {ms:.1f} ms a trial")
     return {"bench": "dask", "ms": ms}
 
 
@@ -126,12 +129,12 @@ def main() -> int:
     parser.add_argument("--records", type=Path, metavar="FOLDER")
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--trials", type=int)
-    parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--scaling", nargs="?", const="", metavar="COUNTS")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
     folder = options.records or Path(tempfile.mkdtemp(prefix="sweeps-"))
     lines = [lookup(), dask_overhead(folder / "dask")]
-    lines += scaling(folder / "scaling") if options.scaling else []
+    lines += scaling(folder / "scaling", options.scaling) if options.scaling is not None else []
     found = gaps(folder, options.on, options.only, options.trials)
     odd = [row["gap"] for row in found if row["odd"]]
     if odd:

@@ -69,7 +69,7 @@ typedef struct {
   const char *values, *rest; /* behind `[address], `, and behind the values */
   char names[MOST_STORED][NAME + 1];
   int count, bits; /* bits of what each stores */
-} store_t;
+} ptx_store_t;
 
 /* Of `st.global.v2.b8`; 0 where that is not of 8, 16 or 32 bits. */
 static int stored_bits(const char *opcode, size_t length) {
@@ -91,7 +91,7 @@ static int register_bits(const char *name) {
   return name[2] == 's' ? 16 : name[2] == 'd' ? 64 : 32;
 }
 
-static bool read_values(const char *at, store_t *out) {
+static bool read_values(const char *at, ptx_store_t *out) {
   bool several = *at == '{';
   out->values = at;
   at += several;
@@ -110,7 +110,7 @@ static bool read_values(const char *at, store_t *out) {
   return !several || *at == '}';
 }
 
-static bool read_store(const char *at, store_t *out) {
+static bool read_store(const char *at, ptx_store_t *out) {
   size_t opcode = strcspn(at, " \t;");
   out->bits = stored_bits(at, opcode);
   const char *address = at + opcode + strspn(at + opcode, " \t");
@@ -119,10 +119,10 @@ static bool read_store(const char *at, store_t *out) {
 }
 
 /* What is stored whole is stored as it is; bytes have no register of their own, so that they are parts of any. */
-static bool is_part(const store_t *x, int i) { return x->bits == 8 || register_bits(x->names[i]) > x->bits; }
+static bool is_part(const ptx_store_t *x, int i) { return x->bits == 8 || register_bits(x->names[i]) > x->bits; }
 
 static bool print_parts(tw_strbuf_t *out, const char *at) {
-  store_t x;
+  ptx_store_t x;
   bool any = false;
   if (strncmp(at, "st.", 3) || !read_store(at, &x))
     return false;

@@ -103,17 +103,22 @@ tw_status_t tw_pointer_query(const void *pointer, tw_pointer_t *out) {
                 {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, &out->device},
                 {CU_POINTER_ATTRIBUTE_HOST_POINTER, &host},
                 {CU_POINTER_ATTRIBUTE_IS_MANAGED, &out->managed}};
+  tw_context_scope_t scope; /* addresses are asked for a context */
+  TW_RETURN_IF_ERROR(tw_device_enter(out->ordinal, &scope));
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) /* what memory of its kind has not stays 0 */
-    tw_driver_table.pointer_get_attribute(wanted[i].value, wanted[i].attribute, (uint64_t)(uintptr_t)pointer);
+    scope.driver->pointer_get_attribute(wanted[i].value, wanted[i].attribute, (uint64_t)(uintptr_t)pointer);
   out->host_accessible = host != 0;
-  return NULL;
+  return tw_device_leave(&scope, out->ordinal, CUDA_SUCCESS, "asking about a pointer");
 }
 
 tw_status_t tw_pointer_resolve(void **pointer, int *out_ordinal) {
   TW_RETURN_IF_ERROR(tw_pointer_device(*pointer, out_ordinal));
   uint64_t address = 0;
-  CUresult result = tw_driver_table.pointer_get_attribute(&address, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
-                                                          (uint64_t)(uintptr_t)*pointer);
+  tw_context_scope_t scope; /* the one that a kernel runs in: the thread may have none yet */
+  TW_RETURN_IF_ERROR(tw_device_enter(*out_ordinal, &scope));
+  CUresult result =
+      scope.driver->pointer_get_attribute(&address, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (uint64_t)(uintptr_t)*pointer);
+  TW_RETURN_IF_ERROR(tw_device_leave(&scope, *out_ordinal, CUDA_SUCCESS, "asking about a pointer"));
   if (result)
     return TW_ERROR(TW_VALUE_ERROR, "its address %p cannot be reached from a GPU", *pointer);
   *pointer = (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr): the driver's form of an address */

@@ -582,7 +582,11 @@ EXPORT int cuPointerGetAttribute(void *out, int attribute, uint64_t pointer) {
   switch (attribute) {
   case 1: *(uint64_t *)out = 0xC000u + (unsigned)device; return 0;
   case 2: *(unsigned *)out = 2; return 0;
-  case 3: *(uint64_t *)out = pointer >> 42 & 1 ? pointer - ((uint64_t)1 << 41) : pointer; return 0;
+  case 3:
+    if (!current()) /* an address is one of a context */
+      return 201;
+    *(uint64_t *)out = pointer >> 42 & 1 ? pointer - ((uint64_t)1 << 41) : pointer;
+    return 0;
   case 4: *(uint64_t *)out = managed ? pointer : 0; return managed ? 0 : 1;
   case 8: *(unsigned *)out = managed; return 0;
   case 9: *(int *)out = device; return 0;
