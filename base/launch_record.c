@@ -169,8 +169,23 @@ static const char *wrong_grid(const tw_launch_record_t *r) {
   return set == 0 || set == 3 ? NULL : "grid_scale";
 }
 
+/* Their words follow one another. */
+static const char *wrong_views(const tw_launch_record_t *r) {
+  unsigned next = r->num_views ? r->views[0].word : 0;
+  for (uint32_t i = 0; i < r->num_views; i++) {
+    const tw_array_view_t *view = &r->views[i];
+    unsigned rank = view->num_bounds;
+    if (view->word != next || view->array.word + 2u * view->array.rank >= r->views[0].word)
+      return "views.word";
+    if (rank == 0 || (view->num_pitch ? rank != 2 || view->array.rank != 1 : rank != view->array.rank))
+      return "views.bounds";
+    next += 1 + 2 * rank;
+  }
+  return next > TW_MAX_WORDS ? "views" : NULL;
+}
+
 static const char *wrong_list(const tw_launch_record_t *r) {
-  const char *wrong = NULL;
+  const char *wrong = wrong_views(r);
   for (uint32_t i = 0; i < r->num_tensor_maps && !wrong; i++)
     wrong = wrong_map(&r->tensor_maps[i]);
   for (uint32_t i = 0; i < r->num_loaded && !wrong; i++)
@@ -327,7 +342,8 @@ tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_re
 /* --- questions --------------------------------------------------------------------------------------- */
 
 bool tw_launch_record_has_choices(const tw_launch_record_t *r) {
-  return !r->split_applied && (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen || r->has_tile_grid);
+  return !r->split_applied &&
+         (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen || r->has_tile_grid || r->num_views > 0);
 }
 
 bool tw_launch_record_asks_for_room(const tw_launch_record_t *r) { return r->has_split || r->has_multicast; }

@@ -42,7 +42,9 @@ static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const 
          !memcmp(words + a->word, words + b->word, (1 + 2u * a->rank) * sizeof *words);
 }
 
-bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words) {
+bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, uint64_t *words) {
+  if (TW_UNLIKELY(kernel->record.num_views != 0))
+    (void)tw_show_views(&kernel->record, words); /* where they do not fit, the launch says so */
   bytes_t array = {.known = false}, other = {.known = false};
   for (uint32_t i = 0; i < kernel->record.num_no_alias; i++) {
     const tw_no_alias_t *pair = &kernel->record.no_alias[i];

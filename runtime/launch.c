@@ -158,11 +158,13 @@ static void choose_pairs(const tw_multicast_t *pairs, const uint32_t grid[3], ui
 }
 
 tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
-                                     const uint64_t *words, tw_alternative_t *out) {
+                                     uint64_t *words, tw_alternative_t *out) {
   const tw_device_t *device;
   uint32_t tiles[3], started[3];
   *out = (tw_alternative_t){.kind = TW_ALTERNATIVE_AS_LAUNCHED};
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  if (kernel->record.num_views && !tw_show_views(&kernel->record, words))
+    return NULL;
   if (kernel->record.has_tile_grid) {
     if (!tw_tile_grid_of(&kernel->record.tile_grid, grid, words, tiles))
       return NULL;
@@ -248,10 +250,28 @@ TW_COLD static tw_status_t tile_grid_error(const tw_cuda_kernel_t *kernel, const
                   kernel->name, grid[0], grid[1], grid[2]);
 }
 
+TW_COLD static tw_status_t views_error(const tw_cuda_kernel_t *kernel) {
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "kernel %s: it was compiled for rows that lie in their array of one dimension, one behind the other; "
+                  "launch it with such arrays, or tune it for these",
+                  kernel->name);
+}
+
+/* The words of views, which come first behind those of the arguments. */
+static tw_status_t add_views(const tw_cuda_kernel_t *kernel, uint64_t *words, size_t *count) {
+  if (kernel->record.views[0].word != *count)
+    return TW_ERROR(TW_INTERNAL_ERROR, "kernel %s: a launch of it has %u words, found %zu", kernel->name,
+                    kernel->record.views[0].word, *count);
+  *count = tw_words_with_views(&kernel->record, *count);
+  return tw_show_views(&kernel->record, words) ? NULL : views_error(kernel);
+}
+
 /* The kernel is loaded, the context current. */
 TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
                                    const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
   uint32_t tiles[3], slices[3];
+  if (TW_UNLIKELY(kernel->record.num_views != 0))
+    TW_RETURN_IF_ERROR(add_views(kernel, words, &count));
   if (TW_UNLIKELY(kernel->record.has_tile_grid)) {
     if (!tw_tile_grid_of(&kernel->record.tile_grid, grid, words, tiles))
       return tile_grid_error(kernel, grid);

@@ -166,6 +166,19 @@ enum { TW_MAX_PERSISTENT = 1 << 30 };
 /* The grid of the tiles that the program counts in one number; false where that of the launch is another one. */
 bool tw_tile_grid_of(const tw_tile_grid_t *tiles, const uint32_t grid[3], const uint64_t *words, uint32_t out[3]);
 
+/* --- array_views.c --- */
+
+/* The product of the factors; -1 where one is negative, or it is more than `most`. */
+int64_t tw_product_of(const tw_extent_factor_t *factors, uint32_t count, const uint64_t *words, int64_t most);
+/* Puts the words of the kernel's views behind those of its arguments; false where an array is not as they need it. */
+bool tw_show_views(const tw_launch_record_t *record, uint64_t *words);
+/* The number of words with those of the views. */
+static inline size_t tw_words_with_views(const tw_launch_record_t *record, size_t count) {
+  for (uint32_t i = 0; i < record->num_views; i++)
+    count += 1 + 2 * (size_t)record->views[i].num_bounds;
+  return count;
+}
+
 /* Parameters of a launch: tensor maps, then words. */
 typedef struct tw_packed {
   size_t count;

@@ -22,6 +22,7 @@ enum {
   TW_SLICE_CLASSES = 3,
   TW_PLANS = 5,
   TW_COARSEN_STORES = 24,
+  TW_MAX_VIEWS = 8, /* of arrays */
   TW_EXTENT_FACTORS = 4
 };
 

@@ -270,7 +270,8 @@ typedef enum tw_alternative_kind {
   TW_ALTERNATIVE_COARSENED,   /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened
                                  tiles */
   TW_ALTERNATIVE_CLUSTERS,    /* along the axis `number` */
-  TW_ALTERNATIVE_AS_LAUNCHED, /* the grid is not that of the tiles which the program counts */
+  TW_ALTERNATIVE_AS_LAUNCHED, /* the grid is not that of the tiles which the program counts, or rows do not lie as the
+                                 kernel takes them to */
   TW_ALTERNATIVE_SPLIT_K,     /* blocks share tiles (number 1), or have no clusters (0) */
   TW_ALTERNATIVE_UNKNOWN,     /* the kernel is not loaded yet: ask again then */
 } tw_alternative_kind_t;
@@ -279,13 +280,14 @@ typedef struct tw_alternative {
   tw_alternative_kind_t kind;
   int number;
 } tw_alternative_t;
-/* The better variant for a launch, TW_ALTERNATIVE_NONE if this one is best. Asks no driver and takes no memory. */
+/* The better variant for a launch, TW_ALTERNATIVE_NONE if this one is best. Asks no driver and takes no memory. Behind
+ * the arguments' words it puts those of the kernel's views. */
 tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
-                                     const uint64_t *words, tw_alternative_t *out);
+                                     uint64_t *words, tw_alternative_t *out);
 
 /* Whether arrays that the kernel assumes to be separate (`no_alias` of its record) overlap in a launch with these
  * words: the launch then needs a kernel compiled for that. */
-bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, const uint64_t *words);
+bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, uint64_t *words);
 
 /* Loads the kernel on a device now (a launch does it by itself). */
 tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal);

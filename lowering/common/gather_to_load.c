@@ -246,19 +246,23 @@ static bool read_indices(gather_access_t *a) {
   return covered == tw_count(a->tile);
 }
 
-/* The padding of a load that gives what the gather's padding is; -1 if none does. */
-static int load_padding(const gather_access_t *a) {
+int tw_padding_kind(MlirValue padding) {
   int64_t integer;
-  if (!tw_has_attr(a->op, "check_bounds") || mlirValueIsNull(a->padding))
+  if (mlirValueIsNull(padding))
     return TW_PADDING_UNDETERMINED;
-  if (tw_known_int(a->padding, &integer))
+  if (tw_known_int(padding, &integer))
     return integer == 0 ? TW_PADDING_ZERO : -1;
   double number;
-  if (!tw_known_float(a->padding, &number))
+  if (!tw_known_float(padding, &number))
     return -1;
   if (number == 0)
     return signbit(number) ? TW_PADDING_NEG_ZERO : TW_PADDING_ZERO;
   return isnan(number) ? TW_PADDING_NAN : isinf(number) ? (number > 0 ? TW_PADDING_POS_INF : TW_PADDING_NEG_INF) : -1;
+}
+
+/* The padding of a load that gives what the gather's padding is; -1 if none does. */
+static int load_padding(const gather_access_t *a) {
+  return tw_has_attr(a->op, "check_bounds") ? tw_padding_kind(a->padding) : TW_PADDING_UNDETERMINED;
 }
 
 /* --- Building the tile access ----------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ class Specialization:
             "slice": {"slice_tiles": number},
             "coarsen": {"coarsen_tiles": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
-            "as_launched": {"keep_grid": 1},
+            "as_launched": {"as_launched": 1},
             "split_k": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]
         return dataclasses.replace(self, kernel=self.kernel.replace_hints(**hints)).compile()[0]

@@ -50,6 +50,8 @@ GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
 # What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that copies.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
 typedef struct { int word, plus, by; } factor_t;
+typedef struct { int num; factor_t at[4]; } product_t;
+typedef struct { int from, word, rank; product_t bounds[5], pitch; } view_t;
 unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
 """
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
@@ -68,6 +70,7 @@ class Start:
     shared: int
     maps: list[tuple[int, int, int, Sequence[int], Sequence[int]]]
     tiles: dict[str, Any] | None  # the grid in place of the launch's
+    views: list[dict[str, Any]]  # arrays whose words follow those of the arguments
 
 
 def split(text: str) -> list[str]:
@@ -663,6 +666,21 @@ def tile_grid_form(tiles: dict[str, Any] | None) -> str:
     )
 
 
+def product_form(factors: list[dict[str, int]]) -> str:
+    rows = ", ".join(f"{{{f['word']}, {f['plus']}, {f['by']}}}" for f in factors) or "{0}"
+    return f"{{{len(factors)}, {{{rows}}}}}"
+
+
+def view_forms(views: list[dict[str, Any]]) -> str:
+    """Arrays as the kernel accesses them, as C."""
+    rows = []
+    for view in views:
+        bounds = ", ".join(product_form(bound["factors"]) for bound in view["bounds"])
+        first = f"{view['array']['word']}, {view['word']}, {len(view['bounds'])}"
+        rows.append(f"{{{first}, {{{bounds}}}, {product_form(view['pitch'])}}}")
+    return f"const int emu_num_views = {len(rows)};\nconst view_t emu_views[] = {{{', '.join(rows) or '{0}'}}};\n"
+
+
 def runtime_objects() -> list[Path]:
     """The files in C, which are the same for all kernels, each built once."""
     header = (HERE / "threads.h").read_text()
@@ -695,7 +713,7 @@ def shared_object(text: str, start: Start) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
     FOLDER.mkdir(exist_ok=True)
     source = Rewriter().module(text, start)
-    data = SHARED + map_forms(start.maps) + tile_grid_form(start.tiles)
+    data = SHARED + map_forms(start.maps) + tile_grid_form(start.tiles) + view_forms(start.views)
     runtime = runtime_objects()
     name = hashlib.sha256((source + data + "".join(part.name for part in runtime)).encode()).hexdigest()[:24]
     library = FOLDER / f"{name}.so"
@@ -742,6 +760,7 @@ def start_of(facts: dict[str, Any]) -> Start:
         shared=facts["shared_bytes"],
         maps=[(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])],
         tiles=facts["tile_grid"],
+        views=facts["views"],
     )
 
 

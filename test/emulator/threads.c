@@ -22,9 +22,20 @@ enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, 
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
     emu_grid_scale[3], emu_shared_bytes;
 extern const int emu_tile_grid, emu_any_grid, emu_num_factors[2]; /* of the tiles that the program counts */
-extern const struct {
+typedef struct {
   int word, plus, by;
-} emu_factors[2][4];
+} factor_t;
+typedef struct {
+  int num;
+  factor_t at[4];
+} product_t;
+typedef struct {
+  int from, word, rank;
+  product_t bounds[5], pitch;
+} view_t;
+extern const factor_t emu_factors[2][4];
+extern const int emu_num_views;
+extern const view_t emu_views[];
 void emu_call(const int64_t *words);
 
 thread_t threads[MAX_THREADS];
@@ -510,6 +521,35 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
     workspace();
 }
 
+static int64_t product_of(const product_t *product, const int64_t *words) {
+  int64_t all = 1;
+  for (int i = 0; i < product->num; i++)
+    all *= ((product->at[i].word < 0 ? 0 : words[product->at[i].word]) + product->at[i].plus) / product->at[i].by;
+  return all;
+}
+
+/* Puts the words of views behind those of the arguments, as runtime/array_views.c does; false where one does not fit.
+ */
+static int show_views(int64_t *words) {
+  int fits = 1;
+  for (int i = 0; i < emu_num_views; i++) {
+    const view_t *view = &emu_views[i];
+    const int64_t *from = words + view->from;
+    int64_t *to = words + view->word, own[5], pitch = view->pitch.num ? product_of(&view->pitch, words) : 0;
+    to[0] = from[0];
+    for (int d = 0; d < view->rank; d++) {
+      own[d] = pitch ? (d ? pitch : from[1] / pitch) : from[1 + d];
+      int64_t bound = view->bounds[d].num ? product_of(&view->bounds[d], words) : own[d];
+      to[1 + d] = bound < own[d] || (pitch && from[1] % pitch != 0) ? bound : own[d];
+      to[1 + view->rank + d] = pitch ? (d ? 1 : pitch) : from[1 + view->rank + d];
+      fits &= bound > 0 && (!pitch || d == 0 || bound <= pitch);
+    }
+    fits &= !pitch || (to[1] - 1) * pitch + to[2] <= from[1];
+    fits &= !pitch || view->bounds[0].num || from[1] % pitch == 0;
+  }
+  return fits;
+}
+
 /* The grid of the tiles that a program counts in one number, as runtime/tile_grid.c has it. */
 static void unfold_grid(const int64_t *words, int32_t dims[3]) {
   int64_t extents[2] = {1, 1};
@@ -536,6 +576,15 @@ __attribute__((visibility("default"))) void emu_entry(const int64_t *words, cons
   int64_t slices = 1, blocks = 1;
   (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
+  int64_t shown[MAX_WORDS];
+  if (emu_num_views) {
+    memcpy(shown, words, (size_t)emu_views[0].word * sizeof *words);
+    if (!show_views(shown)) {
+      fprintf(stderr, "emulator: rows do not lie in an array as the kernel takes them to\n");
+      abort();
+    }
+    words = shown;
+  }
   make_maps(words);
   members = emu_members;
   per_block = emu_num_threads ? emu_num_threads : dims[3] * dims[4] * dims[5];

@@ -12,6 +12,10 @@ def place(word: int, rank: int, bits: int) -> Fields:
     return {"word": word, "rank": rank, "bits": bits}
 
 
+def factor(word: int, plus: int = 0, by: int = 1) -> Fields:
+    return {"word": word, "plus": plus, "by": by}
+
+
 def no_alias(*numbers: int) -> Fields:
     """Two places, and whether the arrays may be the same."""
     return {"array": place(*numbers[:3]), "other": place(*numbers[3:6]), "or_same": numbers[6]}

@@ -340,7 +340,7 @@ def blocks_that_are_fused() -> None:
 @case()
 def tiles_counted_in_one_number() -> None:
     """Rows and columns of 64: those of the array's first extents; a grid of another number of blocks is left alone."""
-    rows, columns = ({"word": word, "plus": 63, "by": 64} for word in (1, 2))
+    rows, columns = (r.factor(word, 63, 64) for word in (1, 2))
 
     def better(kind: str, number: int) -> Any:
         assert (kind, number) == ("as_launched", 0)
@@ -364,6 +364,41 @@ def tiles_counted_in_one_number() -> None:
     assert started(grid | {"any": 1, "columns": [constant]}, (5,), 200, 180) == (5, 1, 1, 1)  # too many on axis 1
     settled = make("A", threads=384, tile_grid=grid)
     refused(LaunchError, "as its tiles have rows times columns", _core.launch, None, 11, settled, (on(0, 200, 180),))
+
+
+@case()
+def arrays_in_rows_and_within_bounds() -> None:
+    """A launch computes where rows lie; where they do not lie in the array, it takes another kernel."""
+    scalars = [r.factor(word) for word in (3, 4, 5)]
+    flat = {
+        "array": r.place(0, 1, 16),
+        "word": 6,
+        "bounds": [{"factors": [n]} for n in scalars[:2]],
+        "pitch": scalars[2:],
+    }
+    part = {"array": r.place(0, 1, 16), "word": 11, "bounds": [{"factors": [scalars[1]]}], "pitch": []}
+
+    def better(kind: str, number: int) -> Any:
+        assert (kind, number) == ("as_launched", 0)
+        return cuda(384, 1)
+
+    def shown(length: int, *numbers: int, **other: Any) -> Any:
+        k = make(*"Asss", threads=384, views=[flat | other, part], better=better)
+        _core.launch(0x5001, (1,), k, (on(0, length), *numbers))
+        return fake.last.words[6:14] if fake.last.shared_bytes == 0 else None
+
+    rows, address = {"bounds": [{"factors": []}, {"factors": [scalars[1]]}]}, p.device_address(0, 0)
+    assert shown(100, 10, 10, 10) == [address, 10, 10, 10, 1, address, 10, 1]
+    assert shown(100, 10, 7, 10) == [address, 10, 7, 10, 1, address, 7, 1]
+    assert shown(97, 10, 7, 10) == [address, 10, 7, 10, 1, address, 7, 1]  # the last row is as long as it need be
+    assert shown(96, 10, 7, 10) is None
+    assert shown(100, 9, 7, 10)[1] == 9 and shown(100, 11, 7, 10)[1] == 10  # no more than there are
+    assert shown(105, 11, 7, 10) is None
+    assert shown(100, 10, 11, 10) is None  # columns go on in the next row
+    assert shown(100, 10, 7, 0) is None and shown(100, 0, 7, 10) is None and shown(100, 10, -1, 10) is None
+    assert shown(100, 3, 7, 10, **rows)[1] == 10 and shown(101, 3, 7, 10, **rows) is None
+    settled = make(*"Asss", threads=384, views=[flat])
+    refused(LaunchError, "rows that lie in their array", _core.launch, None, 1, settled, (on(0, 5), 1, 6, 6))
 
 
 def records_with(field: str, value: Any) -> Iterator[Any]:
@@ -398,6 +433,14 @@ def records_that_are_refused() -> None:
             "columns": [{"word": -1, "plus": 3, "by": 1}],
             "any": 0,
         },
+        "views": [
+            {
+                "array": r.place(0, 1, 16),
+                "word": 3,
+                "bounds": [{"factors": [{"word": 1, "plus": 63, "by": 64}]}, {"factors": [r.factor(2)]}],
+                "pitch": [r.factor(-1, 3)],
+            }
+        ],
     }
     for field, value in good.items():
         cuda(64, **{field: value})
@@ -410,6 +453,7 @@ def records_that_are_refused() -> None:
         "multicast": r.multicast(2, 1138, 1024, 0, 1365),
         "loaded": [r.place(510, 2, 16)],
         "no_alias": [r.no_alias(0, 1, 32, 510, 2, 32, 0)],
+        "views": [{"array": r.place(0, 2, 16), "word": 5, "bounds": [{"factors": []}], "pitch": []}],
         "grid_scale": (0, 1, 1),
         "split_applied": 1,
         "dynamic": 1,

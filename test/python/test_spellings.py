@@ -24,10 +24,10 @@ from check import check
 GEMM = {
     "loop": ["step", "while", "reversed", "two", "remainder", "peeled", "ahead"],
     "form": ["zeros"],
-    "left": ["gather"],
-    "right": ["gather"],
+    "left": ["gather", "masked", "flat"],
+    "right": ["gather", "masked", "flat"],
     "grid": ["turned", "swizzle", "persistent", "persistent while", "persistent swizzle"],
-    "store": ["scatter"],
+    "store": ["scatter", "flat"],
     "sum": ["float16"],
 }
 ATTENTION = {
@@ -188,14 +188,7 @@ def test_tiles_counted_in_one_number_are_a_grid(kernel: Any) -> None:
     assert code_of(kernel) == same
 
 
-# ---- flat offsets ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sides", [("left",), ("right",), ("left", "right")])
-def test_flat_offsets_are_copied_ahead(sides: tuple[str, ...]) -> None:
-    """Rows that lie in one array of one dimension: whole vectors of them, by a producer, while products run on."""
-    found = respell.plan_of(respell.gemm(**dict.fromkeys(sides, "flat")))
-    assert found.counts["copies"] and 1 in found.waits and "producer" in found.roles and not found.spills, str(found)
+# ---- masks, and flat offsets ----------------------------------------------------------------------------------------
 
 
 @ct.kernel
@@ -216,12 +209,35 @@ def advanced(A, B, C, M, N, K):
 
 @pytest.mark.parametrize("divisor", [16, 1])
 def test_offsets_advanced_by_a_stride_of_run_time(divisor: int) -> None:
-    """Vectors where the launch's numbers are multiples of one, and single elements elsewhere."""
+    """Boxes of rows where the launch's numbers are multiples of vectors, and single elements elsewhere."""
     arrays = [entry for _, entry in map(cli.parse_argument, ("A=bf16[?]", "B=bf16[?]", "C=bf16[?,?]"))]
-    found = plan.of(advanced, (*arrays, *3 * [("scalar", "int32", divisor)]))
-    by_vectors = found.counts["copies"] == 24 and 1 in found.waits and "producer" in found.roles
-    assert by_vectors == (divisor == 16), str(found)
-    assert not found.spills
+    plain, found = respell.plan_of(respell.gemm()), plan.of(advanced, (*arrays, *3 * [("scalar", "int32", divisor)]))
+    same = [name for name in ("roles", "stages", "waits", "spills") if getattr(found, name) == getattr(plain, name)]
+    assert (len(same) == 4 and found.counts["tma loads"] > 0) == (divisor == 16), str(found)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_flat_offsets_of_columns_are_a_transposed_load(side: str) -> None:
+    plain, found = (respell.plan_of(respell.gemm(tile=(128, 128, 64), **{side: x})) for x in ("T", "flat columns"))
+    assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+@ct.kernel
+def selected(A, B, C, M: int, K: int):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((128, 128), ct.float32)
+    rows, depth = i * 128 + ct.arange(128, dtype=ct.int32), ct.arange(64, dtype=ct.int32)
+    for k in range(ct.cdiv(K, 64)):
+        a = ct.load(A, (i, k), (128, 64), padding_mode=ct.PaddingMode.ZERO)
+        a = ct.where((rows < M)[:, None] & (k * 64 + depth < K)[None, :], a, 0)
+        acc = ct.mma(a, ct.load(B, (k, j), (64, 128), padding_mode=ct.PaddingMode.ZERO), acc)
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
+def test_what_a_select_keeps_is_the_tile_of_a_smaller_array() -> None:
+    arrays = cli.specialization(by_gather, ["A=bf16[?,?]", "B=bf16[?,?]", "C=bf16[?,?]", "E=i32[?]"])[:3]
+    found = plan.of(selected, (*arrays, *2 * [("scalar", "int32", 16)]))
+    assert found.is_as_good_as(respell.plan_of(respell.gemm(tile=(128, 128, 64)))), str(found)
 
 
 # ---- an element that says where tiles lie ------------------------------------------------------------------------

@@ -32,7 +32,8 @@ SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "slice_tiles": [Non
 RESCALE: dict[str, list[Any]] = {"lazy_rescale": [None, 0, 1]}
 
 ROWS = ["T", "permute", "transpose", "order", "columns", "gather", "masked"]
-OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table", "flat"]
+OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table"]
+OPERANDS += ["flat", "flat columns"]
 
 GEMM: dict[str, list[Any]] = {
     "dtype": [
@@ -56,7 +57,7 @@ GEMM: dict[str, list[Any]] = {
     "second": [None, None, None, "right", "both"],
     "after": ["none", "none", "relu", "bias", "positions", "scale", "residual", "silu"],
     "out": ["sum", "low", "low"],
-    "store": ["store", "store", "T", "order", "scatter", "rows"],
+    "store": ["store", "store", "T", "order", "scatter", "flat", "rows"],
     "data": ["integers", "normal"],
     "unit": [16, 16, 64, 8, 1],
 }  # fmt: skip
@@ -237,7 +238,9 @@ def settle_gemm(c: Choices) -> None:
         c["init"] = "zeros" if c["init"] == "load" else c["init"]
     else:
         c["size"] = (*c["size"][:3], 1)
-    if c["before right"] == "grouped bytes" and (c["right"] in ("wrapped", "masked", "gather", "table", "flat")):
+    if c["before right"] == "grouped bytes" and (
+        c["right"] in ("wrapped", "masked", "gather", "table", "flat", "flat columns")
+    ):
         c["right"] = "load"
     if (c["second"] or c["grid"] == "batch") and c["before right"] == "grouped bytes":
         c["before right"] = "bytes"

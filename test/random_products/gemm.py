@@ -9,7 +9,7 @@ from numbers_of import EPS, Output, is_integer, rounded, stored
 from source import Lines, file
 
 TURNED = ("T", "permute", "transpose", "order")
-GATHERED = ("gather", "wrapped", "masked", "table", "flat")
+GATHERED = ("gather", "wrapped", "masked", "table", "flat", "flat columns")
 GROUP = 4  # rows of tiles that a swizzled order goes along together
 LOW, HIGH = -2, 3
 BLOCKS = 132  # of a persistent grid
@@ -104,7 +104,7 @@ class Gemm:
         """The numbers of this block's rows (m) or columns (n), where a gather or a scatter wants them."""
         c = self.c
         side, tile, length = {"m": ("left", "TM", "M"), "n": ("right", "TN", "N")}[axis]
-        if c[side] not in GATHERED and c["store"] != "scatter":
+        if c[side] not in GATHERED and c["store"] not in ("scatter", "flat"):
             return
         lines.add(f"{axis}s = {'i' if axis == 'm' else 'j'} * {tile} + ct.arange({tile}, dtype=ct.int32)")
         if c[side] == "wrapped":
@@ -162,6 +162,8 @@ class Gemm:
         other = "(ms < M)[:, None]" if left else "(ns < N)[None, :]"
         if kind == "flat":
             return f"ct.gather({array}, {rows} * {'K' if left else 'N'} + {columns}, mask={other} & {depth})"
+        if kind == "flat columns":
+            return f"ct.gather({array}, {columns} * {'M' if left else 'K'} + {rows}, mask={other} & {depth})"
         mask = {"wrapped": f", mask={depth}", "masked": f", mask={other} & {depth}, padding_value=0"}.get(kind, "")
         return f"ct.gather({array}, ({rows}, {columns}){mask})"
 
@@ -267,6 +269,8 @@ class Gemm:
                 "T": "ct.store(C, (j, i), acc.T.astype(C.dtype))",
                 "order": "ct.store(C, (i, j), acc.astype(C.dtype), order=(1, 0))",
                 "scatter": "ct.scatter(C, (ms[:, None], ns[None, :]), acc.astype(C.dtype))",
+                "flat": "ct.scatter(C, ms[:, None] * N + ns[None, :], acc.astype(C.dtype), "
+                "mask=(ms < M)[:, None] & (ns < N)[None, :])",
                 "rows": f"ct.store(C, (i, j), ct.sum(acc.astype(ct.{self.out}), 1, keepdims=True))",
             }[self.c["store"]]
         )
@@ -311,6 +315,8 @@ class Gemm:
             array = x.swapaxes(-1, -2)
         if kind == "flat":
             array = x.reshape(-1)
+        if kind == "flat columns":
+            array = x.swapaxes(-1, -2).reshape(-1)
         if kind == "table":
             rows = self.table(numbers)
             x = x[rows[:m]] if left else x[:, rows[:n]]
@@ -442,6 +448,8 @@ class Gemm:
             want, allowed = (self.rows_of(numbers, x) for x in (want, allowed))
         if is_integer(self.sum):
             want = wrapped(want)
+        if c["store"] == "flat":
+            return want.reshape(-1), allowed.reshape(-1)
         return (want.swapaxes(0, 1), allowed.swapaxes(0, 1)) if c["store"] in ("T", "order") else (want, allowed)
 
     def rows_of(self, numbers: Any, x: Any) -> Any:

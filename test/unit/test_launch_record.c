@@ -41,6 +41,12 @@ static void mend(tw_launch_record_t *r) {
   for (uint32_t i = 0; i < r->num_tensor_maps; i++)
     r->tensor_maps[i] =
         (tw_tensor_map_t){.word = 7, .rank = 2, .bytes = 2, .swizzle = 128, .axes = {1, 0}, .box = {64, 8}};
+  for (uint32_t i = 0, word = 100; i < r->num_views; word += 1 + 2 * r->views[i++].num_bounds) {
+    r->views[i].array.word = 5;
+    r->views[i].array.rank = r->views[i].num_pitch ? 1 : 3;
+    r->views[i].num_bounds = r->views[i].num_pitch ? 2 : 3;
+    r->views[i].word = (uint16_t)word;
+  }
   for (int axis = 0; axis < 3; axis++)
     r->grid_scale[axis] = r->grid_scale[axis] ? r->grid_scale[axis] : 1;
   r->has_slice = false;

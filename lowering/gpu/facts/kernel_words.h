@@ -9,6 +9,9 @@ int tw_words_of(MlirType argument);
 /* The first word of an argument, which of an array is its pointer. */
 int tw_first_word(MlirValue argument);
 
+/* The word of the launch that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
+int64_t tw_word_behind(MlirOperation func, MlirValue value);
+
 /* How the launch record names an array: that word, its rank, the bits of an element. */
 tw_array_place_t tw_array_place(MlirValue array);
 
@@ -29,6 +32,8 @@ void tw_add_grid_extents(MlirOperation func, MlirValue extents[TW_GRID_AXES]);
 
 enum { TW_MULTICAST_BLOCKS = 2 };
 
+/* Gives the function one more argument, of which a dictionary says what the launch knows, or null. */
+MlirValue tw_add_argument(MlirOperation func, MlirType type, MlirAttribute facts);
 /* Gives the function one more scalar argument of each type, which the launcher knows of. */
 void tw_add_words(MlirOperation func, intptr_t num, const MlirType *types, MlirValue *out);
 

@@ -6,6 +6,8 @@
 
 #include "mlir-c/IR.h"
 
+/* bound_accesses.c: masks are bounds of arrays, and flat offsets rows and columns. */
+bool tw_bound_accesses(MlirOperation func);
 /* unfold_grid.c: tiles that a program counts in one number are those of a grid of rows and columns. */
 bool tw_unfold_grid(MlirOperation func);
 /* cluster_rows.c: the blocks of a cluster share a row. */

@@ -8,16 +8,6 @@
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
-int64_t tw_word_behind(MlirOperation func, MlirValue value) {
-  MlirBlock entry = tw_region_block(func, 0);
-  MlirOperation dim = tw_def(value);
-  bool is_dim = !mlirOperationIsNull(dim) && tw_op_is(dim, TW_TILE_DIM);
-  MlirValue argument = is_dim ? mlirOperationGetOperand(dim, 0) : value;
-  if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
-    return -1;
-  return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
-}
-
 /* By how much `value` divides another; to one more or less it does not matter how it rounds. */
 static bool is_quotient(MlirValue value, int64_t *by) {
   MlirOperation op = tw_def(value);

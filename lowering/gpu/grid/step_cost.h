@@ -7,8 +7,6 @@
 
 #include "lowering/launch_record.h"
 
-/* The word of the launch that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
-int64_t tw_word_behind(MlirOperation func, MlirValue value);
 /* How often a loop runs, or once less: word number `word` of the launch divided by `per_step`, rounded up; where `word`
  * is negative, `steps`. False where that is not known at the launch. The loop is an scf.for with step 1. */
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out);

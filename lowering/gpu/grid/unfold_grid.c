@@ -20,13 +20,14 @@
  * So everything that is decided about a grid is decided here, too: the order that suits the cache, clusters, the
  * longest tiles first, how large they are. The launch record says what the rows and columns are (`tile_grid`): the
  * launcher computes them from its words. Where its grid is not their product, it takes the kernel that was compiled
- * with the hint `keep_grid`. A loop takes all tiles, whatever the grid is.
+ * with the hint `as_launched`. A loop takes all tiles, whatever the grid is.
  *
  * What must hold: the number is used for the two positions alone; each is known at the launch, as a product of extents
  * and numbers of the program, divided by constants; nothing shows the order of blocks; the steps of a loop may be done
  * in any order, by any block (adopt_loop.h). Kernels without products stay as they are. */
 #include "lowering/gpu/facts/grouped_order.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/launch_factors.h"
 #include "lowering/gpu/grid/adopt_loop.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/resize_tiles.h"
@@ -113,60 +114,16 @@ static bool ends_in_positions(const unfolding_t *u, MlirValue value) {
 
 /* ---- extents --------------------------------------------------------------------------------------- */
 
-typedef struct {
-  tw_extent_factor_t at[TW_EXTENT_FACTORS];
-  uint32_t count;
-  int64_t constant; /* one more factor */
-} factors_t;
-
-static const factors_t nothing = {.constant = 1};
-
-/* (word + plus) / by */
-static bool read_extent(MlirOperation func, MlirValue value, tw_extent_factor_t *out) {
-  MlirOperation op = tw_def(value);
-  int64_t plus;
-  *out = (tw_extent_factor_t){.by = 1};
-  tw_op_class_t class = mlirOperationIsNull(op) ? TW_CLASS_NONE : tw_op_class(op);
-  if (class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING) {
-    if (!tw_known_int(mlirOperationGetOperand(op, 1), &out->by) || out->by <= 0 || out->by >= INT32_MAX)
-      return false;
-    out->plus = class == TW_CLASS_CEILING ? out->by - 1 : 0;
-    value = mlirOperationGetOperand(op, 0);
-    op = tw_def(value);
-  }
-  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_ADDI) && tw_known_int(mlirOperationGetOperand(op, 1), &plus)) {
-    out->plus += plus;
-    value = mlirOperationGetOperand(op, 0);
-  }
-  out->word = tw_word_behind(func, value);
-  return out->word >= 0 && out->plus > INT32_MIN && out->plus < INT32_MAX;
-}
-
-static bool read_factors(MlirOperation func, MlirValue value, factors_t *out) {
-  MlirOperation op = tw_def(value);
-  int64_t known;
-  if (tw_known_int(value, &known)) {
-    out->constant *= known;
-    return known > 0 && out->constant < INT32_MAX;
-  }
-  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULI))
-    return read_factors(func, mlirOperationGetOperand(op, 0), out) &&
-           read_factors(func, mlirOperationGetOperand(op, 1), out);
-  if (out->count == TW_EXTENT_FACTORS)
-    return false;
-  return read_extent(func, value, &out->at[out->count++]);
-}
-
-static bool read_product(MlirOperation func, tw_factor_t factor, factors_t *out) {
-  *out = nothing;
+static bool read_product(MlirOperation func, tw_factor_t factor, tw_factors_t *out) {
+  *out = tw_no_factors;
   if (!mlirValueIsNull(factor.value))
-    return read_factors(func, factor.value, out);
+    return tw_read_factors(func, factor.value, out);
   out->constant = factor.number;
   return factor.number > 0 && factor.number < INT32_MAX;
 }
 
 /* Takes a factor out of a product, if it has it. */
-static bool take_factor(factors_t *from, const tw_extent_factor_t *factor) {
+static bool take_factor(tw_factors_t *from, const tw_extent_factor_t *factor) {
   for (uint32_t i = 0; i < from->count; i++) {
     const tw_extent_factor_t *at = &from->at[i];
     if (at->word == factor->word && at->plus == factor->plus && at->by == factor->by) {
@@ -178,7 +135,7 @@ static bool take_factor(factors_t *from, const tw_extent_factor_t *factor) {
 }
 
 /* What is left of the product without the factors of another one; false where it has not all of them. */
-static bool divide(factors_t *all, const factors_t *by) {
+static bool divide(tw_factors_t *all, const tw_factors_t *by) {
   for (uint32_t i = 0; i < by->count; i++)
     if (!take_factor(all, &by->at[i]))
       return false;
@@ -187,42 +144,30 @@ static bool divide(factors_t *all, const factors_t *by) {
   return whole;
 }
 
-/* As the launch record has it; false where it is too long. */
-static bool write_extent(const factors_t *product, tw_extent_factor_t *out, uint32_t *count) {
-  for (uint32_t i = 0; i < product->count; i++)
-    out[(*count)++] = product->at[i];
-  if (product->constant == 1 && product->count > 0)
-    return true;
-  if (*count == TW_EXTENT_FACTORS)
-    return false;
-  out[(*count)++] = (tw_extent_factor_t){.word = -1, .plus = product->constant, .by = 1};
-  return true;
-}
-
-static bool write_grid(unfolding_t *u, const factors_t *rows, const factors_t *columns) {
+static bool write_grid(unfolding_t *u, const tw_factors_t *rows, const tw_factors_t *columns) {
   u->grid.any = !mlirOperationIsNull(u->loop);
-  return write_extent(rows, u->grid.rows, &u->grid.num_rows) &&
-         (!columns || write_extent(columns, u->grid.columns, &u->grid.num_columns));
+  return tw_write_factors(rows, u->grid.rows, &u->grid.num_rows) &&
+         (!columns || tw_write_factors(columns, u->grid.columns, &u->grid.num_columns));
 }
 
 /* The number is a row and a column of so many rows; a loop says how many columns there are. */
 static bool unfold_rests(unfolding_t *u) {
   tw_factor_t rows;
-  factors_t first, all = nothing;
+  tw_factors_t first, all = tw_no_factors;
   bool loops = !mlirOperationIsNull(u->loop);
   return find_rests(u, &rows) && read_product(u->func, rows, &first) &&
-         (!loops || (read_factors(u->func, mlirOperationGetOperand(u->loop, 1), &all) && divide(&all, &first))) &&
+         (!loops || (tw_read_factors(u->func, mlirOperationGetOperand(u->loop, 1), &all) && divide(&all, &first))) &&
          write_grid(u, &first, loops ? &all : NULL);
 }
 
 static bool unfold_groups(unfolding_t *u) {
   tw_tile_extents_t extents;
-  factors_t rows, columns, all = nothing;
+  tw_factors_t rows, columns, all = tw_no_factors;
   if (!find_groups(u, &extents) || !read_product(u->func, extents.rows, &rows) ||
       !read_product(u->func, extents.columns, &columns))
     return false;
   bool loops = !mlirOperationIsNull(u->loop);
-  if (loops && !(read_factors(u->func, mlirOperationGetOperand(u->loop, 1), &all) && divide(&all, &rows) &&
+  if (loops && !(tw_read_factors(u->func, mlirOperationGetOperand(u->loop, 1), &all) && divide(&all, &rows) &&
                  divide(&all, &columns) && all.count == 0 && all.constant == 1))
     return false;
   return write_grid(u, &rows, &columns);
@@ -238,9 +183,9 @@ static bool shows_order(MlirOperation op) {
 
 static bool is_product(MlirOperation op) { return tw_op_form(op) == TW_FORM_PRODUCT; }
 
-static bool keeps_grid(MlirOperation func) {
+static bool stays_as_launched(MlirOperation func) {
   return !tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_hint_exported(func) ||
-         tw_has_hint_check(func) || tw_has_hint_race_check(func) || tw_has_hint_keep_grid(func) ||
+         tw_has_hint_check(func) || tw_has_hint_race_check(func) || tw_has_hint_as_launched(func) ||
          !tw_has_op_like(func, is_product) || tw_has_op_like(func, shows_order);
 }
 
@@ -339,7 +284,7 @@ static void rewrite(unfolding_t *u) {
 
 bool tw_unfold_grid(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_gpu_has(&target, TW_GPU_CLUSTERS) || keeps_grid(func))
+  if (!tw_gpu_has(&target, TW_GPU_CLUSTERS) || stays_as_launched(func))
     return true;
   unfolding_t u = {.func = func, .ids = tw_grid_ids_in(func), .numbers = tw_ops_in(func, is_number, MlirWalkPreOrder)};
   if (unfold(&u))

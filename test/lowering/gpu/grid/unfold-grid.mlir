@@ -85,7 +85,7 @@ module attributes {tile.target = "sm_90a"} {
     tile.store %r, %C[%i, %t] : !A, !M, i32, i32
     return
   }
-  func.func @kept(%A: !M, %C: !M) attributes {tile.kernel, tile.hints = {keep_grid = 1 : i32}} {
+  func.func @kept(%A: !M, %C: !M) attributes {tile.kernel, tile.hints = {as_launched = 1 : i32}} {
     %c6 = arith.constant 6 : i32
     %t = tile.block_id 0
     %i = arith.floordivsi %t, %c6 : i32
