@@ -373,6 +373,23 @@ bool tw_known_float(MlirValue value, double *out) {
   return true;
 }
 
+MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix) {
+  static const int32_t order[] = {1, 0};
+  MlirType type = mlirValueGetType(matrix);
+  const int64_t shape[] = {tw_extent(type, 1), tw_extent(type, 0)};
+  MlirType turned = tw_tile_type(tw_element(type), 2, shape);
+  MlirOperation op = tw_def(matrix);
+  int64_t integer;
+  double number;
+  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_PERMUTE)) /* one that changes nothing is folded away */
+    return mlirOperationGetOperand(op, 0);
+  if (tw_known_int(matrix, &integer))
+    return tw_const_int(at, turned, integer);
+  if (tw_known_float(matrix, &number))
+    return tw_const_float(at, turned, number);
+  return tw_op1_attr(at, "tile.permute", turned, 1, &matrix, "order", mlirDenseI32ArrayGet(at->context, 2, order));
+}
+
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest) {
   MlirOperation op = tw_def(value);
   for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULF) && i < 2; i++)

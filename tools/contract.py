@@ -38,7 +38,7 @@ from the bounds that the tests use. An ulp is a unit in the last place of the re
   rounded at the end. Scans and reductions by a function keep the order of the elements, and take them together in
   any way. Integers wrap.
 - **Products.** `ct.mma` sums in its accumulator's precision or a wider one, in any order; docs/api.md says what
-  differs for 8 bits.
+  differs for 8 bits. A product of tiles whose only use is a running sum, as in `acc += a @ b`, is added unrounded.
 - **NaN** is a NaN in every execution; which one is open. `max`, `min` and their kin leave it out unless
   `propagate_nan=True`.
 - **Zeros.** Which zero a `maximum` of 0.0 and -0.0 gives is open; other operations give the sign that IEEE 754

@@ -5,9 +5,10 @@
  *            %y = arith.addf %x, %q
  *
  * Then a product's sum never leaves the Tensor Core. What must hold: the products are used for this sum only, and %x is
- * a running sum (a product's result, or what a loop carries, perhaps rescaled), so that it is there before they are; no
- * rounding stands between, so that all sums are of the accumulator's type. Products of 8-bit floats stay: their sums
- * are less exact than the addition. */
+ * a running sum (a product's result, or what a loop carries, perhaps rescaled), so that it is there before they are;
+ * all sums are of the accumulator's type. A product that is rounded to fewer bits only to be added, as in acc += a @ b,
+ * is added as it is: like a multiply-add it rounds once in all (docs/numbers.md). Products of 8-bit floats stay: their
+ * sums are less exact than the addition. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/loops.h"
 
@@ -55,8 +56,22 @@ static MlirValue rebuild(const tw_builder_t *at, MlirOperation last, MlirOperati
   return mlirOperationGetResult(copy, 0);
 }
 
+/* What was rounded, and is only made wide again. */
+static MlirValue before_rounding(MlirValue value) {
+  MlirOperation widens = tw_def(value);
+  if (mlirOperationIsNull(widens) || !tw_op_is(widens, TW_ARITH_EXTF) || !tw_has_one_use(value))
+    return value;
+  MlirValue narrow = mlirOperationGetOperand(widens, 0);
+  MlirOperation rounds = tw_def(narrow);
+  bool only = !mlirOperationIsNull(rounds) && tw_op_is(rounds, TW_ARITH_TRUNCF) && tw_has_one_use(narrow);
+  MlirValue wide = only ? mlirOperationGetOperand(rounds, 0) : value;
+  return mlirTypeEqual(mlirValueGetType(wide), mlirValueGetType(value)) ? wide : value;
+}
+
 static bool add_to_product(MlirOperation sum, intptr_t product) {
   MlirValue p = mlirOperationGetOperand(sum, product), x = mlirOperationGetOperand(sum, 1 - product);
+  MlirOperation widens = tw_def(p);
+  p = before_rounding(p);
   MlirOperation first = chain_from_zero(p), last = tw_def(p);
   MlirBlock block = mlirOperationGetBlock(sum);
   if (mlirOperationIsNull(first) || !mlirBlockEqual(mlirOperationGetBlock(first), block) ||
@@ -65,6 +80,10 @@ static bool add_to_product(MlirOperation sum, intptr_t product) {
   tw_builder_t at = tw_build_before(sum);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(sum, 0), rebuild(&at, last, first, x));
   mlirOperationDestroy(sum);
+  for (MlirOperation op = widens, next; !mlirOperationEqual(op, last); op = next) { /* what rounded it */
+    next = tw_def(mlirOperationGetOperand(op, 0));
+    mlirOperationDestroy(op);
+  }
   for (MlirOperation op = last, next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationEqual(op, first) ? tw_null_op() : tw_def(mlirOperationGetOperand(op, 2));
     mlirOperationDestroy(op);
@@ -72,29 +91,10 @@ static bool add_to_product(MlirOperation sum, intptr_t product) {
   return true;
 }
 
-static MlirOperation cast_behind(MlirOperation op) {
-  bool casts = !mlirOperationIsNull(op) && tw_op_class(op) == TW_CLASS_CAST;
-  return casts ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
-}
-
-/* A product that is rounded to fewer bits, as a @ b is, and then added to a wide sum. */
-static bool adds_rounded_product(MlirOperation sum) {
-  for (int i = 0; i < 2; i++) {
-    MlirOperation product = cast_behind(cast_behind(tw_def(mlirOperationGetOperand(sum, i))));
-    if (!mlirOperationIsNull(product) && tw_op_form(product) == TW_FORM_PRODUCT &&
-        is_running_sum(mlirOperationGetOperand(sum, 1 - i), MOST_FACTORS))
-      return true;
-  }
-  return false;
-}
-
 void tw_add_to_products(MlirOperation func) {
   tw_ops_t sums = tw_ops_in(func, is_sum, MlirWalkPreOrder); /* an earlier sum may start a later one's chain */
   for (int i = 0; i < sums.count; i++)
-    if (adds_rounded_product(sums.at[i]))
-      tw_op_remark(sums.at[i], "adds a product that was rounded before, so that it is made beside the sum and added by "
-                               "other instructions: acc = ct.mma(a, b, acc) adds it up unrounded, and is faster");
-    else if (!add_to_product(sums.at[i], 1))
+    if (!add_to_product(sums.at[i], 1))
       add_to_product(sums.at[i], 0);
   tw_ops_free(&sums);
 }

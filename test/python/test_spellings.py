@@ -23,7 +23,7 @@ from check import check
 
 GEMM = {
     "loop": ["step", "while", "reversed", "two", "remainder", "peeled", "ahead"],
-    "form": ["zeros"],
+    "form": ["zeros", "iadd", "matmul"],
     "left": ["gather", "masked", "flat"],
     "right": ["gather", "masked", "flat"],
     "grid": ["turned", "swizzle", "persistent", "persistent while", "persistent swizzle"],
@@ -104,7 +104,6 @@ def test_blocks_that_scale_several_queries_are_right(monkeypatch: pytest.MonkeyP
     ("change", "told"),
     [
         ({"init": "full"}, "from zero, with that tile added behind the loop"),
-        ({"form": "iadd"}, "acc = ct.mma(a, b, acc) adds it up unrounded"),
         ({"loop": "break"}, "a count that each step changes by the same"),
     ],
 )

@@ -21,12 +21,15 @@
  * `as_launched`. */
 #include "lowering/common/gather_to_load.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/array_views.h"
 #include "lowering/gpu/grid/index_masks.h"
 #include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
 #include "tilewright/dialect.h"
+
+#include <stdio.h>
 
 enum { ROW, COLUMN };
 
@@ -39,7 +42,7 @@ typedef struct {
   tw_launch_number_t bounds[TW_MAX_MAP_RANK], pitch;
   bool is_flat, has_bounds; /* beside the array's own extents */
   tw_index_mask_t mask;
-} access_t;
+} bounded_access_t;
 
 /* ---- flat offsets ------------------------------------------------------------------------------------------ */
 
@@ -69,7 +72,7 @@ static bool find_axes(const tw_index_sum_t *offset, const tw_index_term_t **colu
 }
 
 /* Numbers of the program that are multiples of the pitch count rows. */
-static bool split_offset(const tw_index_sum_t *offset, access_t *a) {
+static bool split_offset(const tw_index_sum_t *offset, bounded_access_t *a) {
   const tw_index_term_t *column;
   tw_index_term_t pitch, rows;
   if (!find_axes(offset, &column, &pitch))
@@ -115,7 +118,7 @@ static MlirOperation loop_of(MlirValue value) {
 }
 
 /* What columns stay below that a loop counts up, a tile's extent in each step; or of a tile that no loop moves. */
-static tw_launch_number_t reach_of(const access_t *a, const tw_index_sum_t *columns) {
+static tw_launch_number_t reach_of(const bounded_access_t *a, const tw_index_sum_t *columns) {
   tw_launch_number_t none = {.known = false};
   tw_index_sum_t reach = {.count = 0};
   tw_index_term_t steps = {.factor = 0, .axis = -1};
@@ -143,11 +146,9 @@ static tw_launch_number_t reach_of(const access_t *a, const tw_index_sum_t *colu
 /* ---- bounds ---------------------------------------------------------------------------------------------------- */
 
 /* Whether it is the extent of the array along that axis. */
-static bool is_own_extent(const access_t *a, const tw_index_sum_t *bound, int axis) {
+static bool is_own_extent(const bounded_access_t *a, const tw_index_sum_t *bound, int axis) {
   bool one = !a->is_flat && bound->count == 1 && bound->terms[0].factor == 1 && bound->terms[0].num_scalars == 1;
-  MlirOperation dim = one ? tw_def(bound->terms[0].scalars[0]) : tw_null_op();
-  return !mlirOperationIsNull(dim) && tw_op_is(dim, TW_TILE_DIM) && tw_attr_int(dim, "axis", -1) == axis &&
-         mlirValueEqual(mlirOperationGetOperand(dim, 0), a->array);
+  return one && tw_word_behind(a->func, bound->terms[0].scalars[0]) == tw_first_word(a->array) + 1 + axis;
 }
 
 static bool is_same_number(const tw_launch_number_t *x, const tw_launch_number_t *y) {
@@ -159,7 +160,7 @@ static bool is_same_number(const tw_launch_number_t *x, const tw_launch_number_t
 }
 
 /* Whether the comparison says no more than a bound of that axis does, which it may set. */
-static bool meets(access_t *a, const tw_index_sum_t *below, int axis) {
+static bool meets(bounded_access_t *a, const tw_index_sum_t *below, int axis) {
   tw_index_sum_t bound = a->index[axis], least = a->index[axis];
   if (!tw_index_add(&bound, below, -1) || !tw_index_add(&least, below, 1))
     return false;
@@ -178,7 +179,7 @@ static bool meets(access_t *a, const tw_index_sum_t *below, int axis) {
 }
 
 /* Comparisons that bounds say are dropped; whether there are any. */
-static bool bound_by_mask(access_t *a) {
+static bool bound_by_mask(bounded_access_t *a) {
   bool some = false;
   for (int i = 0; i < a->mask.count; i++) {
     bool met = false;
@@ -202,7 +203,7 @@ static bool is_row_of_elements(MlirType array) {
 }
 
 /* Of a gather or scatter. */
-static bool read_elements(access_t *a) {
+static bool read_elements(bounded_access_t *a) {
   intptr_t first, rank = tw_operands(a->op, TW_OPERAND_INDICES, &first);
   a->tile = mlirValueGetType(tw_moved_tile(a->op));
   if (rank < 1 || rank > TW_MAX_MAP_RANK || !tw_is_tile(a->tile))
@@ -225,10 +226,10 @@ static bool read_elements(access_t *a) {
 }
 
 /* The select that is all that uses a loaded tile, in this or another shape, with what the load gives elsewhere. */
-static bool find_select(access_t *a) {
+static bool find_select(bounded_access_t *a) {
   MlirOperation user = tw_only_user(mlirOperationGetResult(a->op, 0));
   a->tile = mlirValueGetType(mlirOperationGetResult(a->op, 0));
-  if (!mlirOperationIsNull(user) && tw_op_is(user, TW_TILE_RESHAPE)) {
+  if (!mlirOperationIsNull(user) && tw_op_form(user) == TW_FORM_VIEW) {
     a->tile = mlirValueGetType(mlirOperationGetResult(user, 0));
     user = tw_only_user(mlirOperationGetResult(user, 0));
   }
@@ -237,7 +238,7 @@ static bool find_select(access_t *a) {
   MlirOperation chosen = tw_def(mlirOperationGetOperand(user, 1));
   bool keeps = !mlirOperationIsNull(chosen) &&
                (mlirOperationEqual(chosen, a->op) ||
-                (tw_op_is(chosen, TW_TILE_RESHAPE) &&
+                (tw_op_form(chosen) == TW_FORM_VIEW &&
                  mlirValueEqual(mlirOperationGetOperand(chosen, 0), mlirOperationGetResult(a->op, 0))));
   int kind = tw_padding_kind(mlirOperationGetOperand(user, 2));
   int64_t has = tw_attr_int(a->op, "padding", TW_PADDING_UNDETERMINED);
@@ -247,7 +248,7 @@ static bool find_select(access_t *a) {
 }
 
 /* tile index * extent + iota, along the axes of the selected tile. */
-static bool read_tile_index(access_t *a, int axis, intptr_t operand) {
+static bool read_tile_index(bounded_access_t *a, int axis, intptr_t operand) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(a->op, 0));
   int64_t order[TW_LAYOUT_MAX_RANK], extent;
   tw_index_sum_t number;
@@ -261,10 +262,10 @@ static bool read_tile_index(access_t *a, int axis, intptr_t operand) {
   if (!tw_index_add(index, &number, extent) || (extent > 1 && !tw_index_add_term(index, &along, 1)))
     return false;
   MlirOperation user = tw_only_user(mlirOperationGetResult(a->op, 0));
-  return !tw_op_is(user, TW_TILE_RESHAPE) || tw_index_move_axes(index, user);
+  return tw_op_form(user) != TW_FORM_VIEW || tw_index_move_axes(index, user);
 }
 
-static bool read_load(access_t *a) {
+static bool read_load(bounded_access_t *a) {
   intptr_t first, rank = mlirShapedTypeGetRank(mlirValueGetType(tw_access_array(a->op, &first)));
   if (rank < 1 || rank > TW_MAX_MAP_RANK || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(a->op, 0))) ||
       !find_select(a))
@@ -285,7 +286,7 @@ static void erase_unused(MlirValue value) {
 }
 
 /* Whether rows run along a later axis of the tile than columns. */
-static bool is_turned(const access_t *a) {
+static bool is_turned(const bounded_access_t *a) {
   int row = -1, column = -1;
   for (int i = 0; i < a->index[ROW].count; i++)
     row = a->index[ROW].terms[i].axis > row ? a->index[ROW].terms[i].axis : row;
@@ -294,77 +295,62 @@ static bool is_turned(const access_t *a) {
   return row > column;
 }
 
-static MlirValue turned(const tw_builder_t *at, MlirValue value) {
-  MlirType type = mlirValueGetType(value);
-  const int64_t shape[] = {tw_extent(type, 1), tw_extent(type, 0)};
-  const int32_t order[] = {1, 0};
-  MlirType result = tw_tile_type(tw_element(type), 2, shape);
-  int64_t integer;
-  double number;
-  if (tw_known_int(value, &integer)) /* so that it is seen to be a padding */
-    return tw_const_int(at, result, integer);
-  if (tw_known_float(value, &number))
-    return tw_const_float(at, result, number);
-  tw_attr_t attr = {"order", mlirDenseI32ArrayGet(at->context, 2, order)};
-  tw_op_parts_t parts = {
-      .num_operands = 1, .operands = &value, .num_results = 1, .results = &result, .num_attrs = 1, .attrs = &attr};
-  return mlirOperationGetResult(tw_build(at, "tile.permute", parts), 0);
-}
-
 static void turn_axes(tw_index_sum_t *sum) {
   for (int i = 0; i < sum->count; i++)
     if (sum->terms[i].axis >= 0)
       sum->terms[i].axis = 1 - sum->terms[i].axis;
 }
 
-static MlirOperation build(const tw_builder_t *at, const char *name, const MlirValue *operands, intptr_t num,
-                           const int32_t *segments, intptr_t num_segments, MlirType *result) {
+/* The gather or scatter with other operands, whose tile has this type. */
+static MlirOperation rebuild(const tw_builder_t *at, MlirOperation op, const MlirValue *operands, intptr_t num,
+                             const int32_t *segments, intptr_t num_segments, MlirType type) {
+  MlirStringRef name = tw_op_name(op);
+  char text[32];
+  (void)snprintf(text, sizeof text, "%.*s", (int)name.length, name.data);
   tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, num_segments, segments)},
                        {"check_bounds", mlirUnitAttrGet(at->context)}};
   tw_op_parts_t parts = {.num_operands = num,
                          .operands = operands,
-                         .num_results = result != NULL,
-                         .results = result,
+                         .num_results = mlirOperationGetNumResults(op),
+                         .results = &type,
                          .num_attrs = 2,
                          .attrs = attrs};
-  return tw_build(at, name, parts);
+  return tw_build(at, text, parts);
 }
 
-/* The gather from rows and columns, of a turned tile if rows run along its last axis. */
-static void gather_rows(access_t *a, MlirValue view) {
+/* The access from rows and columns, of a transposed tile if rows run along its last axis. */
+static void access_rows(bounded_access_t *a, MlirValue view) {
+  enum { FIRST_OTHER = 3, OTHERS = 2 };
   tw_builder_t at = tw_build_before(a->op);
-  bool turns = is_turned(a);
+  bool turns = is_turned(a), scatters = tw_op_scatters(a->op);
   const int64_t shape[] = {tw_extent(a->tile, 1), tw_extent(a->tile, 0)};
   MlirType type = turns ? tw_tile_type(tw_element(a->tile), 2, shape) : a->tile;
-  MlirValue operands[6] = {view}, mask = tw_build_mask(&at, &a->mask), value = {NULL};
-  if (tw_op_scatters(a->op))
-    value = tw_operand(a->op, TW_OPERAND_VALUE);
+  MlirValue operands[FIRST_OTHER + OTHERS] = {view}, mask = tw_build_mask(&at, &a->mask);
   for (int d = 0; d < 2; d++) {
     if (turns)
       turn_axes(&a->index[d]);
     operands[1 + d] = tw_build_index_sum(&at, &a->index[d], type);
   }
-  MlirValue more[] = {value, mask, a->padding};
-  int32_t segments[] = {1, 2, 0, 0}, num = 3, used = 2;
-  for (int i = mlirValueIsNull(value); i < (mlirValueIsNull(value) ? 3 : 2); i++) {
-    bool is_there = !mlirValueIsNull(more[i]);
-    if (is_there)
-      operands[num++] = turns ? turned(&at, more[i]) : more[i];
-    segments[used++] = is_there;
+  const MlirValue others[OTHERS] = {scatters ? tw_operand(a->op, TW_OPERAND_VALUE) : mask,
+                                    scatters ? mask : a->padding};
+  int32_t segments[] = {1, 2, 0, 0}, num = FIRST_OTHER;
+  for (int i = 0; i < OTHERS; i++) {
+    segments[2 + i] = !mlirValueIsNull(others[i]);
+    if (segments[2 + i])
+      operands[num++] = turns ? tw_transposed(&at, others[i]) : others[i];
   }
-  MlirOperation made = build(&at, mlirValueIsNull(value) ? "tile.gather" : "tile.scatter", operands, num, segments,
-                             used, mlirValueIsNull(value) ? &type : NULL);
-  if (!mlirValueIsNull(value))
+  MlirOperation made = rebuild(&at, a->op, operands, num, segments, 2 + OTHERS, type);
+  if (scatters)
     return;
   MlirValue result = mlirOperationGetResult(made, 0);
-  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), turns ? turned(&at, result) : result);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), turns ? tw_transposed(&at, result) : result);
 }
 
-static void rewrite_rows(access_t *a, MlirValue view) {
+static void rewrite_rows(bounded_access_t *a, MlirValue view) {
   intptr_t first;
   (void)tw_operands(a->op, TW_OPERAND_INDICES, &first);
   MlirValue offset = mlirOperationGetOperand(a->op, first), mask = tw_operand(a->op, TW_OPERAND_MASK);
-  gather_rows(a, view);
+  access_rows(a, view);
   mlirOperationDestroy(a->op);
   erase_unused(offset);
   erase_unused(mask);
@@ -376,7 +362,7 @@ static void set_array(MlirOperation op, MlirValue array) {
   mlirOperationSetOperand(op, first - 1, array);
 }
 
-static void rewrite_elements(access_t *a, MlirValue array) {
+static void rewrite_elements(bounded_access_t *a, MlirValue array) {
   tw_builder_t at = tw_build_before(a->op);
   MlirValue mask = tw_operand(a->op, TW_OPERAND_MASK);
   set_array(a->op, array);
@@ -385,7 +371,7 @@ static void rewrite_elements(access_t *a, MlirValue array) {
   erase_unused(mask);
 }
 
-static void rewrite_load(access_t *a, MlirValue array) {
+static void rewrite_load(bounded_access_t *a, MlirValue array) {
   tw_builder_t at = tw_build_before(a->select);
   MlirValue mask = mlirOperationGetOperand(a->select, 0), tile = mlirOperationGetOperand(a->select, 1);
   MlirValue left = tw_build_mask(&at, &a->mask);
@@ -404,14 +390,12 @@ static void rewrite_load(access_t *a, MlirValue array) {
 /* ---- the whole -----------------------------------------------------------------------------------------------------
  */
 
-static bool is_access(MlirOperation op) {
-  return tw_op_gathers(op) || tw_op_scatters(op) || tw_op_is(op, TW_TILE_LOAD);
-}
+static bool is_access(MlirOperation op) { return tw_op_gathers(op) || tw_op_scatters(op) || tw_op_loads_tile(op); }
 
 static void bound(MlirOperation func, MlirOperation op) {
   intptr_t first;
-  access_t a = {.func = func, .op = op, .array = tw_access_array(op, &first)};
-  bool is_load = tw_op_is(op, TW_TILE_LOAD);
+  bounded_access_t a = {.func = func, .op = op, .array = tw_access_array(op, &first)};
+  bool is_load = tw_op_loads_tile(op);
   if (!is_argument(func, a.array) || !(is_load ? read_load(&a) : read_elements(&a)))
     return;
   MlirValue shown = a.array;

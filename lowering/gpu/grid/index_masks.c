@@ -34,8 +34,7 @@ static bool read_part(tw_index_mask_t *out, MlirValue mask) {
   if (tw_op_is(op, TW_TENSOR_SPLAT))
     return read_part(out, mlirOperationGetOperand(op, 0));
   int first = out->count;
-  bool ok = (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE)) &&
-            read_part(out, mlirOperationGetOperand(op, 0));
+  bool ok = tw_op_form(op) == TW_FORM_VIEW && read_part(out, mlirOperationGetOperand(op, 0));
   for (int i = first; ok && i < out->count; i++)
     ok = tw_index_move_axes(&out->comparisons[i].below, op);
   return ok;

@@ -35,17 +35,6 @@ static MlirType turned_type(MlirType type) {
   return tw_tile_type(tw_element(type), 2, shape);
 }
 
-/* The transpose of a matrix: what it was made from, where it is one itself. */
-static MlirValue turned(const tw_builder_t *at, MlirValue value) {
-  enum { RANK = 2 };
-  static const int32_t order[RANK] = {1, 0};
-  MlirOperation op = tw_def(value);
-  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_PERMUTE)) /* one that changes nothing is folded away */
-    return mlirOperationGetOperand(op, 0);
-  return tw_op1_attr(at, "tile.permute", turned_type(mlirValueGetType(value)), 1, &value, "order",
-                     mlirDenseI32ArrayGet(at->context, RANK, order));
-}
-
 static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
   enum { LEAST_COLUMNS = 128, ELEMENT_BITS = 16 };
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
@@ -69,8 +58,8 @@ static tw_ops_t products_of(MlirOperation loop, intptr_t i) {
 static void swap(MlirOperation mma) {
   tw_builder_t at = tw_build_before(mma);
   MlirValue lhs = mlirOperationGetOperand(mma, 0), rhs = mlirOperationGetOperand(mma, 1);
-  mlirOperationSetOperand(mma, 0, turned(&at, rhs));
-  mlirOperationSetOperand(mma, 1, turned(&at, lhs));
+  mlirOperationSetOperand(mma, 0, tw_transposed(&at, rhs));
+  mlirOperationSetOperand(mma, 1, tw_transposed(&at, lhs));
   mlirValueSetType(mlirOperationGetResult(mma, 0), turned_type(mlirValueGetType(mlirOperationGetResult(mma, 0))));
   tw_erase_dead(tw_def(lhs));
   tw_erase_dead(tw_def(rhs));
@@ -89,7 +78,7 @@ static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
   mlirValueSetType(sum, type);
   for (int p = 0; p < products->count; p++)
     swap(products->at[p]);
-  MlirValue result = turned(&after, sum);
+  MlirValue result = tw_transposed(&after, sum);
   MlirOperation permute = tw_def(result);
   mlirValueReplaceAllUsesExcept(sum, result, 1, &permute);
 }
