@@ -316,6 +316,14 @@ uint32_t tw_grid_balance(uint64_t blocks, uint32_t resident);
 tw_status_t tw_memory_alloc(int ordinal, size_t size, uint64_t *out_address);
 tw_status_t tw_memory_free(int ordinal, uint64_t address);
 tw_status_t tw_memory_copy(int ordinal, uint64_t target, uint64_t source, size_t size);
+/* Memory of the host that a device reaches by the same address: allocated, or pinned where it is. */
+tw_status_t tw_pinned_take(int ordinal, size_t size, bool combined, void **out);
+tw_status_t tw_pinned_give(int ordinal, void *memory);
+tw_status_t tw_pin(int ordinal, void *memory, size_t size);
+tw_status_t tw_unpin(int ordinal, void *memory);
+/* Memory whose pages go where they are used; freed by tw_memory_free. */
+tw_status_t tw_managed_memory_take(int ordinal, size_t size, uint64_t *out_address);
+tw_status_t tw_memory_info(int ordinal, size_t *out_free, size_t *out_total);
 tw_status_t tw_memory_fill(int ordinal, uint64_t address, unsigned char byte, size_t size);
 
 /* The memory behind tilewright.Array (runtime/array_memory.c): of a device from a pool of ours, in the order of a

@@ -81,6 +81,7 @@ int tw_ext_record_add(PyObject *module);       /* record.c */
 int tw_ext_variant_add(PyObject *module);      /* variant.c */
 int tw_ext_dispatch_add(PyObject *module);     /* dispatch.c */
 int tw_ext_memory_add(PyObject *module);       /* memory.c */
+int tw_ext_host_memory_add(PyObject *module);  /* host_memory.c */
 int tw_ext_device_array_add(PyObject *module); /* device_array.c */
 
 #endif

@@ -65,6 +65,7 @@ class CheckedKernel(_core.Dispatcher):
         constants = [i for i, form in enumerate(forms) if form is True]
         super().__init__(kernel.name, parameters, constants, _compile, kernel.rules.simt, None, 0, forms)
         self.kernel, self.function, self.rules = kernel, kernel.function, kernel.rules
+        self.links = kernel.links
         self.sites: dict[int, tuple[Any, list[_Site]]] = {}  # of each variant, by its address
 
     def hints_for(self, target: str) -> dict[str, int | str]:

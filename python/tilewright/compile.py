@@ -80,7 +80,8 @@ def capture_kernel(
         raise TileValueError(problem)
     arguments = [_argument(entry, kernel.name, name) for entry, name in zip(key, kernel.parameters, strict=True)]
     wanted = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
-    return capture(kernel.function, arguments, target, wanted, kernel.rules, name, 2 if "check" in wanted else 0)
+    extra = 2 if "check" in wanted else 0
+    return capture(kernel.function, arguments, target, wanted, kernel.rules, name, extra, kernel.links)
 
 
 def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:

@@ -49,6 +49,7 @@ class kernel(_core.Dispatcher):
     rules = TILE  # one program a block; device.kernel: one a thread
     decorator = "@ct.kernel"
     hint_names: Iterable[str] = hints.NAMES
+    links: Iterable[str] = ()  # files that it is linked with
 
     def on_miss(self, target: str, key: compile.Key) -> Any:
         """The variant for a launch that none fits, or the error to raise."""

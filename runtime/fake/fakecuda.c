@@ -472,6 +472,47 @@ EXPORT int cuMemFree_v2(uint64_t address) {
   return address >> 44 ? 0 : 1;
 }
 
+EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  ENTER();
+  *total = (size_t)80 << 30;
+  *free_bytes = *total / 2;
+  return current() ? 0 : 201;
+}
+
+EXPORT int cuMemAllocManaged(uint64_t *out, size_t size, unsigned flags) {
+  ENTER();
+  write_log("managed %zu %u\n", size, flags);
+  return allocate(out, size);
+}
+
+EXPORT int cuMemHostAlloc(void **out, size_t size, unsigned flags) {
+  ENTER();
+  write_log("pinned %zu %u\n", size, flags);
+  *out = malloc(size);
+  return 0;
+}
+
+EXPORT int cuMemFreeHost(void *memory) {
+  ENTER();
+  write_log("freed\n");
+  free(memory);
+  return 0;
+}
+
+EXPORT int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags) {
+  ENTER();
+  (void)memory;
+  write_log("pin %zu %u\n", size, flags);
+  return 0;
+}
+
+EXPORT int cuMemHostUnregister(void *memory) {
+  ENTER();
+  (void)memory;
+  write_log("unpin\n");
+  return 0;
+}
+
 typedef struct pool_props {
   int alloc_type, handle_types, location_type, location_id;
   char rest[72];

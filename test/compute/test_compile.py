@@ -78,7 +78,7 @@ def test_declarations_of_cpp(function, sig, head):
 
 
 def test_results_that_are_found():
-    assert cuda.compile(op, (numba.float32,))[1] == numba.float64.of
+    assert cuda.compile(op, (numba.float32,))[1] == numba.float64
     assert cuda.compile(both, (Pair, types.CPointer(numba.float64)))[1] is Pair
     assert cuda.compile(op, (numba.int16,), output="llvm")[0].startswith("; ModuleID")
 

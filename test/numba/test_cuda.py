@@ -9,7 +9,8 @@ import pytest
 
 from tilewright import arrays
 from tilewright.errors import LaunchError, TileError, TileTypeError, TileValueError
-from tilewright.numba import cuda, float32, float64, int32, int64, kernels, uint32, uint64, void
+from tilewright.numba import cuda, float32, float64, int32, int64, launching, uint32, uint64, void
+from tilewright.numba.cuda import fp16, libdevice
 
 FULL = 0xFFFFFFFF
 TABLE = np.arange(8, dtype=np.float64)
@@ -288,7 +289,7 @@ def test_signatures():
         (lambda: cuda.jit("void(floaty)"), TileTypeError, "'floaty' is no type of a signature"),
         (lambda: cuda.jit(fast=True), TileTypeError, "@cuda.jit has no option 'fast'"),
         (lambda: cuda.jit(rules="c"), TileValueError, "the rules are 'numba' or 'npm'"),
-        (lambda: cuda.jit(link=["a.cu"]), TileTypeError, "link= of code in CUDA C"),
+        (lambda: cuda.jit(link=["a.cuh"]), TileValueError, "expected a file of one of .ptx, .cu"),
         (lambda: cuda.jit("int32(int32)")(lambda x: x), TileTypeError, "a kernel returns nothing"),
         (lambda: scaled(1), LaunchError, r"launch it by scaled\[blocks, threads\]"),
         (lambda: scaled[1], LaunchError, r"kernel\[blocks, threads, stream, shared bytes\]"),
@@ -304,6 +305,41 @@ def test_signatures():
 def test_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+# === names of CUDA C++ ================================================================================================
+
+
+@cuda.jit
+def named(x, h, n, out):
+    v = cuda.float32x4(cuda.float2(x[0], x[1]), x[2], 1)
+    out[0] = v.x + v.y * v.z + v.w
+    out[1] = libdevice.sinf(x[1])
+    out[2] = libdevice.rsqrt(x[2])
+    out[3] = libdevice.fast_powf(x[1], x[2])
+    out[4] = cuda.cbrt(x[3])
+    out[5] = cuda.ldcg(x, 2)
+    cuda.stcs(out, 6, 7.5)
+    out[7] = libdevice.floor(x[4]) * 100 + libdevice.ceil(x[4]) * 10 + libdevice.trunc(x[4])
+    out[8] = libdevice.fmax(x[5], x[0])
+    h[0] = fp16.hfma(h[1], h[2], h[3])
+    h[1] = fp16.hexp2(h[2])
+    h[4] = fp16.hrint(h[5])
+    h[6] = fp16.hmax(h[7], h[0])
+    out[9] = fp16.hlt(h[2], h[3])
+    out[10] = fp16.hne(h[7], h[7])
+    n[0] = libdevice.clz(n[1])
+    n[2] = libdevice.umulhi(n[3], n[3])
+    n[4] = n[1].bit_count()
+
+
+def test_names_of_cuda_cpp(run):
+    x, h = np.array([1, 2, 3, -27, -2.5, np.nan]), np.arange(8, dtype=np.float16) + np.float16(0.5)
+    h[7] = np.nan
+    x, h, n, out = run(named, 1, 1, x, h, np.array([0, 5, 0, 2**31, 0]), np.zeros(11))
+    np.testing.assert_allclose(out, [8, np.sin(2), 3**-0.5, 8, -3, 3, 7.5, -322, 1, 1, 0], rtol=1e-6)
+    np.testing.assert_array_equal(n, [29, 5, 2**30, 2**31, 2])
+    np.testing.assert_array_equal(h[[0, 1, 4, 6]], np.float16([1.5 * 2.5 + 3.5, 2**2.5, 6, 7.25]))
 
 
 # === memory ===========================================================================================================
@@ -355,8 +391,8 @@ def test_host_arrays_go_to_the_gpu_and_back(monkeypatch):
     """With memory of the CPU in the place of the GPU's. What is read-only does not come back."""
     monkeypatch.setattr(arrays, "_has_gpu", lambda: True)
     monkeypatch.setattr(arrays, "_device", lambda _: arrays.CPU)
-    monkeypatch.setattr(kernels, "_has_cpu_array", lambda _: False)
-    monkeypatch.setattr(kernels, "_is_on_gpu", lambda _: False)
+    monkeypatch.setattr(launching, "_has_cpu_array", lambda _: False)
+    monkeypatch.setattr(launching, "_is_on_gpu", lambda _: False)
     x, y = np.broadcast_to(np.float32(2), 4), np.zeros((4, 2), np.float32)
     products[1, 4](x, y[::-1, 0], cuda.Out(y[:, 1]))
     np.testing.assert_array_equal(y, [[6, 3], [4, 2], [2, 1], [0, 0]])

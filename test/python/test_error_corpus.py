@@ -36,7 +36,7 @@ REMEDY = re.compile(
 OF_THE_HOST = {f"D-{n:03}" for n in (39, 45, 197, 198, 249, 287, 292, 305, 306, 318, 319, 398)}
 OF_THE_HOST |= {f"D-{n}" for n in (506, 530, 534, 538, 542)}
 
-LAUNCH = ("device/functions.py", "numba/kernels.py", "compilation/interop.py")  # functions of Python
+LAUNCH = ("device/functions.py", "numba/launching.py", "compilation/interop.py")  # functions of Python
 
 
 def test_the_index_has_them() -> None:

@@ -70,6 +70,7 @@ def capture_for_c(
     target: str,
     rules: Rules = DEVICE,
     convert: Callable[[Frame, Any, Any, str], Any] = structs.converted,
+    name: str | None = None,
 ) -> Any:
     """The module of a function or kernel that C++ calls, for a GPU or for the host; `convert` makes the result."""
     capturing = Capturing(function, list(map(argument_of, entry.parameters)), target, rules, entry.is_kernel)
@@ -82,7 +83,9 @@ def capture_for_c(
     if not entry.is_kernel:
         more["tile.c_function"] = None
     types_ = ", ".join(leaf.dtype.mlir for leaf in result)
-    return capturing.module(function.__name__, {"dependent_launch": 0}, f"({types_})", more, target != HOST_NAME).module
+    return capturing.module(
+        name or function.__name__, {"dependent_launch": 0}, f"({types_})", more, target != HOST_NAME
+    ).module
 
 
 def _result(frame: Frame, function: types.FunctionType, hint: Any, convert: Any) -> Iterator[Tile]:

@@ -140,12 +140,14 @@ def capture(
     rules: Rules = TILE,
     name: str | None = None,
     extra: int = 0,
+    links: Iterable[str] = (),
 ) -> Captured:
     """Capture `function` as a kernel for `target` under the rules of its language; `wanted` are hints.
 
     `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
-    uses them."""
+    uses them. `links` are files that it is linked with, beside those of the functions that it calls."""
     capturing = Capturing(function, arguments, target, rules, extra=extra)
+    capturing.state.links.update(dict.fromkeys(links))
     capturing.body()
     capturing.builder.op("func.return", [], None, [])
     return capturing.module(name or function.__name__, wanted or {})

@@ -66,6 +66,7 @@ class ThreadRules(Rules, ABC):
     callables = "expected a function of device code, or a Python function"
     symbols = SYMBOLS
     wide = True  # numbers of Python are int64 and float64, at a launch, too
+    walks_arrays = True
 
     # -- types
 

@@ -53,6 +53,7 @@ class Rules:
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
+    methods: dict[str, Any] = {}  # noqa: RUF012  # of numbers of device code, beside those of all
 
     def counted(self, emit: Emitter, variable: Tile) -> Tile:
         """The variable of a loop over a range."""

@@ -28,11 +28,12 @@ OUTPUTS = ("ptx", "llvm", "ltoir")
 _EMIT_LLVM = 0
 
 
-def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None) -> tuple[str, Any]:
+def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None, name: str | None = None) -> tuple[str, Any]:
     """(code, type of the result) of a function with a signature, such as `int32(int32)`, for programs of C++.
 
     output: "ptx" has a visible function with the name and the parameters that C++ gives it; "llvm" is LLVM IR as text.
     cc: the compute capability, as (9, 0); that of the first GPU by default, (8, 0) where there is none.
+    name: the symbol, if it is not the function's own name.
     """
     if output not in OUTPUTS:
         raise TileValueError(f"compile: the output is one of {', '.join(map(repr, OUTPUTS))}, found {output!r}")
@@ -43,7 +44,7 @@ def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None) -> tu
         )
     function, target = _function_of(pyfunc), target_of(cc)
     result, entry = entry_of(function, sig, target)
-    module = capture_for_c(function, entry, target, COMPUTE, converted)
+    module = capture_for_c(function, entry, target, COMPUTE, converted, name)
     plans.lower(module, compiler.GPU_STAGES, module.lower)
     return module.emit(compiler.EMIT_ASSEMBLY if output == "ptx" else _EMIT_LLVM).decode(), result
 

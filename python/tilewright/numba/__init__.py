@@ -1,11 +1,18 @@
 """Programs of Numba's CUDA target: `from tilewright.numba import cuda, float32`.
 
 types.py       type objects and signatures
-kernels.py     @cuda.jit, and launches
+kernels.py     @cuda.jit
+launching.py   launches, and what is done to their arguments
+compiled.py    what was compiled of a kernel
+compiling.py   PTX without a launch
+linkable.py    functions of C++
 intrinsics.py  what a kernel asks of its thread
 memory.py      device arrays, streams, events
+host_memory.py pinned, mapped and managed arrays
+devices.py     devices and contexts
 namespace.py   the namespace `cuda`
-wholes.py      @vectorize, @cuda.reduce
+ufuncs.py      @vectorize, @guvectorize
+reduction.py   @cuda.reduce
 random.py      xoroshiro128+
 npm.py         the same under the rules of the No-Python mode of NumbaPro
 """
@@ -16,9 +23,9 @@ from .. import device as _device  # noqa: F401
 from . import namespace as cuda
 from .types import *  # noqa: F403
 from .types import __all__ as _types
-from .wholes import vectorize
+from .ufuncs import guvectorize, vectorize
 
 # No file has this name: numba-cuda's finder takes each module with `numba.cuda` in its name for its own.
 _sys.modules[f"{__name__}.cuda"] = cuda
 
-__all__ = ["cuda", "vectorize", *_types]
+__all__ = ["cuda", "guvectorize", "vectorize", *_types]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types as python_types
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, arrays
 from ..capture.numba_rules import NPM, NUMBA, ThreadRules
-from ..device import records
 from ..errors import LaunchError, TileTypeError, TileValueError
 from ..kernel import kernel as _kernel
 from . import types
+from .compiled import Overload, device_code, overloads_of
+from .launching import Configured, NoLaunch, parts_of
+from .linkable import files_of
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -29,19 +32,27 @@ class Kernel(_kernel):
     decorator = "@cuda.jit"
     hint_names = ()
     signature: types.Signature | None = None
+    links: tuple[str, ...] = ()
+    extensions: Sequence[Any] = ()
+    options: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
 
     def __getitem__(self, configuration: Any) -> Configured:
-        return _configured(self, *_parts_of(configuration))
+        return Configured(self, *parts_of(configuration))
+
+    def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Configured:
+        return Configured(self, griddim, blockdim, stream, sharedmem)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         raise LaunchError(
             f"the kernel {self.name} was called without a grid; launch it by {self.name}[blocks, threads](...)"
         )
 
-    def forall(self, count: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Configured:
+    def forall(self, count: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Configured | NoLaunch:
         """A launch of one thread for each of `count` elements, or some more."""
+        if count < 0:
+            raise TileValueError(f"kernel {self.name}: forall takes a number of elements, found {count}")
         threads = tpb or 128
-        return self[max(1, -(-count // threads)), threads, stream, sharedmem]
+        return self[-(-count // threads), threads, stream, sharedmem] if count else NoLaunch()
 
     @property
     def py_func(self) -> Any:
@@ -54,14 +65,77 @@ class Kernel(_kernel):
     def __repr__(self) -> str:
         return f"<cuda.jit kernel {self.name}({', '.join(self.parameters)})>"
 
-    def inspect_asm(self, signature: Any = None) -> Any:
-        """The PTX of what was compiled for a GPU so far: a text for a signature, else one for each."""
-        from .compiling import ptx_of
+    # -- what was compiled
 
-        return ptx_of(self, signature)
+    @property
+    def overloads(self) -> dict[tuple[Any, ...], Overload]:
+        """What was compiled so far, by the types of the arguments."""
+        return overloads_of(self)
+
+    @property
+    def signatures(self) -> list[tuple[Any, ...]]:
+        return list(self.overloads)
+
+    nopython_signatures = signatures
+
+    def compile(self, sig: Any) -> Overload:
+        """The kernel for arguments of these types, before a launch has them."""
+        return Overload.of_signature(self, types.parse(sig))
 
     def specialize(self, *args: Any) -> Kernel:
-        return self
+        """The kernel for arguments of these types and no others."""
+        if self.signature is not None:
+            raise TileTypeError(f"kernel {self.name} has a signature, and so is specialized already")
+        return _made(self.function, types.of_values(args), self.options, type(self), self.links)
+
+    @property
+    def specialized(self) -> bool:
+        return self.signature is not None
+
+    def _each(self, signature: Any, look: Callable[[Overload], Any]) -> Any:
+        """Of the signature, of the kernel's own, or a dict of all."""
+        wanted = self.signature if signature is None else types.parse(signature)
+        if wanted is not None:
+            return look(self.compile(wanted))
+        return {key: look(overload) for key, overload in self.overloads.items()}
+
+    def inspect_asm(self, signature: Any = None) -> Any:
+        """The PTX of what was compiled so far: a text for a signature, else one for each."""
+        if signature is None and self.signature is not None:
+            return {self.signature.arguments: self.compile(self.signature).inspect_asm()}
+        return self._each(signature, Overload.inspect_asm)
+
+    def inspect_llvm(self, signature: Any = None) -> Any:
+        return self._each(signature, Overload.inspect_llvm)
+
+    def inspect_sass(self, signature: Any = None) -> Any:
+        """Machine code, which nvdisasm shows; it must be there."""
+        return self._each(signature, Overload.inspect_sass)
+
+    def _resource(self, signature: Any, name: str) -> Any:
+        return self._each(signature, lambda overload: getattr(overload.resources(), name))
+
+    def get_regs_per_thread(self, signature: Any = None) -> Any:
+        return self._resource(signature, "registers")
+
+    def get_local_mem_per_thread(self, signature: Any = None) -> Any:
+        return self._resource(signature, "local_bytes")
+
+    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
+        return self._resource(signature, "shared_bytes")
+
+    def get_max_threads_per_block(self, signature: Any = None) -> Any:
+        return self._resource(signature, "max_threads")
+
+    def get_const_mem_size(self, signature: Any = None) -> Any:
+        return self._resource(signature, "const_bytes")
+
+    def __reduce__(self) -> Any:
+        """Another process finds a kernel of a module by its name, and makes one of what pickles its function."""
+        name, module = self.function.__qualname__, sys.modules.get(self.function.__module__)
+        if getattr(module, name, None) is self:
+            return name
+        return _unpickled, (self.function, self.signature, self.options, _name_of(type(self)), self.links)
 
 
 class _NpmKernel(Kernel):
@@ -69,6 +143,47 @@ class _NpmKernel(Kernel):
 
 
 _CLASSES = {"numba": Kernel, "npm": _NpmKernel}
+
+
+def _name_of(kind: type[Kernel]) -> str:
+    return next(name for name, value in _CLASSES.items() if value is kind)
+
+
+def _unpickled(function: Any, signature: Any, options: dict[str, Any], rules: str, links: tuple[str, ...]) -> Kernel:
+    return _made(function, signature, options, _CLASSES[rules], links)
+
+
+class DeviceFunction:
+    """What `@cuda.jit(device=True)` makes: a function for kernels. With a signature its values have these types."""
+
+    __name__: str
+
+    def __init__(self, function: python_types.FunctionType, signature: types.Signature | None, links: Any) -> None:
+        self.function = self.py_func = function
+        self.signature, self.links = signature, links
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """On the host it is the Python function."""
+        return self.function(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<cuda.jit device function {self.__name__}>"
+
+    def __tw_call__(self, frame: Frame, *args: Any, **keywords: Any) -> Any:
+        from ..capture.simt import numba
+
+        return numba.call_device_function(frame, self, list(args), keywords)
+
+    def inspect_asm(self, signature: Any = None) -> str:
+        """PTX of the function by itself, as C++ would call it."""
+        return device_code(self, signature, "ptx")
+
+    def inspect_llvm(self, signature: Any = None) -> str:
+        return device_code(self, signature, "llvm")
+
+    def compile_device(self, args: Any, return_type: Any = None) -> DeviceFunction:
+        return self
 
 
 def jit(
@@ -90,25 +205,32 @@ def jit(
         raise TileTypeError(f"@cuda.jit has no option '{min(unknown)}'; it has device, {', '.join(sorted(_OPTIONS))}")
     if rules not in RULES:
         raise TileValueError(f"@cuda.jit: the rules are 'numba' or 'npm', found {rules!r}")
-    if link:
-        raise TileTypeError("@cuda.jit: link= of code in CUDA C++ is not supported; write the function in Python")
-    make = functools.partial(_make, device=device, kind=_CLASSES[rules])
-    if isinstance(func_or_sig, python_types.FunctionType):
+    make = functools.partial(_make, device=device, options=options, kind=_CLASSES[rules], links=files_of(link or ()))
+    if isinstance(func_or_sig, python_types.FunctionType | Kernel | DeviceFunction):
         return make(func_or_sig, None)
     signature = None if func_or_sig is None else types.parse(func_or_sig)
     return lambda function: make(function, signature)
 
 
-def _make(function: Any, signature: types.Signature | None, device: bool, kind: type[Kernel]) -> Any:
-    if isinstance(function, Kernel):
-        function = function.function
+def _make(
+    function: Any,
+    signature: types.Signature | None,
+    device: bool,
+    options: dict[str, Any],
+    kind: type[Kernel],
+    links: Any,
+) -> Any:
+    function = getattr(function, "function", function)
     if not isinstance(function, python_types.FunctionType):
         raise TileTypeError(f"@cuda.jit needs a function made by 'def', found {function!r}")
-    if device:
-        return function
-    made = kind(function)
+    return DeviceFunction(function, signature, links) if device else _made(function, signature, options, kind, links)
+
+
+def _made(function: Any, signature: Any, options: dict[str, Any], kind: type[Kernel], links: tuple[str, ...]) -> Kernel:
+    made: Kernel = kind(function)
     _check_signature(made, signature)
-    made.signature = signature
+    made.signature, made.options, made.links = signature, options, links
+    made.extensions = options.get("extensions") or ()
     return made
 
 
@@ -122,137 +244,3 @@ def _check_signature(kernel: Kernel, signature: types.Signature | None) -> None:
             f"kernel {kernel.name} takes {len(kernel.parameters)} arguments, its signature {signature} has "
             f"{len(signature.arguments)}"
         )
-
-
-def _parts_of(configuration: Any) -> tuple[Any, Any, Any, int]:
-    parts = configuration if isinstance(configuration, tuple) else (configuration,)
-    if not 2 <= len(parts) <= 4:
-        raise LaunchError(f"expected kernel[blocks, threads, stream, shared bytes](...), found [{configuration!r}]")
-    grid, block, stream, shared = (*parts, 0, 0)[:4]
-    return grid, block, stream, shared
-
-
-class Configured:
-    """A kernel with its grid: calling it launches."""
-
-    def __init__(self, kernel: Kernel, grid: Any, block: Any, stream: Any, shared: int) -> None:
-        self.kernel, self.grid, self.block, self.stream = kernel, grid, block, stream or None
-        if not isinstance(shared, int) or shared < 0:
-            raise LaunchError(f"kernel {kernel.name}: shared memory is a number of bytes, found {shared!r}")
-        self.shared = shared
-
-    def __call__(self, *args: Any) -> None:
-        kernel = self.kernel
-        if kernel.signature is not None:
-            args = _typed(kernel, kernel.signature, args)
-        on_gpu, copies = _place(args, self.stream)
-        _launch(self, on_gpu)
-        for host, copy in copies:
-            copy.copy_to_host(host, self.stream)
-
-
-def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
-    stream = configured.stream if _is_on_gpu(args) else None
-    given = tuple(map(_argument, args))
-    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, given, configured.shared)
-
-
-def _argument(value: Any) -> Any:
-    """What a kernel of threads takes: a complex number of Python is one of two float64."""
-    import numpy as np
-
-    return records.argument(np.complex128(value) if type(value) is complex else value)
-
-
-def _is_on_gpu(args: tuple[Any, ...]) -> bool:
-    return not any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
-
-
-def _configured(kernel: Kernel, grid: Any, block: Any, stream: Any, shared: Any) -> Configured:
-    return Configured(kernel, grid, block, stream, shared)
-
-
-def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
-    """NumPy arrays, where there is a GPU, go there for the launch and come back; on the CPU they stay."""
-    if not arrays._has_gpu() or _has_cpu_array(args):
-        return tuple(a.host if isinstance(a, _Copied) else a for a in args), []
-    placed, copies = list(args), []
-    for i, value in enumerate(args):
-        mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
-        if mode is None:
-            continue
-        placed[i] = arrays.to_device(mode.host, stream=stream) if mode.goes_in else arrays.empty_like(mode.host)
-        if mode.comes_out:
-            copies.append((mode.host, placed[i]))
-    return tuple(placed), copies
-
-
-def _mode_of(host: Any) -> _Copied:
-    """What may not be written does not come back."""
-    return InOut(host) if host.flags.writeable else In(host)
-
-
-def _has_cpu_array(args: tuple[Any, ...]) -> bool:
-    return any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
-
-
-def _is_numpy(value: Any) -> bool:
-    import numpy as np
-
-    return isinstance(value, np.ndarray) and value.ndim > 0
-
-
-class _Copied:
-    goes_in = comes_out = True
-
-    def __init__(self, host: Any) -> None:
-        self.host = host
-
-
-class In(_Copied):
-    """A NumPy array that a launch only reads."""
-
-    comes_out = False
-
-
-class Out(_Copied):
-    """A NumPy array that a launch only writes."""
-
-    goes_in = False
-
-
-class InOut(_Copied):
-    """A NumPy array that a launch reads and writes."""
-
-
-def _typed(kernel: Kernel, signature: types.Signature, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments as the signature has them; numbers are converted."""
-    if len(args) != len(signature.arguments):
-        raise TileTypeError(f"kernel {kernel.name} takes {len(signature.arguments)} arguments, found {len(args)}")
-    rows = zip(kernel.parameters, signature.arguments, args, strict=True)
-    return tuple(_one_typed(kernel.name, *row) for row in rows)
-
-
-def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
-    """An array of integers may come for one of as many bits with the other sign."""
-    import numpy as np
-
-    if not isinstance(held, np.ndarray | arrays.Array) or getattr(held.dtype, "kind", "") not in "iu":
-        return False
-    other = wanted.element.dtype
-    return held.dtype != other and other.kind in "iu" and held.dtype.itemsize == other.itemsize
-
-
-def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
-    if isinstance(wanted, types.Type):
-        return value if wanted is types.void else wanted.dtype.type(value)
-    held = value.host if isinstance(value, _Copied) else value
-    if _differs_in_sign(held, wanted):
-        return held.view(wanted.element.dtype)
-    dtype, shape = getattr(held, "dtype", None), getattr(held, "shape", None)
-    if shape is None or len(shape) != wanted.ndim or str(dtype).removeprefix("torch.") != str(wanted.element.dtype):
-        raise TileTypeError(
-            f"kernel {kernel}, argument '{name}': its signature has {wanted}, found "
-            f"{type(held).__name__} of {dtype} and shape {shape}; convert it, or leave the signature away"
-        )
-    return value

@@ -46,6 +46,15 @@ def atomic_dec(ref, limit):
     return found
 
 
+def cbrt(x):
+    """By a power, and one step of Newton's."""
+    size = ct.abs(x)
+    root = size ** (1 / 3)
+    better = root - (root * root * root - size) / (3 * root * root)
+    found = ct.where((size == 0) | (size == size + size) | (size != size), size, better)
+    return ct.where(x < 0, -found, found)
+
+
 def popc(x):
     """How many bits are set."""
     if x.dtype == ct.uint64:

@@ -3,63 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 from .. import _core, arrays
 from ..arrays import Array as DeviceNDArray
 from ..arrays import as_array, from_interface
-
-CPU = "cpu"
-
-
-def _device() -> Any:
-    return _current if arrays._has_gpu() else CPU
-
-
-_current = 0
-
-
-def select_device(number: int) -> Any:
-    """Use this GPU from now on."""
-    global _current
-    if arrays._has_gpu():
-        _core.device_info(number)  # raises if there is none
-    _current = number
-    return get_current_device()
+from .devices import CPU, current_number
 
 
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> DeviceNDArray:
     """A copy on the GPU; `to` is an array there to copy into."""
     if to is None:
-        return arrays.to_device(obj, device=_device(), stream=_handle(stream))
+        return arrays.to_device(obj, device=current_number(), stream=_handle(stream))
     to.copy_to_device(obj, stream=_handle(stream))
     return to
 
 
 def device_array(shape: Any, dtype: Any = float, strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
-    return arrays.empty(shape, dtype, device=_device(), stream=_handle(stream), order=order)
+    return arrays.empty(shape, dtype, device=current_number(), stream=_handle(stream), order=order)
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
-    return arrays.empty_like(ary, device=_device(), stream=_handle(stream))
-
-
-def pinned_array(shape: Any, dtype: Any = float, strides: Any = None, order: str = "C") -> Any:
-    """An array of the host. Its pages are not pinned: copies are as fast as the driver makes them."""
-    import numpy as np
-
-    return np.empty(shape, dtype, "F" if order == "F" else "C")
-
-
-@contextlib.contextmanager
-def pinned(*host: Any) -> Iterator[None]:
-    yield
-
-
-@contextlib.contextmanager
-def defer_cleanup() -> Iterator[None]:
-    yield
+    return arrays.empty_like(ary, device=current_number(), stream=_handle(stream))
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
@@ -102,9 +69,29 @@ class Stream:
         self.synchronize()
 
     def add_callback(self, callback: Any, arg: Any = None) -> None:
-        """Calls `callback(stream, status, arg)` when the work so far is done, which this waits for."""
-        self.synchronize()
-        callback(self, 0, arg)
+        """Calls `callback(stream, status, arg)` in a thread of its own when the work so far is done."""
+        done = Event(timing=False)
+        done.record(self)
+
+        def wait() -> None:
+            done.synchronize()
+            callback(self, 0, arg)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def async_done(self) -> Any:
+        """A future of asyncio's loop, which has a result when the work so far is done."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def tell() -> None:
+            if not future.done():
+                future.set_result(self)
+
+        self.add_callback(lambda stream, status, arg: loop.call_soon_threadsafe(tell))
+        return future
 
     def __del__(self) -> None:
         if self._owned and self.device != CPU:
@@ -112,30 +99,30 @@ class Stream:
 
 
 def stream() -> Stream:
-    device = _device()
+    device = current_number()
     return Stream(0 if device == CPU else _core.stream_create(device), device, True)
 
 
 def default_stream() -> Stream:
-    return Stream(0, _device(), False)
+    return Stream(0, current_number(), False)
 
 
 legacy_default_stream = default_stream
 
 
 def per_thread_default_stream() -> Stream:
-    return Stream(2, _device(), False)
+    return Stream(2, current_number(), False)
 
 
 def external_stream(ptr: int) -> Stream:
-    return Stream(ptr, _device(), False)
+    return Stream(ptr, current_number(), False)
 
 
 class Event:
     """A point in a stream."""
 
     def __init__(self, timing: bool = True) -> None:
-        self.device = _device()
+        self.device = current_number()
         self._time = 0.0
         self.handle = 0 if self.device == CPU else _core.event_create(self.device)
 
@@ -181,112 +168,24 @@ def event_elapsed_time(start: Event, end: Event) -> float:
 def synchronize() -> None:
     """Waits for everything on the current GPU."""
     if arrays._has_gpu():
-        _core.synchronize(_current)
-
-
-def is_available() -> bool:
-    """Whether kernels run: on the CPU they always do."""
-    return True
-
-
-class Device:
-    """A GPU, or the CPU in its place."""
-
-    def __init__(self, number: int) -> None:
-        self.id = number
-        self._info: dict[str, Any] = _core.device_info(number) if arrays._has_gpu() else {}
-
-    @property
-    def name(self) -> Any:
-        return self._info.get("name", "CPU")
-
-    @property
-    def compute_capability(self) -> tuple[int, int]:
-        return self._info.get("capability", (0, 0))
-
-    @property
-    def MULTIPROCESSOR_COUNT(self) -> int:
-        return int(self._info.get("sm_count", _core.cpu_threads()))
-
-    MAX_THREADS_PER_BLOCK, WARP_SIZE = 1024, 32
-
-    def reset(self) -> None:
-        synchronize()
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *unused: Any) -> None:
-        return
-
-
-def get_current_device() -> Device:
-    return Device(_current)
-
-
-class _Devices:
-    """`cuda.gpus`."""
-
-    def __len__(self) -> int:
-        return _core.device_count() if arrays._has_gpu() else 1
-
-    def __getitem__(self, number: int) -> Device:
-        if not 0 <= number < len(self):
-            raise IndexError(f"there is no device {number}; there are {len(self)}")
-        return Device(number)
-
-    def __iter__(self) -> Iterator[Device]:
-        return (Device(i) for i in range(len(self)))
-
-    @property
-    def current(self) -> Device:
-        return get_current_device()
-
-
-gpus = _Devices()
-
-
-def list_devices() -> _Devices:
-    return gpus
-
-
-def detect() -> bool:
-    """Says which devices there are."""
-    for device in gpus:
-        print(f"{device.id}: {device.name}, compute capability {device.compute_capability}")
-    return True
-
-
-def close() -> None:
-    synchronize()
+        _core.synchronize(current_number())
 
 
 __all__ = [
-    "Device",
     "DeviceNDArray",
     "Event",
     "Stream",
     "as_cuda_array",
-    "close",
     "default_stream",
-    "defer_cleanup",
-    "detect",
     "device_array",
     "device_array_like",
     "event",
     "event_elapsed_time",
     "external_stream",
     "from_cuda_array_interface",
-    "get_current_device",
-    "gpus",
-    "is_available",
     "is_cuda_array",
     "legacy_default_stream",
-    "list_devices",
     "per_thread_default_stream",
-    "pinned",
-    "pinned_array",
-    "select_device",
     "stream",
     "synchronize",
     "to_device",

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from .memory import _device, _handle
+from .devices import current_number
+from .memory import _handle
 from .types import float32, float64, uint64
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
@@ -69,7 +70,7 @@ def init_xoroshiro128p_states_cpu(n: int, seed: int, subsequence_start: int = 0)
 def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream: Any = 0) -> arrays.Array:
     """States for `n` threads, on the GPU where there is one."""
     states = init_xoroshiro128p_states_cpu(n, seed, subsequence_start)
-    return arrays.to_device(states, device=_device(), stream=_handle(stream))
+    return arrays.to_device(states, device=current_number(), stream=_handle(stream))
 
 
 def init_xoroshiro128p_states(states: arrays.Array, seed: int, subsequence_start: int = 0, stream: Any = 0) -> None:

@@ -73,6 +73,11 @@ class Array:
     ndim: int
     layout: str = "A"  # which arrays have or have not; nothing depends on it
 
+    @property
+    def dtype(self) -> Type:
+        """As Numba calls the type of an element."""
+        return self.element
+
     def __repr__(self) -> str:
         return f"{self.element}[{', '.join(':' * self.ndim)}]"
 
@@ -122,6 +127,27 @@ def from_dtype(dtype: Any) -> Type:
     if found.names is None and name not in NAMES:
         raise TileTypeError(f"no type object has the dtype {found}; expected numbers, or a structure of them")
     return NAMES[name] if found.names is None else Type(f"Record({', '.join(found.names)})", None, found)
+
+
+def of_dtype(found: Any) -> Any:
+    """The type object of a dtype of the compiler; anything else stays as it is."""
+    name = getattr(found, "name", None)
+    name = "bool_" if name == "bool" else name
+    return NAMES[name] if isinstance(found, dt.DType) and name in NAMES else found
+
+
+def of_values(values: Any) -> Signature:
+    """The signature of a kernel that takes these values."""
+    import numpy as np
+
+    def one(value: Any) -> Any:
+        if isinstance(value, bool | int | float | complex):
+            return from_dtype(np.asarray(value).dtype)
+        found = from_dtype(getattr(value, "dtype", type(value)))
+        rank = len(getattr(value, "shape", ()))
+        return Array(found, rank) if rank else found
+
+    return Signature(void, tuple(map(one, values)))
 
 
 def _numpy_dtype(of: Type) -> Any:
@@ -178,4 +204,4 @@ def _parsed(text: str) -> Any:
     return element if found[2] is None else Array(element, found[2].count(",") + 1)
 
 
-__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "from_dtype", "parse"]
+__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "from_dtype", "of_dtype", "of_values", "parse"]

@@ -43,7 +43,7 @@ def call(frame: Frame, function: Extern, args: list[Any], keywords: dict[str, An
     ]
     frame.capture.links.update(dict.fromkeys(function.link))
     signature = signature_of(parameters, result, target)
-    return _emitted(frame, function.__name__, words, result, signature)
+    return emitted(frame, function.__name__, words, result, signature)
 
 
 def _words(frame: Frame, value: Any, hint: Any, what: str) -> Iterator[Any]:
@@ -70,7 +70,7 @@ def signless(frame: Frame, value: Tile) -> Tile:
     return frame.emit.bitcast(value, BY_NAME[value.dtype.name[1:]]) if is_unsigned else value
 
 
-def _emitted(frame: Frame, name: str, words: list[Any], result: Any, signature: str) -> Any:
+def emitted(frame: Frame, name: str, words: list[Any], result: Any, signature: str) -> Any:
     kinds = list(_numbers(result)) if result is not None else []
     stored = [BY_NAME[k.name[1:]] if k.name.startswith("uint") else k for k in kinds]
     builder = frame.builder

@@ -17,6 +17,8 @@ def call(frame: Frame, receiver: Any, name: str, args: list[Any], keywords: dict
         from . import complexes  # which needs the classes
 
         table = {"conjugate": complexes.conjugate}
+    if isinstance(receiver, Tile):
+        table = table | frame.capture.rules.methods
     method = table[name]
     try:
         inspect.signature(method).bind(frame, receiver, *args, **keywords)

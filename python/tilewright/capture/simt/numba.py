@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...device.records import form_of_dtype
-from ...dtype import DType, as_dtype, bool_, int32, int64, uint8, uint32, uint64
+from ...dtype import DType, as_dtype, bool_, float64, int32, int64, uint8, uint32, uint64
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
+from ..numba_rules import NPM, NUMBA
 from ..values import Array, Tile, describe
-from . import atomics, barriers, made_arrays, positions, records, views, warps
+from . import arrays, atomics, barriers, made_arrays, positions, records, views, warps
 
 
 def _rules(frame: Frame) -> Any:
@@ -203,6 +204,48 @@ def _counted(up: bool, frame: Frame, ary: Any, idx: Any, val: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------
+# Device functions
+
+
+def call_device_function(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Its body; with a signature the arguments and the result have the types that stand there."""
+    from ..inlining import inline
+
+    frame.capture.links.update(dict.fromkeys(function.links))
+    signature = function.signature
+    if signature is None:
+        return inline(frame, function.function, args, keywords, frame.node)
+    name = function.__name__
+    if len(args) + len(keywords) != len(signature.arguments):
+        raise TileTypeError(f"{name} takes {len(signature.arguments)} values by {signature}, found {len(args)}")
+    rows = enumerate(zip(args, signature.arguments, strict=False))
+    typed = [_typed(frame, value, t, f"argument {i} of {name}") for i, (value, t) in rows]
+    found = inline(frame, function.function, typed, keywords, frame.node)
+    return None if found is None else _typed(frame, found, signature.result, f"the result of {name}")
+
+
+def result_type(function: Any, arguments: Any) -> Any:
+    """The type object of what a function gives for numbers of these types."""
+    from ...numba import types
+    from ..c_entry import argument_of
+    from ..inlining import returned_value
+    from ..kernel import Capturing
+
+    given = [argument_of(t.of or t._parts()) for t in arguments]
+    value = returned_value(Capturing(function, given, "cpu", NUMBA, False).body(), function.__name__)
+    if value is None:
+        raise TileTypeError(f"{function.__name__} returns nothing; a function of numbers gives one")
+    return types.of_dtype(value.dtype if isinstance(value, Tile) else NUMBA.literal(value))
+
+
+def _typed(frame: Frame, value: Any, wanted: Any, what: str) -> Any:
+    """A number as a number of a type; what is none stays as it is."""
+    dtype = getattr(wanted, "of", None)
+    is_number_ = _rules(frame).is_scalar(value)
+    return _rules(frame).converted(frame.emit, value, dtype, what) if dtype is not None and is_number_ else value
+
+
+# ---------------------------------------------------------------------------------------------
 # Numbers
 
 
@@ -218,6 +261,24 @@ def _bits(name: str, frame: Frame, x: Any) -> Any:
     return rules.call(frame, getattr(lowering, name), unsigned)
 
 
+def _cbrt(frame: Frame, x: Any) -> Any:
+    from ...numba import lowering
+
+    rules = _rules(frame)
+    dtype = rules.dtype_of(x)
+    value = rules.as_type(frame.emit, x, dtype if dtype.is_float else float64)
+    return rules.call(frame, lowering.cbrt, value)
+
+
+def _hinted_load(frame: Frame, ary: Any, i: Any) -> Any:
+    """A hint for caches changes no result, and is not given."""
+    return arrays.read(frame, ary, i)
+
+
+def _hinted_store(frame: Frame, ary: Any, i: Any, value: Any) -> None:
+    arrays.write(frame, ary, i, value)
+
+
 def _selp(frame: Frame, a: Any, b: Any, c: Any) -> Any:
     rules = _rules(frame)
     dtype = rules.joined(rules.dtype_of(b), rules.dtype_of(c))
@@ -230,6 +291,15 @@ def _fma(frame: Frame, a: Any, b: Any, c: Any) -> Any:
     rules = _rules(frame)
     return rules.binary(frame, "add", rules.binary(frame, "mul", a, b), c)
 
+
+def _bit_count(frame: Frame, value: Any) -> Any:
+    """`n.bit_count()`: of the magnitude, as Python has it."""
+    signed = value.dtype.is_integral and value.dtype.signed
+    return _bits("popc", frame, frame.emit.unary("abs", frame.emit.cast(value, int64)) if signed else value)
+
+
+for _numba in (NUMBA, NPM):
+    _numba.methods = {"bit_count": _bit_count}
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "shared.array": _shared_array,
@@ -269,6 +339,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "atomic.inc": functools.partial(_counted, True),
     "atomic.dec": functools.partial(_counted, False),
     **{name: functools.partial(_bits, name) for name in ("popc", "brev", "clz", "ffs")},
+    "cbrt": _cbrt,
+    **dict.fromkeys(("ldca", "ldcg", "ldcs", "ldlu", "ldcv"), _hinted_load),
+    **dict.fromkeys(("stcg", "stcs", "stwb", "stwt"), _hinted_store),
     "selp": _selp,
     "fma": _fma,
 }

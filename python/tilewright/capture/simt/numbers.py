@@ -21,9 +21,10 @@ def attribute(frame: Frame, value: Tile, name: str) -> Any:
         return _ATTRIBUTES[name]
     if name in ("real", "imag"):
         return value if name == "real" else 0
-    if name in _METHODS:
+    methods = (*_METHODS, *frame.capture.rules.methods)
+    if name in methods:
         return Method(value, name)
-    known = ", ".join(("dtype", *_ATTRIBUTES, *_METHODS))
+    known = ", ".join(("dtype", *_ATTRIBUTES, *methods))
     raise TileTypeError(f"a number has no attribute '{name}' in device code; it has {known}")
 
 

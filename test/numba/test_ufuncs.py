@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.errors import TileTypeError, TileValueError
-from tilewright.numba import cuda, float32, vectorize
+from tilewright.numba import cuda, float32, float64, guvectorize, vectorize
 from tilewright.numba.cuda import random
 
 
@@ -32,7 +32,19 @@ def test_vectorize():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: vectorize(lambda x: x), TileTypeError, "needs signatures"),
+        (lambda: vectorize("float32(float32)", nopython=False), TileTypeError, "nopython flag must be True"),
+        (lambda: vectorize("float32(float32)", what=1), TileTypeError, "target options are not supported: 'what'"),
+        (lambda: distance(1, 2, 3, out=3), ValueError, "both positional and keyword"),
+        (lambda: guvectorize([], "(n)->(m)")(nothing), TileValueError, "nothing that goes in has the axis m"),
+        (lambda: guvectorize([], "(n->(m)")(nothing), TileValueError, "a layout is written as"),
+        (lambda: guvectorize(["void(float32[:])"], "(n)->(n)")(nothing), TileTypeError, "has 2 arrays, the signature"),
+        (
+            lambda: product(np.zeros((2, 3)), np.zeros((4, 2))),
+            TileValueError,
+            "array 1 has 4 elements along n, another 3",
+        ),
+        (lambda: product(np.zeros(3), np.zeros(3)), TileValueError, "array 0 has 1 axes, .* needs 2 or more"),
+        (lambda: product(np.zeros((1, 1), complex), np.zeros((1, 1))), TileTypeError, "none of the signatures"),
         (lambda: vectorize([float32(float32)], target="cpu"), TileValueError, "the target is 'cuda'"),
         (lambda: vectorize(["void(float32[:])"])(lambda x: x), TileTypeError, "a signature is of numbers"),
         (lambda: distance(np.zeros(3, complex), 1), TileTypeError, "none of the signatures"),
@@ -43,6 +55,59 @@ def test_vectorize():
 def test_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def nothing(x, y):
+    pass
+
+
+@guvectorize(["void(float32[:, :], float32[:, :], float32[:, :])", "void(float64[:, :], float64[:, :], float64[:, :])"],
+             "(m,n),(n,p)->(m,p)", target="cuda")  # fmt: skip
+def product(a, b, c):
+    m, n = a.shape
+    for i in range(m):
+        for j in range(b.shape[1]):
+            c[i, j] = 0
+            for k in range(n):
+                c[i, j] += a[i, k] * b[k, j]
+
+
+@guvectorize([(float64, float64[:], float64[:], float64[:])], "(),(n)->(n),()", target="cuda")
+def scaled(factor, x, y, total):
+    total[0] = 0
+    for i in range(x.size):
+        y[i] = factor * x[i]
+        total[0] += y[i]
+
+
+def test_guvectorize():
+    a, b = np.random.default_rng(0).random((2, 4, 1, 2, 3), np.float32)
+    b = b.reshape(4, 3, 2)[:, None]
+    np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-5)
+    np.testing.assert_allclose(product(a, b[0, 0].astype(np.float64)), a @ b[0, 0], rtol=1e-6)
+    on_device = product(cuda.to_device(a), b)
+    assert isinstance(on_device, cuda.DeviceNDArray) and on_device.shape == (4, 1, 2, 2)
+    out = np.zeros((4, 1, 2, 2), np.float32)
+    assert product(a, b, out) is out and product(a, b, out=out) is out
+    np.testing.assert_array_equal(out, on_device.copy_to_host())
+    assert product(np.zeros((0, 2, 3)), np.zeros((3, 2))).shape == (0, 2, 2)
+    y, total_ = scaled(np.array([1.0, 2]), np.arange(4))
+    np.testing.assert_array_equal(y, np.outer([1, 2], np.arange(4)))
+    np.testing.assert_array_equal(total_, [6, 12])
+    assert product.__name__ == "product" and (scaled.nin, scaled.nout) == (2, 2)
+
+
+@vectorize
+def sums(x, y):
+    return x + y
+
+
+def test_vectorize_without_signatures():
+    """The types are those that the function turns out to have; Numba computes integers in 64 bits."""
+    assert sums(np.arange(3, dtype=np.int32), np.int32(2)).dtype == np.int64
+    found = sums(np.arange(3, dtype=np.float32), np.float32(0.5))
+    assert found.dtype == np.float32 and found.tolist() == [0.5, 1.5, 2.5]
+    assert sums.reduce(np.arange(1000)) == 499500
 
 
 @cuda.reduce

@@ -1,0 +1,121 @@
+"""What was compiled of a kernel: its code as text, and what a thread and a block of it take."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from .. import arrays, plans
+from ..cli import lower
+from ..compile import EMIT_LLVM, GPU_STAGES
+from ..errors import TileTypeError, TileUnsupportedFeatureError
+from ..kernel import compile_variant
+from . import types
+from .devices import current_number, get_current_device
+
+if TYPE_CHECKING:
+    from .kernels import DeviceFunction, Kernel
+
+LEAST = (8, 0)  # the compute capability that code is made for where there is no GPU
+
+
+def target_of(cc: Any = None) -> str:
+    """`sm_90a` of (9, 0); by default of the current GPU."""
+    major, minor = cc or (get_current_device().compute_capability if arrays._has_gpu() else LEAST)
+    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def facts_of(signature: types.Signature) -> tuple[Any, ...]:
+    """The facts of arguments of these types: none but those."""
+    return tuple(map(_entry, signature.arguments))
+
+
+def _entry(of: Any) -> tuple[Any, ...]:
+    element = of.element if isinstance(of, types.Array) else of
+    if element.of is None:
+        raise TileTypeError(f"kernels have no arguments of {of} yet")
+    if not isinstance(of, types.Array):
+        return ("scalar", element.of.name, 1)
+    anything = tuple((0, 1) for _ in range(of.ndim))
+    return ("array", element.of.name, of.ndim, element.of.itemsize, (1,) * of.ndim, anything, True, False)
+
+
+def _type_of(entry: tuple[Any, ...]) -> Any:
+    """The type of an argument with these facts; of what has no type in Numba the facts themselves."""
+    kind, *facts = entry
+    name = {"bool": "bool_"}.get(facts[0], facts[0]) if facts else None
+    if kind in ("scalar", "number") and name in types.NAMES:
+        return types.NAMES[name]
+    return types.Array(types.NAMES[name], facts[1]) if kind == "array" and name in types.NAMES else entry
+
+
+@dataclasses.dataclass(frozen=True)
+class Resources:
+    """What the machine code takes; nothing of it is known of code for the CPU."""
+
+    registers: int = 0
+    local_bytes: int = 0
+    shared_bytes: int = 0
+    max_threads: int = 1024
+    const_bytes: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Overload:
+    """A kernel for a target and the facts of its arguments."""
+
+    kernel: Kernel
+    target: str
+    facts: tuple[Any, ...]
+
+    @staticmethod
+    def of_signature(kernel: Kernel, signature: types.Signature) -> Overload:
+        return Overload(kernel, target_of(), facts_of(signature))
+
+    @property
+    def signature(self) -> types.Signature:
+        return types.Signature(types.void, tuple(map(_type_of, self.facts)))
+
+    def inspect_asm(self) -> str:
+        return lower(self.kernel, self.facts, self.target, "ptx").decode()
+
+    def inspect_llvm(self) -> str:
+        module = self.kernel.capture(self.target, self.facts)
+        plans.lower(module, GPU_STAGES, module.lower)
+        return str(module.emit(EMIT_LLVM).decode())
+
+    def inspect_sass(self) -> str:
+        return lower(self.kernel, self.facts, self.target, "sass").decode()
+
+    def resources(self) -> Resources:
+        if not arrays._has_gpu():
+            return Resources()
+        variant = compile_variant(self.kernel, self.target, self.facts)
+        if isinstance(variant, Exception):
+            raise variant
+        return Resources(**variant.usage(current_number()))
+
+    regs_per_thread = property(lambda self: self.resources().registers)
+    local_mem_per_thread = property(lambda self: self.resources().local_bytes)
+    shared_mem_per_block = property(lambda self: self.resources().shared_bytes)
+    max_threads_per_block = property(lambda self: self.resources().max_threads)
+    const_mem_size = property(lambda self: self.resources().const_bytes)
+
+
+def overloads_of(kernel: Kernel) -> dict[tuple[Any, ...], Overload]:
+    """Of the launches so far; of a kernel with a signature that one. What ran on the CPU shows code for a GPU, too."""
+    if kernel.signature is not None:
+        return {kernel.signature.arguments: Overload.of_signature(kernel, kernel.signature)}
+    made = [Overload(kernel, t if t.startswith("sm_") else target_of(), facts) for t, facts, _ in kernel.variants()]
+    return {overload.signature.arguments: overload for overload in made}
+
+
+def device_code(function: DeviceFunction, signature: Any, output: str) -> str:
+    from .compiling import compile
+
+    wanted = signature if signature is not None else function.signature
+    if wanted is None:
+        raise TileUnsupportedFeatureError(
+            f"{function.__name__} has no code of its own without a signature: it becomes part of kernels"
+        )
+    return str(compile(function, wanted, output=output)[0])

@@ -1,0 +1,166 @@
+"""Launches of kernels of Numba programs, `kernel[blocks, threads, stream, shared](...)`, and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core, arrays
+from ..device import records
+from ..errors import LaunchError, TileTypeError
+from . import types
+from .host_memory import HostArray, on_device
+
+if TYPE_CHECKING:
+    from .kernels import Kernel
+
+
+def parts_of(configuration: Any) -> tuple[Any, Any, Any, int]:
+    parts = configuration if isinstance(configuration, tuple) else (configuration,)
+    if not 2 <= len(parts) <= 4:
+        raise LaunchError(f"expected kernel[blocks, threads, stream, shared bytes](...), found [{configuration!r}]")
+    grid, block, stream, shared = (*parts, 0, 0)[:4]
+    return grid, block, stream, shared
+
+
+class Configured:
+    """A kernel with its grid: calling it launches."""
+
+    def __init__(self, kernel: Kernel, grid: Any, block: Any, stream: Any, shared: int) -> None:
+        self.kernel, self.grid, self.block, self.stream = kernel, grid, block, stream or None
+        if not isinstance(shared, int) or shared < 0:
+            raise LaunchError(f"kernel {kernel.name}: shared memory is a number of bytes, found {shared!r}")
+        self.shared = shared
+        self.pre_launch_callbacks: list[Callable[..., None]] = []
+
+    def __call__(self, *args: Any) -> None:
+        kernel = self.kernel
+        for callback in self.pre_launch_callbacks:
+            callback(kernel, self)
+        args = _extended(kernel.extensions, args, self.stream)
+        if kernel.signature is not None:
+            args = _typed(kernel, kernel.signature, args)
+        on_gpu, copies = _place(args, self.stream)
+        _launch(self, on_gpu)
+        for host, copy in copies:
+            copy.copy_to_host(host, self.stream)
+
+
+def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
+    stream = configured.stream if _is_on_gpu(args) else None
+    given = tuple(map(_argument, args))
+    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, given, configured.shared)
+
+
+def _argument(value: Any) -> Any:
+    """What a kernel of threads takes: a complex number of Python is one of two float64."""
+    import numpy as np
+
+    return records.argument(np.complex128(value) if type(value) is complex else value)
+
+
+def _is_on_gpu(args: tuple[Any, ...]) -> bool:
+    return not any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
+
+
+class NoLaunch:
+    """`kernel.forall(0)`: there is nothing to do."""
+
+    def __call__(self, *args: Any) -> None:
+        return
+
+
+def _extended(extensions: Sequence[Any], args: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
+    """What the kernel's extensions make of the arguments, the last one first."""
+    for extension in reversed(extensions):
+        args = tuple(extension.prepare_args(None, a, stream=stream, retr=[])[1] for a in args)
+    return args
+
+
+def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
+    """NumPy arrays, where there is a GPU, go there for the launch and come back; on the CPU they stay."""
+    if not arrays._has_gpu() or _has_cpu_array(args):
+        return tuple(a.host if isinstance(a, _Copied) else a for a in args), []
+    placed, copies = list(args), []
+    for i, value in enumerate(args):
+        if isinstance(value, HostArray):
+            placed[i] = on_device(value)
+            continue
+        mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
+        if mode is None:
+            continue
+        placed[i] = arrays.to_device(mode.host, stream=stream) if mode.goes_in else arrays.empty_like(mode.host)
+        if mode.comes_out:
+            copies.append((mode.host, placed[i]))
+    return tuple(placed), copies
+
+
+def _mode_of(host: Any) -> _Copied:
+    """What may not be written does not come back."""
+    return InOut(host) if host.flags.writeable else In(host)
+
+
+def _has_cpu_array(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
+
+
+def _is_numpy(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+class _Copied:
+    goes_in = comes_out = True
+
+    def __init__(self, host: Any) -> None:
+        self.host = host
+
+
+class In(_Copied):
+    """A NumPy array that a launch only reads."""
+
+    comes_out = False
+
+
+class Out(_Copied):
+    """A NumPy array that a launch only writes."""
+
+    goes_in = False
+
+
+class InOut(_Copied):
+    """A NumPy array that a launch reads and writes."""
+
+
+def _typed(kernel: Kernel, signature: types.Signature, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as the signature has them; numbers are converted."""
+    if len(args) != len(signature.arguments):
+        raise TileTypeError(f"kernel {kernel.name} takes {len(signature.arguments)} arguments, found {len(args)}")
+    rows = zip(kernel.parameters, signature.arguments, args, strict=True)
+    return tuple(_one_typed(kernel.name, *row) for row in rows)
+
+
+def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
+    """An array of integers may come for one of as many bits with the other sign."""
+    import numpy as np
+
+    if not isinstance(held, np.ndarray | arrays.Array) or getattr(held.dtype, "kind", "") not in "iu":
+        return False
+    other = wanted.element.dtype
+    return held.dtype != other and other.kind in "iu" and held.dtype.itemsize == other.itemsize
+
+
+def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
+    if isinstance(wanted, types.Type):
+        return value if wanted is types.void else wanted.dtype.type(value)
+    held = value.host if isinstance(value, _Copied) else value
+    if _differs_in_sign(held, wanted):
+        return held.view(wanted.element.dtype)
+    dtype, shape = getattr(held, "dtype", None), getattr(held, "shape", None)
+    if shape is None or len(shape) != wanted.ndim or str(dtype).removeprefix("torch.") != str(wanted.element.dtype):
+        raise TileTypeError(
+            f"kernel {kernel}, argument '{name}': its signature has {wanted}, found "
+            f"{type(held).__name__} of {dtype} and shape {shape}; convert it, or leave the signature away"
+        )
+    return value
