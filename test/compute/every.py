@@ -82,6 +82,18 @@ def calls() -> dict[str, Call]:
             {"num_segments": 3},
             {"d_out": [12, 0, 21]},
         ),
+        "segmented_inclusive_scan": Call(
+            compute.make_segmented_inclusive_scan,
+            {"d_in": x, "d_out": wide, **segments, "op": add, "init_value": None},
+            {"num_segments": 3},
+            {"d_out": [3, 12, 4, 11, 20, 21]},
+        ),
+        "segmented_exclusive_scan": Call(
+            compute.make_segmented_exclusive_scan,
+            {"d_in": x, "d_out": wide, **segments, "op": add, "init_value": zero},
+            {"num_segments": 3},
+            {"d_out": [0, 3, 0, 4, 11, 20]},
+        ),
         "unary_transform": Call(
             compute.make_unary_transform, {"d_in": x, "d_out": out, "op": OpKind.NEGATE}, items, {"d_out": -x}
         ),

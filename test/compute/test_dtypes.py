@@ -91,7 +91,7 @@ def kind(request):
 
 def sampled(device, kind):
     """The emulator takes its time: a dtype of each sort there."""
-    if device.name == "emulator" and kind.name not in ("int8", "bfloat16", "uint64", "complex128", "nested"):
+    if device.name == "emulator" and kind.name not in ("bfloat16", "nested"):
         pytest.skip("the emulator is slow; it runs a sample of the dtypes")
 
 

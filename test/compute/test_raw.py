@@ -94,6 +94,7 @@ def test_state(emulated):
         assert list(out[: count[0]]) == list(x[x > limit])
 
 
+@pytest.mark.spec("C-026")
 def test_kernels_are_linked_with_it(monkeypatch):
     """For a GPU that is not there, by the toolkit's programs; what is not linked is told by name, with the log."""
     if find_tool("nvlink") is None or find_tool("ptxas") is None:

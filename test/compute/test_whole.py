@@ -5,6 +5,7 @@ import pytest
 
 from tilewright import compute
 from tilewright.compute import OpKind
+from tilewright.errors import TileTypeError, TileValueError
 
 
 @pytest.mark.parametrize("n", [1, 100, 3000])
@@ -38,3 +39,55 @@ def test_what_is_refused():
     with pytest.raises(TypeError, match="turn its comparison round"):
         compute.sort(np.zeros(3), OpKind.LESS, descending=True)
     assert compute.reduce(np.zeros(0, np.int8)) == 0 and compute.sort(np.zeros(0)).size == 0
+
+
+SHAPE = (3, 70, 4)  # segments of each length: shorter and longer than what one thread does alone
+
+
+def arrays_of(device):
+    """One array in several ways: by rows, by columns, and each second item of a larger one."""
+    x = np.random.default_rng(0).permutation(840).reshape(SHAPE).astype(np.int32)
+    yield x, device.array(x)
+    if device.name == "cpu":
+        spread = np.zeros((3, 140, 4), np.int32)
+        spread[:, ::2] = x
+        yield x, np.asfortranarray(x)
+        yield x, spread[:, ::2]
+
+
+@pytest.mark.parametrize("axis", (0, 1, 2, -1))
+def test_along_an_axis(device, axis):
+    if device.name == "emulator" and axis != 1:
+        pytest.skip("the emulator is slow; it runs the axis in the middle")
+    for x, given in arrays_of(device):
+
+        def same(found, expected):
+            np.testing.assert_array_equal(device.host(found), expected)
+
+        same(compute.reduce(given, axis=axis), x.sum(axis))
+        same(compute.reduce(given, OpKind.MAXIMUM, axis=axis), x.max(axis))
+        same(compute.reduce(given, lambda a, b: min(a, b), np.int32(9), axis=axis), np.minimum(x.min(axis), 9))
+        same(compute.scan(given, axis=axis), x.cumsum(axis))
+        same(compute.scan(given, lambda a, b: max(a, b), axis=axis), np.maximum.accumulate(x, axis))
+        exclusive = compute.scan(given, OpKind.PLUS, np.int64(1), inclusive=False, axis=axis)
+        same(exclusive, x.cumsum(axis) - x + 1)
+        same(compute.sort(given, axis=axis), np.sort(x, axis))
+        same(compute.argsort(given, descending=True, axis=axis), np.argsort(-x, axis))
+        values, places = compute.topk(given, 2, axis=axis)
+        same(values, np.take(-np.sort(-x, axis), (0, 1), axis))
+        same(places, np.take(np.argsort(-x, axis), (0, 1), axis))
+
+
+def test_axes_that_are_not_there():
+    x = np.zeros((2, 3))
+    with pytest.raises(TileValueError, match="reduce: 'x' has 2 axes, found axis=2"):
+        compute.reduce(x, axis=2)
+    with pytest.raises(TileTypeError, match="sort: 'x': axis= is an integer or None, found 'rows'"):
+        compute.sort(x, axis="rows")
+    with pytest.raises(TileValueError, match="topk: k is from 0 to the number of items, 3, found 4"):
+        compute.topk(x, 4, axis=1)
+    with pytest.raises(TileTypeError, match="with a function the order is its own"):
+        compute.sort(x, lambda a, b: a < b, axis=0)
+    assert compute.reduce(np.zeros((2, 0)), axis=1).tolist() == [0, 0]
+    with pytest.raises(TileValueError, match="of no items"):
+        compute.reduce(np.zeros((2, 0)), OpKind.MAXIMUM, axis=1)

@@ -10,7 +10,7 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
     objects.py, launching.py, plans.py                 three stages, kernels and storage, how work is cut into blocks
     blocks.py, scanning.py, digits.py                  what several algorithms are made of
     reduce.py, scan.py, select.py …                    an algorithm each
-    whole.py                                           reduce, scan, sort, argsort, topk, which return their results
+    whole.py, along.py                                 reduce, scan, sort, argsort, topk, which return their results
     proxies.py, serialization.py                       objects for named GPUs, and as bytes
     raw.py, compiling.py                               operators of C++, functions for programs of C++
 """
@@ -32,6 +32,12 @@ from .reduce import Determinism, make_reduce_into, reduce_into
 from .scan import exclusive_scan, inclusive_scan, make_exclusive_scan, make_inclusive_scan
 from .search import lower_bound, make_lower_bound, make_upper_bound, upper_bound
 from .segmented_reduce import make_segmented_reduce, segmented_reduce
+from .segmented_scan import (
+    make_segmented_exclusive_scan,
+    make_segmented_inclusive_scan,
+    segmented_exclusive_scan,
+    segmented_inclusive_scan,
+)
 from .segmented_sort import make_segmented_sort, segmented_sort
 from .select import (
     make_select,
@@ -73,6 +79,8 @@ __all__ = [
     "make_merge_sort",
     "make_radix_sort",
     "make_reduce_into",
+    "make_segmented_exclusive_scan",
+    "make_segmented_inclusive_scan",
     "make_segmented_reduce",
     "make_segmented_sort",
     "make_select",
@@ -85,6 +93,8 @@ __all__ = [
     "reduce",
     "reduce_into",
     "scan",
+    "segmented_exclusive_scan",
+    "segmented_inclusive_scan",
     "segmented_reduce",
     "segmented_sort",
     "select",

@@ -21,20 +21,24 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | Array) or (has_protocol(value) and not isinstance(value, np.generic))
 
 
-def view_of(value: Any, what: str) -> Any:
-    """A NumPy array on the host, or an array of our own on a GPU, of one axis, over the same memory."""
+def array_of(value: Any, what: str) -> Any:
+    """A NumPy array on the host, or an array of our own on a GPU, over the same memory."""
     import numpy as np
 
     if isinstance(value, np.ndarray | Array):
-        found = value
-    elif hasattr(value, "__cuda_array_interface__"):
-        found = as_array(value)
-    elif hasattr(value, "__dlpack__"):
-        found = _by_dlpack(value, what)
-    elif hasattr(value, "__array_interface__"):
-        found = np.asarray(value)
-    else:
-        raise TileTypeError(f"{what}: expected an array or an iterator, found {value!r}")
+        return value
+    if hasattr(value, "__cuda_array_interface__"):
+        return as_array(value)
+    if hasattr(value, "__dlpack__"):
+        return _by_dlpack(value, what)
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    raise TileTypeError(f"{what}: expected an array or an iterator, found {value!r}")
+
+
+def view_of(value: Any, what: str) -> Any:
+    """The same as an array of one axis."""
+    found = array_of(value, what)
     if not _is_contiguous(found):
         found = found.T  # by columns
     if not _is_contiguous(found):

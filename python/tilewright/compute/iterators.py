@@ -79,7 +79,7 @@ class Iterator:
         return f"a {type(self).__name__}{items}"
 
 
-class _Moved(Iterator):
+class Moved(Iterator):
     """The items of another iterator in other places: item i is its item `place(offset, i)`."""
 
     it: Any
@@ -119,7 +119,7 @@ def _back(offset, i):
     return offset - i
 
 
-class _Advanced(_Moved):
+class _Advanced(Moved):
     """`it + n`."""
 
     place = staticmethod(_ahead)
@@ -348,7 +348,7 @@ class PermutationIterator(Iterator):
         return permuted
 
 
-class ReverseIterator(_Moved):
+class ReverseIterator(Moved):
     """The items of an array from its last one on; of an iterator those before it: it[0], it[-1] …"""
 
     place = staticmethod(_back)

@@ -34,18 +34,13 @@ class _Scan(Algorithm):
 
     @classmethod
     def value_key(cls, given: Given, what: str) -> Any:
-        """Where the initial value is, and its type."""
         init = given[what]
-        if init is None:
-            return None
         if _is_on_device(init):
             return "array", as_input(init, f"{cls.name}: '{what}'").value_type
-        return "value", initial_type(init, f"{cls.name}: '{what}'")
+        return scan_key(cls.name, init, what)
 
     def build(self, given: Given) -> None:
-        self.init = self.value_key(given, "init_value")
-        if self.init is None and not self.inclusive:
-            raise TileTypeError(f"{self.name} needs an 'init_value', which is its first item; found None")
+        self.init = check_initial(self, given)
         t = self.type = given["d_in"].value_type if self.init is None else self.init[1]
         convert, operator = Convert(t, f"{self.name}: 'd_in'"), given["op"].giving(t)
         read, write, inclusive = given["d_in"].reader(), given["d_out"].writer(), self.inclusive
@@ -89,6 +84,19 @@ class _Scan(Algorithm):
         if self.alone:
             return self.scanner.launches(states, n, temporary)
         return self.scanner.launches((states[0], states[1], (), init), states[2], n, temporary) if n else []
+
+
+def scan_key(name: str, init: Any, what: str) -> Any:
+    """Where the initial value is, and its type; None where there is none."""
+    return None if init is None else ("value", initial_type(init, f"{name}: '{what}'"))
+
+
+def check_initial(scan: Any, given: Given) -> Any:
+    """The key of the initial value, without which there is no exclusive scan."""
+    found = scan.value_key(given, "init_value")
+    if found is None and not scan.inclusive:
+        raise TileTypeError(f"{scan.name} needs an 'init_value', which is its first item; found None")
+    return found
 
 
 def _is_on_device(value: Any) -> bool:

@@ -41,6 +41,7 @@ from .reduce import Determinism, Reduce
 from .scan import ExclusiveScan, InclusiveScan
 from .search import LowerBound, UpperBound
 from .segmented_reduce import SegmentedReduce
+from .segmented_scan import SegmentedExclusiveScan, SegmentedInclusiveScan
 from .segmented_sort import SegmentedSort
 from .select import Select, ThreeWayPartition, UniqueByKey
 from .transform import BinaryTransform, UnaryTransform
@@ -51,8 +52,17 @@ _HEAD, _DIGEST = struct.Struct("<8sI"), 32
 MOST_BYTES, MOST_HEAD, MOST_FIELDS, MOST_DEPTH = 1 << 28, 1 << 20, 1000, 16
 
 _SORTS = (MergeSort, RadixSort, SegmentedSort)
-_FOLDS = (Reduce, SegmentedReduce, InclusiveScan, ExclusiveScan, HistogramEven)
-_OTHERS = (Select, ThreeWayPartition, UniqueByKey, UnaryTransform, BinaryTransform, LowerBound, UpperBound)
+_FOLDS = (Reduce, SegmentedReduce, InclusiveScan, ExclusiveScan, SegmentedInclusiveScan, SegmentedExclusiveScan)
+_OTHERS = (
+    HistogramEven,
+    Select,
+    ThreeWayPartition,
+    UniqueByKey,
+    UnaryTransform,
+    BinaryTransform,
+    LowerBound,
+    UpperBound,
+)
 ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (*_SORTS, *_FOLDS, *_OTHERS)}
 _OPTIONS = (Determinism, SortOrder)
 
