@@ -61,7 +61,7 @@ def _other(work: Callable[[Any, Held], Any], data: Any, held: Held) -> Callable[
 def _stage_three(made: Any, arguments: tuple[Any, ...], data: Any) -> Callable[[], Any]:
     if not made.has_storage:
         return lambda: made(*arguments)
-    storage = data.zeros(made(None, *arguments), "u8")
+    storage = data.zeros(-(-made(None, *arguments) // 8), "i64")
     return lambda: made(storage, *arguments)
 
 

@@ -250,3 +250,20 @@ def test_folds_of_short_and_long_segments(device, count):
         for f, g in maps[last - length : last].tolist():
             a, b = a * f % (1 << 32), (b * f + g) % (1 << 32)
         assert found == (a, b)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "float32"])
+@pytest.mark.parametrize("bins", [7, 250, 3000, 60000, 70000])
+def test_histograms_of_many_bins(device, dtype, bins):
+    """Counters of lanes, of bins, of 16 bits that fill up, and none; samples lie outside of the levels, too."""
+    n = 70001 if (bins, dtype) == (60000, "int32") else 3001
+    low, high = {"uint8": (3, 200), "int8": (-100, 90), "float32": (-0.5, 0.75)}.get(dtype, (-20000, 30000))
+    samples = np.random.default_rng(bins).uniform(low * 1.1, high * 1.1, n).astype(dtype)
+    samples[: n - 800] = samples[n - 800]  # most of them are one value
+    level = np.float64 if dtype == "float32" else np.int32
+    counts = device.array(np.zeros(bins, np.int32))
+    compute.histogram_even(device.array(samples), counts, bins + 1, level(low), level(high), n)
+    inside = samples[(samples >= low) & (samples < high)].astype(level)
+    places = (inside - level(low)) * bins / (high - low) if dtype == "float32" else None
+    found = [(int(x) - low) * bins // (high - low) for x in inside] if places is None else places.astype(np.int64)
+    np.testing.assert_array_equal(device.host(counts), np.bincount(found, minlength=bins))

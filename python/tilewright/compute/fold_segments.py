@@ -14,7 +14,7 @@ from typing import Any
 from ..dtype import int32
 from ..numba import intrinsics as cuda
 from .types import Convert, ItemType, Shared, Zero
-from .warps import LANES, STEPS, above, lane, warp_fold
+from .warps import LANES, above, lane, warp_fold, warp_folds
 
 THREADS = 256
 _LONG = 32  # turns that lanes take of a segment; a longer one is its block's
@@ -23,7 +23,7 @@ _LONG = 32  # turns that lanes take of a segment; a longer one is its block's
 def lanes_for(mean: float, width: int) -> int:
     """As a power of two: lanes that fold a segment."""
     lanes = 0
-    while lanes < STEPS and (width << lanes) < mean:
+    while 1 << lanes < LANES and (width << lanes) < mean:
         lanes += 1
     return lanes
 
@@ -80,7 +80,8 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
         for item in items[width + 1 :]:
             lower = fold(arrays, lower, item)
         join = lambda a, b: fold(arrays, a, b)  # noqa: E731
-        return fold(arrays, warp_fold(upper, LANES, join), warp_fold(lower, LANES, join))
+        upper, lower = warp_folds((upper, lower), join)
+        return fold(arrays, upper, lower)
 
     def of_warp(inputs, arrays, first, last):
         """On lane 0, the items of a range that is not empty."""

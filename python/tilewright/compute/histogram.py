@@ -1,4 +1,4 @@
-"""histogram_even: how many samples fall into each of equal ranges. Blocks count in shared memory first, if bins fit."""
+"""histogram_even: how many samples fall into each of equal ranges; on a GPU by count_bins.py."""
 
 # The kernels' values have no types that a checker knows.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import _core
 from ..dtype import DType, float64, int32, int64
 from ..errors import TileTypeError, TileValueError
 from ..numba import intrinsics as cuda
+from . import count_bins
 from .launching import ComputeKernel, Launch
 from .objects import Algorithm, Given, call, make
 from .types import Convert, Shared, name_of, on_host
+from .vectors import is_aligned
 
-_MOST_SHARED = 4096  # bins in shared memory
+_MOST_SHARED = 4096  # bins in shared memory of the CPU's blocks
+_MULTIPROCESSORS = 132
+_LARGE = ("sm_80", "sm_90", "sm_100")  # whose blocks may have more than 128 KB of shared memory
 
 
 class HistogramEven(Algorithm):
@@ -35,7 +40,28 @@ class HistogramEven(Algorithm):
         self.compute = float64 if sample.is_float or level.is_float else int64
         read, bin_of = given["d_samples"].reader(), _bin_of(self.compute)
         self.clear = _clear(given["d_histogram"].writer())
-        self.few, self.many = _count_shared(read, bin_of, self.shape), _count(read, bin_of, self.shape)
+        self.sample_type = sample
+        if self.shape.threads == 1:
+            self.few, self.many = _count_shared(read, bin_of), _count(read, bin_of)
+            return
+        self.multiprocessors, has_room = self._room()
+        self.packed: ComputeKernel | None = None
+        if sample.bits == 8:
+            self.bytes = count_bins.of_bytes(read, sample, bin_of)
+            return
+        kinds = (count_bins.of_few, count_bins.of_more, count_bins.of_many)
+        self.few, self.more, self.many = (kind(read, sample, bin_of) for kind in kinds)
+        if has_room:
+            self.packed = count_bins.of_packed(read, sample, bin_of)
+
+    def _room(self) -> tuple[int, bool]:
+        """How many multiprocessors there are, as far as that is known, and whether a block may have 128 KB of them."""
+        if self.targets:
+            return _MULTIPROCESSORS, all(target.startswith(_LARGE) for target in self.targets)
+        if self.place == "cpu":  # where another machine's code is made
+            return _MULTIPROCESSORS, True
+        device = _core.device_info(int(self.place.partition(":")[2] or 0))
+        return device["sm_count"], device["shared_bytes_per_block"] > 2 * count_bins.PACKED + 1024
 
     def counts(self, given: Given) -> int:
         return int(given["num_samples"])
@@ -56,19 +82,47 @@ class HistogramEven(Algorithm):
         return self.compute.numpy.type(value)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        return self._launches(given, n, [self.few if _bins(given) <= _MOST_SHARED else self.many])
+        return self._launches(given, n, [self._kernel_for(_bins(given))])
+
+    def _kernel_for(self, bins: int) -> ComputeKernel:
+        if self.shape.threads == 1:
+            return self.few if bins <= _MOST_SHARED else self.many
+        if self.sample_type.bits == 8:
+            return self.bytes
+        if bins <= count_bins.MORE:
+            return self.few if bins <= count_bins.FEW else self.more
+        return self.packed if self.packed and bins <= count_bins.PACKED else self.many
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        return self._launches(given, n, [self.few, self.many])
+        sizes = (1, count_bins.MORE, count_bins.PACKED, count_bins.PACKED + 1)
+        kernels = {id(k): k for k in map(self._kernel_for, sizes)}
+        return self._launches(given, n, list(kernels.values()))
 
     def _launches(self, given: Given, n: int, kernels: list[ComputeKernel]) -> list[Launch]:
         import numpy as np
 
         shape, bins, out = self.shape, np.int64(_bins(given)), given["d_histogram"].state()
-        levels = (self._level(given, "lower"), self._level(given, "upper"))
-        values = (given["d_samples"].state(), out, np.int64(n), np.int64(shape.per_block(n)), bins, *levels)
+        samples, how = given["d_samples"].state(), self._how(given, int(bins))
         clear = Launch(self.clear, (out, bins), shape.blocks(int(bins)), shape.threads)
-        return [clear, *(Launch(k, values, shape.blocks(n), shape.threads) for k in kernels if n)]
+        if shape.threads == 1:
+            values: tuple[Any, ...] = (samples, out, np.int64(n), np.int64(shape.per_block(n)), bins, how)
+            return [clear, *(Launch(k, values, shape.blocks(n), 1) for k in kernels if n)]
+        tiles = -(-n // count_bins.tile_for(self.sample_type))
+        found = [clear]
+        for kernel in kernels if n else []:
+            most = self.multiprocessors * (1 if kernel is self.packed else 2)
+            per = -(-tiles // most)
+            values = (samples, out, np.int64(n), np.int64(per), is_aligned(samples), bins, how)
+            found.append(Launch(kernel, values, -(-tiles // per), count_bins.THREADS))
+        return found
+
+    def _how(self, given: Given, bins: int) -> tuple[Any, ...]:
+        """The levels, and what takes the place of a division of integers, if there is such."""
+        import numpy as np
+
+        low, high = self._level(given, "lower"), self._level(given, "upper")
+        factor, shift = (0, 0) if self.compute.is_float else count_bins.scaled(bins, int(high) - int(low))
+        return low, high, np.int64(factor), np.int64(shift)
 
 
 def _bins(given: Given) -> int:
@@ -81,13 +135,17 @@ def _bins(given: Given) -> int:
 def _bin_of(compute: DType):
     convert, whole = Convert(compute, "a sample"), Convert(int64, "a bin")
 
-    def bin_of(value, bins, low, high):
+    def bin_of(value, bins, how):
         """-1 outside of the levels."""
+        low, high, factor, shift = how
         x, found = convert(value), -1
         if x >= low and x < high:
-            scaled = (x - low) * convert(bins)
-            place = whole(scaled / (high - low)) if is_float else whole(scaled // (high - low))
-            found = min(place, bins - 1)
+            if is_float:
+                found = min(whole((x - low) * convert(bins) / (high - low)), bins - 1)
+            elif factor > 0:
+                found = (x - low) * factor >> shift
+            else:
+                found = min((x - low) * bins // (high - low), bins - 1)
         return found
 
     is_float = compute.is_float
@@ -102,37 +160,30 @@ def _clear(write):
     return ComputeKernel(clear)
 
 
-def _count(read, bin_of, shape):
-    threads = shape.threads
-
-    def count(samples, out, n, per, bins, low, high):
+def _count(read, bin_of):
+    def count(samples, out, n, per, bins, how):
         start = cuda.blockIdx.x * per
-        for i in range(start + cuda.threadIdx.x, min(start + per, n), threads):
-            found = bin_of(read(samples, i), bins, low, high)
+        for i in range(start, min(start + per, n)):
+            found = bin_of(read(samples, i), bins, how)
             if found >= 0:
                 cuda.atomic.add(out, found, 1)
 
     return ComputeKernel(count)
 
 
-def _count_shared(read, bin_of, shape):
-    threads, shared_array = shape.threads, Shared(int32, _MOST_SHARED)
+def _count_shared(read, bin_of):
+    shared_array = Shared(int32, _MOST_SHARED)
 
-    def count_shared(samples, out, n, per, bins, low, high):
-        shared, me = shared_array(), cuda.threadIdx.x
-        for i in range(me, bins, threads):
+    def count_shared(samples, out, n, per, bins, how):
+        shared = shared_array()
+        for i in range(bins):
             shared[i] = 0
-        cuda.syncthreads()
         start = cuda.blockIdx.x * per
-        for i in range(start + me, min(start + per, n), threads):
-            found = bin_of(read(samples, i), bins, low, high)
+        for i in range(start, min(start + per, n)):
+            found = bin_of(read(samples, i), bins, how)
             if found >= 0:
-                if threads > 1:
-                    cuda.atomic.add(shared, found, 1)
-                else:
-                    shared[found] = shared[found] + 1
-        cuda.syncthreads()
-        for i in range(me, bins, threads):
+                shared[found] = shared[found] + 1
+        for i in range(bins):
             if shared[i] > 0:
                 cuda.atomic.add(out, i, shared[i])
 

@@ -26,6 +26,7 @@ from .warps import LANES, block_total
 
 _THERE = 1 << 32  # beside a word
 _LOW = _THERE - 1
+_PAUSE = 40  # nanoseconds between two looks
 
 
 class _Access:
@@ -171,6 +172,7 @@ class LookBack(Kernels):
         def awaited(states, at):
             found = tuple(look(states, at + k) for k in range(words))
             while not are_there(found):
+                cuda.nanosleep(_PAUSE)
                 found = tuple(look(states, at + k) for k in range(words))
             return join(tuple(word & _LOW for word in found))
 

@@ -171,7 +171,7 @@ def _bases() -> ComputeKernel:
         me, shared = cuda.threadIdx.x, shared_sums()
         for p in range(passes):
             mine = counts[p * DIGITS + me]
-            held = warp_inclusive(mine, LANES, lambda a, b: a + b)
+            held = warp_inclusive(mine, lambda a, b: a + b)
             if lane() == LANES - 1:
                 shared[me // LANES] = held
             cuda.syncthreads()
@@ -259,7 +259,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words:
 
     def before_digit(sums, me, count):
         """Keys of the tile with lower digits."""
-        held = warp_inclusive(count, LANES, lambda a, b: i32.add(a, b))
+        held = warp_inclusive(count, lambda a, b: i32.add(a, b))
         if lane() == LANES - 1:
             sums[me // LANES] = held
         cuda.syncthreads()

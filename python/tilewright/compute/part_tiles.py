@@ -158,7 +158,7 @@ def _places(rows: Rows, counted: int):
 
     def of_part(shared, parts, part):
         word, warp = packed(parts, part), cuda.threadIdx.x // LANES
-        sums = warp_inclusive(word, LANES, lambda a, b: a + b)
+        sums = warp_inclusive(word, lambda a, b: a + b)
         lanes, whole = sums - word, of_lane(sums, LANES - 1)
         if lane() == 0:
             shared[part * warps + warp] = total(whole)

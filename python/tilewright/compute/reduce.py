@@ -18,7 +18,7 @@ from .launching import ComputeKernel, Launch, Part
 from .objects import Algorithm, Given, call, initial, make
 from .types import Convert, ItemType, Shared, Zero
 from .vectors import is_aligned, loading, width_for
-from .warps import LANES, block_total, lane, warp_fold
+from .warps import LANES, block_total, lane, warp_fold, warp_folds
 
 
 class Determinism(enum.Enum):
@@ -111,10 +111,9 @@ def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool)
             at = first + k * piece
             if wide and at + piece <= last:
                 items = load(inputs, at + lane() * width)
-                for r, run in enumerate(tuple(items[k : k + width] for k in range(0, len(places), width))):
-                    here = joined_run(arrays, run)
-                    here = warp_fold(here, LANES, lambda a, b: fold(arrays, a, b))
-                    value = fold(arrays, value, here) if r > 0 or at > first else here
+                rows = tuple(joined_run(arrays, items[r : r + width]) for r in range(0, len(places), width))
+                for r, here in enumerate(warp_folds(rows, lambda a, b: fold(arrays, a, b))):
+                    value = fold(arrays, value, here) if r > 0 or k > 0 else here
             else:
                 for row in range(at, min(at + piece, last), step):
                     here = part_of_piece(inputs, arrays, row, min(row + step, last))

@@ -16,7 +16,7 @@ from .launching import ComputeKernel, Kernels, Launch, Part
 from .lookback import LookBack
 from .types import ItemType, Shared, Zero
 from .vectors import aligned, is_aligned
-from .warps import LANES, below, lane, of_lane, warp_inclusive
+from .warps import LANES, below, lane, of_lane, warp_inclusives
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +133,7 @@ class TileScan(Kernels):
 
         def lanes_before(arrays, totals):
             """Of each row, the total of the lanes before this one, and of all lanes."""
-            sums = tuple(warp_inclusive(total, LANES, lambda a, b: fold(arrays, a, b)) for total in totals)
+            sums = warp_inclusives(totals, lambda a, b: fold(arrays, a, b))
             return tuple(below(s, 1) for s in sums), tuple(of_lane(s, LANES - 1) for s in sums)
 
         def warps_before(arrays, shared, totals):

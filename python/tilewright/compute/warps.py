@@ -13,10 +13,14 @@ import dataclasses
 from typing import Any
 
 from ..capture.simt import warps
+from ..dtype import int32
 from ..errors import TileError
 from ..numba import intrinsics as cuda
+from .integers import In
 
-LANES, STEPS = 32, 5
+LANES, _COUNT = 32, 5
+_STEPS = (1, 2, 4, 8, 16)
+i32 = In(int32)
 
 
 class _Shuffle:
@@ -44,27 +48,51 @@ of_lane, above, below = _Shuffle(warps.shfl_sync), _Shuffle(warps.shfl_down_sync
 
 def lane():
     """Of a block of one axis."""
-    return cuda.threadIdx.x & (LANES - 1)
+    return i32.and_(cuda.threadIdx.x, LANES - 1)
 
 
 def warp_fold(value, there, fold):
     """On lane 0 the values of the first `there` lanes joined from left to right."""
-    for k in range(STEPS):
-        step = 1 << k
+    for step in _STEPS:
         other = above(value, step)
-        if lane() + step < there:
+        if there == LANES or i32.add(lane(), step) < there:  # what other lanes make of it does not matter
             value = fold(value, other)
     return value
 
 
-def warp_inclusive(value, there, fold):
-    """On each of the first `there` lanes the values of lane 0 up to it, joined."""
-    for k in range(STEPS):
-        step = 1 << k
+def warp_folds(values, fold):
+    """`warp_fold` of all lanes, of several values at once."""
+    for k in range(_COUNT):
+        step = i32.shl(1, k)
+        others = tuple(above(value, step) for value in values)
+        values = tuple(fold(value, other) for value, other in zip(values, others, strict=True))
+    return values
+
+
+def warp_inclusive(value, fold):
+    """On each lane the values of lane 0 up to it, joined."""
+    for step in _STEPS:
         other = below(value, step)
-        if lane() >= step and lane() < there:
+        if i32.less(step - 1, lane()):
             value = fold(other, value)
     return value
+
+
+def warp_inclusives(values, fold):
+    """The same of several values at once."""
+    for k in range(_COUNT):
+        step = i32.shl(1, k)
+        others = tuple(below(value, step) for value in values)
+        values = _from_lane(lane(), step, values, others, fold)
+    return values
+
+
+def _from_lane(own, step, values, others, fold):
+    if i32.less(own, step):
+        found = values
+    else:
+        found = tuple(fold(other, value) for value, other in zip(values, others, strict=True))
+    return found
 
 
 def block_total(shared, value, there, fold):
