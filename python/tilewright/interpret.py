@@ -195,7 +195,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "num_tiles": _num_tiles,
         "zeros": lambda shape, dtype: shapes.full(shape, 0, dtype),
         "ones": lambda shape, dtype: shapes.full(shape, 1, dtype),
-        "divmod": lambda x, y: (elementwise.binary("floordiv", x, y), elementwise.binary("mod", x, y)),
+        "divmod": elementwise.divmod_of,
         "assert_": _assert,
         "static_assert": _static_assert,
         "static_eval": lambda value: value,

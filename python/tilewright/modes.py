@@ -63,6 +63,12 @@ def check_rounding(name: str, mode: Any, dtype: DType) -> None:
         raise TileTypeError(f"{what}: rounding_mode {mode.name} is for float32, found {dtype}; leave it out")
 
 
+def check_divmod(dtype: DType) -> None:
+    """Of floats, x // y rounds a quotient that x % y knows exactly: the two need not be of one division."""
+    if dtype.is_float:
+        raise TileTypeError(f"ct.divmod is not implemented for floats, found {dtype}; write x // y and x % y")
+
+
 def check_flush(name: str, flush: bool, dtype: DType) -> bool:
     """`flush` itself, where the operation `name` may flush subnormal numbers of `dtype`."""
     if flush and dtype is not float32:

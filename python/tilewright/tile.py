@@ -567,7 +567,7 @@ def where(cond: Any, x: Any, y: Any, /) -> Tile:
 
 @op("divmod")
 def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
-    """x // y and x % y, both promoted."""
+    """x // y and x % y of integers, both promoted."""
 
 
 # ---------------------------------------------------------------------------------------------

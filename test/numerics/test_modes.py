@@ -150,14 +150,26 @@ def test_isnan_and_divmod(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, Q, R, N):
         x = ct.load(X, 0, 32)
-        q, r = ct.divmod(x, 2.5)
-        ct.store(Q, 0, q)
+        q, r = ct.divmod(ct.load(Q, 0, 32), 3)
+        ct.store(Q, 0, q + ct.divmod(7, 2)[0])
         ct.store(R, 0, r)
         ct.store(N, 0, ct.isnan(x))
 
     x = np.resize(np.array([1, -7, 2.5, np.nan, 100, -0.5], np.float32), 32)
-    args = backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x), np.zeros_like(x), np.zeros(32, bool)])
-    assert np.array_equal(args[3], np.isnan(x))
+    q = np.arange(-16, 16, dtype=np.int32)
+    args = backends.run_all(kernel, 1, lambda: [x, q.copy(), np.zeros_like(q), np.zeros(32, bool)])
+    assert np.array_equal(args[3], np.isnan(x)) and np.array_equal(args[2], q % 3)
+
+
+@pytest.mark.parametrize("function", [divmod, ct.divmod])
+def test_divmod_of_floats_is_refused(backends: Backends, function: Any) -> None:
+    """As in cuTile: the quotient is rounded, so the two need not be of one division."""
+
+    @ct.kernel
+    def kernel(X):
+        ct.store(X, 0, function(ct.load(X, 0, 8), 2.5)[1])
+
+    backends.rejects(kernel, 1, lambda: [np.ones(8, np.float32)], ct.TileTypeError, "write x // y and x % y")
 
 
 def test_tiles_of_nested_tuples(backends: Backends) -> None:

@@ -227,15 +227,21 @@ Still = Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,), static_st
 @ct.kernel
 def still(x: Still, many: Annotated[list, ct.ListAnnotation(element=ct.ArrayAnnotation(static_shape_dims=(1,)))], out):
     ct.static_assert(x.shape[0] == 4 and x.strides[0] == 10 and x.strides[1] == 1)
-    ct.static_assert(many[0].shape[1] + many[1].shape[1] == 11)
+    ct.static_assert(many[0].shape[1] + many[1].shape[1] == 10)
     t = ct.load(x, (0, 0), (x.shape[0], 8)) + x.shape[1] + x.slice(0, 1, 3).shape[0]
     ct.store(out, (0, 0), t + ct.num_tiles(x, 0, (2, 8)) + x.strides[0] + many[1].shape[0])
 
 
 def test_extents_and_strides_that_are_constants(backends: Backends) -> None:
     x = np.arange(40, dtype=np.int64).reshape(4, 10)[:, :8]
-    many = [np.zeros((2, 5), np.float32), np.zeros((3, 6), np.float32)]
+    many = [np.zeros((2, 5), np.float32), np.zeros((3, 5), np.float32)]
     backends.run_all(still, (1,), lambda: [x, many, np.zeros((4, 8), np.int64)])
+
+
+def test_arrays_of_a_list_agree_in_what_is_constant(backends: Backends) -> None:
+    x, out = np.zeros((4, 10), np.int64), np.zeros((4, 8), np.int64)
+    many = [np.zeros((2, 5), np.float32), np.zeros((3, 6), np.float32)]
+    backends.rejects(still, (1,), lambda: [x, many, out], ValueError, "vary in static shape at axis 1, found 5 and 6")
 
 
 def test_each_constant_extent_is_compiled_for() -> None:

@@ -187,6 +187,8 @@ def divided(p: Any) -> Found:
     op = p.pick(["//", "%", "/", "cdiv", "divmod"])
     if op == "cdiv" and not dtype.is_integral:
         op = "//"
+    if op == "divmod" and not dtype.is_integral:
+        op = "%"
     if op == "/":
         return f"{x} / {text}", quotient(dtype, shape)
     forms = {"cdiv": f"ct.cdiv({x}, {text})", "divmod": f"ct.divmod({x}, {text})[1]"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dtype import bool_, constant_dtype, int32, require_arithmetic
 from ..errors import TileTypeError
-from ..modes import check_cast_rounding, rounds_by_mode
+from ..modes import check_cast_rounding, check_divmod, rounds_by_mode
 from . import numerics
 from .checks import dtype_of
 from .emit import BINARY_OPS, COMPARE_KINDS, UNARY_OPS
@@ -70,7 +70,10 @@ def _astype(frame: Frame, x: Any, dtype: Any, rounding_mode: Any = None) -> Tile
 
 @op("divmod")
 def _divmod(frame: Frame, x: Any, y: Any) -> tuple[Any, Any]:
-    return frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
+    found = frame.emit.binary("floordiv", x, y), frame.emit.binary("mod", x, y)
+    if not frame.capture.rules.simt and isinstance(found[1], Tile):
+        check_divmod(found[1].dtype)
+    return found
 
 
 @op("isnan")

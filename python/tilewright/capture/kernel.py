@@ -17,7 +17,7 @@ from typing import Any
 
 from .. import _core, hints, link
 from ..dtype import DType, int32
-from ..errors import TileError, TileTypeError
+from ..errors import TileError, TileTypeError, TileValueError
 from ..structure import (
     UNMARKED,
     Marks,
@@ -251,6 +251,8 @@ class _Binding:
         if isinstance(argument, StructureArgument):
             kind, like, parts = argument.kind, argument.like, argument.parts
             marked = marks_of_parts(kind, like, marks, len(parts))
+            if kind == "list" and marks.each is not None:
+                _check_alike(name, parts, marks.each)
             rows = zip(places_of(kind, like, len(parts)), parts, marked, strict=True)
             return assembled(kind, like, [self._value(name + place, part, inner) for place, part, inner in rows])
         self.position += 1
@@ -272,6 +274,23 @@ class _Binding:
             return value
         check_scalar_annotation(name, argument.dtype, wanted)
         return self.frame.emit.cast(value, wanted)
+
+
+def _check_alike(name: str, parts: Sequence[Argument], marks: Marks) -> None:
+    """Whether the arrays of a list agree in what its annotation makes constant: an element has one extent, wherever it
+    stands."""
+    arrays = [part for part in parts if isinstance(part, ArrayArgument)]
+    for what, axes, known in (
+        ("shape", marks.extents, [a.extents for a in arrays]),
+        ("stride", marks.strides, [a.known_strides for a in arrays]),
+    ):
+        for axis in axes:
+            found = sorted({of_array[axis] for of_array in known if axis in of_array})
+            if len(found) > 1:
+                raise TileValueError(
+                    f"argument '{name}': its arrays vary in static {what} at axis {axis}, found {found[0]} and "
+                    f"{found[1]}; pass arrays that agree there, or leave the axis out of the annotation"
+                )
 
 
 def _attributes(

@@ -16,7 +16,7 @@ from .._optable import OPS
 from ..annotations import RoundingMode
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..modes import check_flush, check_rounding, is_directed
+from ..modes import check_divmod, check_flush, check_rounding, is_directed
 from ..shape_rules import broadcast_shapes
 from .table import op
 from .values import (
@@ -124,6 +124,13 @@ def binary(
     if is_directed(rounding_mode):
         result = towards(name, rounding_mode, result, a, b)
     return flushed(result) if flush else result
+
+
+def divmod_of(x: Any, y: Any) -> tuple[Any, Any]:
+    found = binary("floordiv", x, y), binary("mod", x, y)
+    if isinstance(found[1], Tile):
+        check_divmod(found[1].dtype)
+    return found
 
 
 def flushed(x: Tile) -> Tile:
