@@ -112,7 +112,7 @@ static void check_tile_bounds(check_t *c, MlirOperation op) {
 
 /* ---- out of bounds, of elements ---------------------------------- */
 
-/* One more than the offset of the last element of an array, along the axis whose stride is 1; 0 if it has none. */
+/* One more than the largest offset of an element of an array from its first one; 0 if it has none. */
 static MlirValue reach_of(const tw_builder_t *at, MlirValue array) {
   MlirType i64 = tw_i64(at->context);
   MlirValue reach = tw_check_i64(at, 1), empty = {NULL};
@@ -121,7 +121,8 @@ static MlirValue reach_of(const tw_builder_t *at, MlirValue array) {
     MlirValue stride =
         tw_op1_attr(at, "tile.stride", i64, 1, &array, "axis", mlirIntegerAttrGet(tw_i32(at->context), d));
     MlirValue last = tw_binary(at, "arith.subi", i64, extent, tw_check_i64(at, 1));
-    reach = tw_binary(at, "arith.addi", i64, reach, tw_binary(at, "arith.muli", i64, last, stride));
+    MlirValue along = tw_binary(at, "arith.muli", i64, last, stride); /* axes of negative strides reach no higher */
+    reach = tw_binary(at, "arith.addi", i64, reach, tw_binary(at, "arith.maxsi", i64, along, tw_check_i64(at, 0)));
     empty = tw_check_or(at, empty, tw_compare(at, TW_SLT, extent, tw_check_i64(at, 1)));
   }
   return tw_select(at, empty, tw_check_i64(at, 0), reach);

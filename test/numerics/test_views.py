@@ -96,6 +96,21 @@ def test_offsets(backends: Backends, transposed: bool) -> None:
     backends.run_all(offsets, (1,), lambda: [turn(x), turn(np.zeros((12, 8), "i4"))])
 
 
+@pytest.mark.parametrize("checked", [False, True])
+def test_offsets_where_an_axis_goes_backwards(checked: bool) -> None:
+    """They reach from the first element to the end of its row."""
+
+    @ct.kernel
+    def kernel(X, Y):
+        ct.store(Y, 0, X.get_raw_memory().load_offset(ct.arange(8, dtype=ct.int32)))
+
+    x = np.arange(48, dtype="i4").reshape(6, 8)[::-1]
+    for run in (lambda a: kernel.interpret(1, a), lambda a: ct.launch(None, 1, kernel, a, check=checked)):
+        y = np.zeros(8, "i4")
+        run((x, y))
+        assert y.tolist() == list(range(40, 48))
+
+
 @ct.kernel
 def rows(X, Y, column):
     at = ct.arange(4, dtype=ct.int32) * 2

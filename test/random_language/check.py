@@ -51,14 +51,14 @@ def check(choices: Any, backend: str, folder: Path) -> Outcome:
 def unguarded(program: Program, backend: str, folder: Path) -> Outcome:
     kernel = kernel_of(program.source(), folder)
     if backend.startswith("sm_"):
-        return compiled(kernel, backend, program.arguments())
+        return compiled(kernel, backend, list(program.held(kernel, program.arguments())))
     wanted = program.arguments()
-    kernel.interpret(program.grid, tuple(wanted))
+    kernel.interpret(program.grid, program.held(kernel, wanted))
     if backend == "interpret":
         return Outcome("right")
     for _ in range(LAUNCHES if backend == "gpu" else 1):
         found = program.arguments()
-        launch(kernel, program.grid, found, backend)
+        launch(kernel, program, found, backend)
         problems = [stored_whole(plan, *pair) for plan, pair in paired(program, found, wanted)]
         if any(problems):
             return Outcome("wrong", "; ".join(text for text in problems if text))
@@ -70,12 +70,13 @@ def paired(program: Program, found: list[Any], wanted: list[Any]) -> Iterator[tu
     return zip(plans, list(zip(found, wanted, strict=True))[: len(plans)], strict=True)
 
 
-def launch(kernel: Any, grid: Any, arguments: list[Any], backend: str) -> None:
+def launch(kernel: Any, program: Program, arguments: list[Any], backend: str) -> None:
     if backend != "gpu":
-        ct.launch(None, grid, kernel, tuple(arguments))
+        ct.launch(None, program.grid, kernel, program.held(kernel, arguments))
         return
     from .device import Device
 
     with Device() as device:
-        ct.launch(None, grid, kernel, tuple(device.moved(x) for x in arguments))
+        moved = [device.moved(x) for x in arguments]
+        ct.launch(None, program.grid, kernel, program.held(kernel, moved))
         device.copy_back()

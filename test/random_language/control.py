@@ -223,6 +223,35 @@ def listed(p: Any) -> None:
     body(p, static, leaves=False)
 
 
+def unrolled(p: Any) -> None:
+    """A loop of static_iter, which may be left, too."""
+    name = p.name("i")
+    p.emit(p.pick([f"for {name} in ct.static_iter(range(3)):", f"for {name} in ct.static_iter([2, 0]):"]))
+    body(p, [name])
+
+
+def within(p: Any) -> None:
+    """A `with`, whose manager is a generator of constants."""
+    name = p.name("c")
+    p.emit(f"with doubled({p.pick([3, 1])}) as {name}:")
+    with p.inner():
+        p.numbers.append(name)
+        p.kept.add(name)
+        outer = list(p.tiles), [x for x in p.numbers if x != name]
+        statement(p)
+        update(p, *outer)
+
+
+def promised(p: Any) -> None:
+    """What holds: an assertion, or a number that is a multiple."""
+    if p.rarely(2):
+        return p.emit(p.pick(["assert n0 >= 0, 'n0'", "ct.assert_(b > -1)", "ct.static_assert(True)"]))
+    name = p.name("s")
+    p.emit(f"{name} = ct.assume_divisible_by({operand(p)} * 8, 8) % {SMALL}")
+    p.numbers.append(name)
+    return None
+
+
 def body(p: Any, numbers: list[str], leaves: bool = True) -> None:
     """Of a loop, with what may end it or one of its turns, and an `else`."""
     with p.inner():
@@ -276,5 +305,17 @@ def nested(p: Any) -> None:
     return None
 
 
-FLAT = [define] * 6 + [update, augmented, exchange, set_number, set_flag, load, use_scratch, use_scratch, atomic, leave]
-NESTED = [*FLAT, *[define] * 4, branch, branch, counted, counted, repeated, listed, nested, match]
+FLAT = [define] * 6 + [
+    update,
+    augmented,
+    exchange,
+    set_number,
+    set_flag,
+    load,
+    use_scratch,
+    use_scratch,
+    atomic,
+    leave,
+    promised,
+]
+NESTED = [*FLAT, *[define] * 4, branch, branch, counted, counted, repeated, listed, nested, match, unrolled, within]

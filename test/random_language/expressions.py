@@ -289,6 +289,24 @@ def function(p: Any) -> Found:
     return f"ct.{name}({x})", Type(t.dtype, t.shape, None, False, Error(relative, absolute))
 
 
+def angle(p: Any) -> Found:
+    found = two(p, lambda t: t.dtype.is_float and t.plain)
+    if found is None:
+        return None
+    unit = eps(found.dtype)
+    error = Error(2 * unit if found.dtype.bits == 16 else 64 * unit, 2.0**-100)
+    return f"ct.atan2({found.x}, {found.y})", Type(found.dtype, found.shape, None, False, error)
+
+
+def random_bits(p: Any) -> Found:
+    """Of counters, which a tile of integers is."""
+    x = p.find(lambda t: t.dtype.is_integral and t.dtype.bits <= 32)
+    if x is None:
+        return None
+    text = f"ct.philox({p.pick([0, 7, 2**40])}, {x}.astype(ct.uint32), {p.pick([0, 3])})[{p.draws.below(4)}]"
+    return text, Type(ct.uint32, p.tiles[x].shape)
+
+
 def power(p: Any) -> Found:
     x = p.find(lambda t: t.dtype.is_integral)
     return (f"{x} ** {p.pick([2, 0, 1, 3, 5])}", Type(p.tiles[x].dtype, p.tiles[x].shape)) if x else None
@@ -463,6 +481,7 @@ def reduced(p: Any) -> Found:
     if not ops:
         return None
     more = ", propagate_nan=True" if t.dtype.is_float and op != "sum" and p.rarely(3) else ""
+    more = keywords(p, t.dtype) if t.dtype.is_float and op == "sum" else more  # the sum is exact, however it is rounded
     bound = t.bound if op in ("max", "min") else None
     if op == "sum" and (t.bound is not None or t.dtype.is_bool):
         bound = (t.bound or 1) * t.size
@@ -494,8 +513,9 @@ def scanned(p: Any) -> Found:
     op = "cumsum" if t.dtype.is_float else p.pick(["cumsum", "cumprod"])
     bound = t.bound * t.size if op == "cumsum" and t.bound is not None else None
     dtype = ct.int32 if t.dtype.is_bool else t.dtype
-    reverse = ", reverse=True" if p.rarely(2) else ""
-    return f"ct.{op}({x}, axis={p.draws.below(len(t.shape))}{reverse})", bounded(dtype, t.shape, bound)
+    more = ", reverse=True" if p.rarely(2) else ""
+    more += keywords(p, t.dtype) if op == "cumsum" else ""
+    return f"ct.{op}({x}, axis={p.draws.below(len(t.shape))}{more})", bounded(dtype, t.shape, bound)
 
 
 def combined(p: Any) -> Found:
@@ -542,6 +562,22 @@ def product(p: Any) -> Found:
     return text, bounded(dtype, shape, 4 * t.shape[1] + 1)
 
 
+def scaled_product(p: Any) -> Found:
+    """Of small 8-bit floats with a scale for each 32."""
+    x = p.find(lambda t: len(t.shape) == 2 and t.exact and number(t.dtype) and t.shape[0] >= 4 and t.shape[1] >= 32)
+    if x is None:
+        return None
+    rows, k = p.tiles[x].shape
+    kinds = p.pick([("float8_e4m3fn", "float8_e4m3fn"), ("float8_e5m2", "float8_e4m3fn")])
+    left = f"ct.where({x} > 3, 2, -1).astype(ct.{kinds[0]})"
+    right = f"ct.where({x} == 0, 1, 2).astype(ct.{kinds[1]}).T"
+    scale = f"ct.full({{}}, {p.pick([1, 2, 4])}, ct.float32).astype(ct.float8_e8m0fnu)"
+    scales = scale.format((rows, k // 32)), scale.format((k // 32, rows))
+    acc = f"ct.ones({(rows, rows)}, ct.float32)"
+    text = f"ct.mma_scaled({left}, {scales[0]}, {right}, {scales[1]}, {acc})"
+    return text, bounded(ct.float32, (rows, rows), 16 * 4 * k + 1)
+
+
 # ---- Python around them -------------------------------------------------------------------------------
 
 
@@ -565,7 +601,21 @@ def selected(p: Any) -> Found:
     x, y, result = found
     forms = [f"{x} if {condition(p)} else {y}", f"({x}, {y})[{p.draws.below(2)}]", f'{{"a": {x}, "b": {y}}}["b"]']
     forms += [f"(lambda s, t: {p.pick(['s', 't'])})({x}, t={y})", f"[t for t in ({x}, {y})][-1]"]
+    forms += [f"tuple(t for t in ({x}, {y}) if True)[1]", f"dict(a={x}, b={y})['a']", f"[*({x},), {y}][1]"]
+    forms += [f"({x}, {y})[ct.static_eval(3 - 2)]", f"{{k: t for k, t in zip((2, 5), ({x}, {y}))}}[5]"]
+    forms += [f"Both({x}, {y}).{p.pick(['first', 'second'])}", f"dataclasses.replace(Both({x}), second={y}).second"]
     return p.pick(forms), result
+
+
+def called(p: Any) -> Found:
+    """By functions beside the kernel: one that calls itself, one with a loop, defaults and keyword-only parameters."""
+    x = p.find(lambda t: t.plain and t.dtype.is_integral)
+    if x is None:
+        return None
+    t = p.tiles[x]
+    factor = f"{p.pick(p.numbers)} % 3" if t.dtype is ct.int32 else p.pick(["1", "3"])
+    text = p.pick([f"raised({x}, {p.draws.below(4)})", f"folded({x}, {x}, times=1)", f"folded({x}, by={factor})"])
+    return text, Type(t.dtype, t.shape)
 
 
 KINDS = (
@@ -575,4 +625,5 @@ KINDS = (
     + [divided, tested, function, power, narrow, reinterpreted]
     + [reshaped, turned, spread, joined, part] * 2
     + [flipped, reduced, reduced, first_of, scanned, combined, ordered, product, selected, filled]
+    + [function, function, angle, random_bits, scaled_product, selected, called]
 )

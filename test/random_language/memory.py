@@ -41,7 +41,7 @@ def load(p: Any) -> None:
     bound = p.pick([None, 3, 100]) if not dtype.is_bool else 1
     plan = Plan(p.name("X"), dtype, extents, bound, p.pick(LAYOUTS), p.draws.below(1 << 16))
     p.array(plan)
-    form = p.pick([plain, plain, order, view, part, gather, rows, element])
+    form = p.pick([plain, plain, order, view, part, gather, rows, element, foreign, offsets])
     text, type_ = form(p, plan, tile)
     assign(p, text, type_)
 
@@ -119,6 +119,34 @@ def rows(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
     entries = [f"ct.Slice({p.draws.below(n)}, {m})" for n, m in zip(plan.shape, tile, strict=True)]
     entries[axis] = indices(p, plan.shape[axis], tile[axis])
     return f"ct.load_advanced_indexing({plan.name}, ({', '.join(entries)},), {mode})", Type(plan.dtype, tile, bound)
+
+
+def foreign(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
+    """As an array of its own over the same memory; where no axis is contiguous, or strides are negative, as it is."""
+    if plan.layout in ("steps", "backwards"):
+        return plain(p, plan, tile)
+    mode, bound = padding(p, plan)
+    name, turned = plan.name, p.rarely(2)
+    lengths = p.pick([f"{name}.shape", str(plan.shape), f"tuple(n * 1 for n in {name}.shape)"])
+    axes, last = ("[::-1]", tile[::-1]) if turned else ("", tile)
+    text = f"ct.Array.from_foreign({name}.foreign_pointer, {lengths}{axes}, {name}.strides{axes})"
+    return f"ct.load({text}, {index(p, turned_plan(plan) if turned else plan, last)}, {last}, {mode})", Type(
+        plan.dtype, last, bound
+    )
+
+
+def turned_plan(plan: Plan) -> Plan:
+    return dataclasses.replace(plan, shape=plan.shape[::-1])
+
+
+def offsets(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
+    """Elements by their distance from the first one, along the axis that is contiguous."""
+    if plan.layout == "steps" or (plan.layout == "backwards" and len(tile) == 1):
+        return plain(p, plan, tile)
+    extent, count = plan.shape[0 if plan.layout == "columns" else -1], tile[-1]
+    at = f"ct.arange({count}, dtype=ct.int32)"
+    text = f"{plan.name}.get_raw_memory().load_offset({at}, mask={at} < {min(extent, p.pick([extent, 3]))})"
+    return text, Type(plan.dtype, (count,), plan.bound)
 
 
 def element(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:

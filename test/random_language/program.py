@@ -27,6 +27,34 @@ HINTS = ({}, {}, {}, {"num_warps": 1}, {"num_warps": 4}, {"num_warps": 8}, {"num
 SCALARS = 12  # places for scalars in the array NUMBERS, a row for each block
 NUMBERS = Plan("NUMBERS", ct.int32, ())
 
+# How the arrays are passed: one by one, or as one argument that holds them.
+PASSED = ("", "", "", "tuple", "list", "dict", "record", "nested")
+
+# What kernels call, in front of them.
+HELPERS = """
+@contextlib.contextmanager
+def doubled(n):
+    yield n * 2
+
+
+def raised(t, n):
+    return t if n == 0 else raised(t, n - 1) + 1
+
+
+def folded(t, *others, by=2, times: ct.Constant = 2):
+    for other in (t, *others):
+        t = t + other * by
+    for _ in range(times):
+        t = t - 1
+    return t
+
+
+@dataclasses.dataclass(frozen=True)
+class Both:
+    first: object
+    second: object = 0
+"""
+
 
 class Program:
     def __init__(self, draws: Draws) -> None:
@@ -35,7 +63,6 @@ class Program:
         self.draws, self.pick, self.rarely = draws, draws.pick, draws.rarely
         self.count = itertools.count()
         self.lines: list[str] = []
-        self.outside: list[str] = []  # lines in front of the kernel
         self.depth = 1
         self.loops: list[str] = []  # whether one may break, by loop: "for", "while", or "def" for a function's own
         self.tiles: dict[str, Type] = {}
@@ -53,6 +80,7 @@ class Program:
         for _ in range(1 + self.draws.below(14)):
             control.statement(self)
         memory.outputs(self)
+        self.passed = self.pick(PASSED)
 
     # ---- what generators use --------------------------------------------------------------------------
 
@@ -84,10 +112,13 @@ class Program:
 
     def source(self, about: str = "") -> str:
         hints = ", ".join(f"{name}={value}" for name, value in self.hints.items())
-        names = ", ".join([*(plan.name for plan in self.arrays), "NUMBERS", "n0", "n1"])
+        arrays = [plan.name for plan in self.arrays]
+        names = ", ".join([*(["ARRAYS"] if self.passed else arrays), "NUMBERS", "n0", "n1"])
         head = [f"# {about}"] if about else []
-        head += ["from tilewright import tile as ct", "", *self.outside, "", f"@ct.kernel({hints})"]
-        head += [f"def kernel({names}):", *self.position()]
+        head += ["import contextlib", "import dataclasses", "from tilewright import tile as ct", "", HELPERS, ""]
+        if self.passed == "record":
+            head += ["@dataclasses.dataclass", "class Arrays:", *(f"    {name}: object" for name in arrays), ""]
+        head += [f"@ct.kernel({hints})", f"def kernel({names}):", *self.unpacked(), *self.position()]
         scalars = [x for x in self.numbers if x not in self.kept][:SCALARS]
         tail = [f"    ct.scatter(NUMBERS, (b, {i}), {x})" for i, x in enumerate(scalars)]
         return "\n".join([*head, *self.lines, *tail, f"# a launch: grid {self.grid}, n0 and n1 {self.scalars}", ""])
@@ -95,6 +126,33 @@ class Program:
     def position(self) -> list[str]:
         terms = ["ct.bid(0)", "ct.num_blocks(0) * ct.bid(1)", "ct.num_blocks(0) * ct.num_blocks(1) * ct.bid(2)"]
         return [f"    b = {' + '.join(terms[: len(self.grid)])}"]
+
+    def unpacked(self) -> list[str]:
+        """Lines that give each array its name."""
+        half = len(self.arrays) // 2
+        forms = {
+            "dict": lambda i, name: f"ARRAYS[{name!r}]",
+            "record": lambda i, name: f"ARRAYS.{name}",
+            "nested": lambda i, name: f"ARRAYS[0][{i}]" if i < half else f"ARRAYS[1][0][{name!r}]",
+        }
+        form = forms.get(self.passed, lambda i, name: f"ARRAYS[{i}]")
+        rows = [f"    {plan.name} = {form(i, plan.name)}" for i, plan in enumerate(self.arrays)]
+        return rows if self.passed else []
+
+    def held(self, kernel: Any, arguments: list[Any]) -> tuple[Any, ...]:
+        """The arguments as the kernel takes them."""
+        count = len(self.arrays)
+        arrays, half = arguments[:count], count // 2
+        by_name = {plan.name: array for plan, array in zip(self.arrays, arrays, strict=True)}
+        rest = dict(list(by_name.items())[half:])
+        forms: dict[str, Callable[[], Any]] = {
+            "tuple": lambda: tuple(arrays),
+            "list": lambda: arrays,
+            "dict": lambda: by_name,
+            "record": lambda: kernel.function.__globals__["Arrays"](**by_name),
+            "nested": lambda: (arrays[:half], (rest,)),
+        }
+        return (*([forms[self.passed]()] if self.passed else arrays), *arguments[count:])
 
     def arguments(self) -> list[Any]:
         arrays = [plan.make() for plan in self.arrays]

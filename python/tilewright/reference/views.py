@@ -125,11 +125,12 @@ def _bound(value: Any, name: str) -> int:
 
 
 def _flat(array: Array, what: str = "get_raw_memory") -> Array:
-    """The memory of an array from its first element to its last one."""
+    """The memory of an array from its first element on, as far as positive strides reach."""
     data = array._data
     if not array.ndim or data.itemsize not in data.strides:
         raise views.refuse_flat(what, repr(array))
-    count = 1 + sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True)) // data.itemsize
+    reach = sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True) if s > 0) // data.itemsize
+    count = 0 if 0 in data.shape else 1 + reach
     flat = np.lib.stride_tricks.as_strided(data, (count,), (data.itemsize,), writeable=data.flags.writeable)
     return Array(flat, array._name)
 
