@@ -67,9 +67,9 @@ ct.cat ct.insert ct.extract ct.permute ct.broadcast_to ct.expand_dims ct.scan ct
 ct.sort ct.argsort ct.flip ct.mma ct.matmul ct.where ct.minimum ct.isnan ct.cdiv ct.divmod ct.bitcast pack_to_bytes
 ct.atomic_add ct.atomic_cas atomic_store_max tiled_view .slice( load_advanced_indexing ct.gather ct.scatter mask=
 padding_value order='F' NEG_INF traversal_steps float8_e4m3fn tfloat32 rounding_mode flush_to_zero propagate_nan
-reverse=True keepdims=True axis=None num_ctas ct.atan2 ct.philox ct.mma_scaled from_foreign get_raw_memory Both(v
-dataclasses.replace static_iter static_eval withdoubled( =raised(v =folded(v ct.assert_ assume_divisible_by ARRAYS[ ARRAYS.X tuple(
-dict( [*( assert"""
+reverse=True keepdims=True axis=None num_ctas ct.atan2 ct.philox ct.mma_scaled from_foreign get_raw_memory
+Both(v dataclasses.replace static_iter static_eval withdoubled( =raised(v =folded(v ct.assert_
+assume_divisible_by ARRAYS[ ARRAYS.X tuple( dict( [*( assert"""
 
 
 def test_every_part_of_the_language_occurs() -> None:
