@@ -151,8 +151,11 @@ static void spmv(void) {
 
 static void fill_bytes(void) {
   values = malloc(n);
-  for (size_t i = 0; values && i < n; i++)
-    values[i] = (uint8_t)(i * 2654435761u >> 24);
+  uint32_t state = 1;
+  for (size_t i = 0; values && i < n; i++) {
+    state = state * 1664525u + 1013904223u;
+    values[i] = (uint8_t)(state >> 24);
+  }
 }
 
 static void fill_rows(void) {

@@ -354,6 +354,17 @@ int64_t tw_simt_shuffle(int32_t kind, int32_t mask, int64_t value, int32_t lane,
       (meeting_t){.what = SHUFFLE, .kind = kind, .mask = (uint32_t)mask, .value = value, .lane = lane, .site = site});
 }
 
+void tw_simt_wait_in_vain(int32_t block_x, int32_t block_y, int32_t block_z, int32_t x, int32_t y, int32_t z,
+                          int32_t lanes, int32_t mask, const char *site) {
+  const int32_t block_id[] = {block_x, block_y, block_z};
+  fiber_t one = {.state = AT_WARP, .at = {.mask = (uint32_t)mask, .site = site}};
+  one.thread_id[0] = x + __builtin_ctz((uint32_t)lanes);
+  one.thread_id[1] = y;
+  one.thread_id[2] = z;
+  fiber_block_t block = {.block_id = block_id, .fibers = &one, .count = 1};
+  report_stuck(&block);
+}
+
 void tw_simt_yield(void) {
   fiber_block_t *block = running;
   if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))

@@ -46,6 +46,9 @@ void tw_simt_sync_warp(int32_t mask, const char *site);
 int32_t tw_simt_vote(int32_t kind, int32_t mask, int32_t predicate, const char *site);
 int32_t tw_simt_match(int32_t kind, int32_t mask, int64_t value, const char *site);
 int64_t tw_simt_shuffle(int32_t kind, int32_t mask, int64_t value, int32_t lane, const char *site);
+/* Of a warp whose lanes run together, from thread (x, y, z) on: some wait for lanes of a mask that do not come. */
+void tw_simt_wait_in_vain(int32_t block_x, int32_t block_y, int32_t block_z, int32_t x, int32_t y, int32_t z,
+                          int32_t lanes, int32_t mask, const char *site);
 /* Lets the other threads of the block have a turn. */
 void tw_simt_yield(void);
 

@@ -5,7 +5,8 @@
  *
  * What it gives is in a buffer: the accesses are done once, where the op stands. Sums of floats of 16 bits, which are
  * added in f32 and rounded, and extremes of floats are loops of compare and exchange. In a loop of a SIMT kernel that
- * may wait for another thread, the others have a turn before each access. */
+ * may wait for another thread, the others have a turn before each access. Shared arrays belong to one thread of the
+ * machine, whose accesses are plain ones. */
 #include "lowering/cpu/cpu.h"
 
 #include "tilewright/dialect.h"
@@ -22,6 +23,7 @@ typedef struct {
   MlirType element, type, bits; /* of the array; in memory; an integer of that size */
   int64_t order;
   bool is_unsigned;
+  bool plain; /* no other thread of the machine sees it */
 } cpu_atomic_t;
 
 /* What one access takes: `left` is the result where the mask is false. */
@@ -38,6 +40,11 @@ static int64_t order_of(MlirOperation op) {
   return orders[tw_attr_int(op, "memory_order", TW_ORDER_RELAXED)];
 }
 
+static bool is_shared(MlirOperation op) {
+  MlirAttribute space = mlirMemRefTypeGetMemorySpace(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  return !mlirAttributeIsNull(space) && mlirIntegerAttrGetValueInt(space) == TW_SPACE_SHARED;
+}
+
 static cpu_atomic_t access_of(cpu_t *cx, MlirOperation op) {
   MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), type = cpu_memory_type(cx, element);
   return (cpu_atomic_t){.kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
@@ -45,7 +52,8 @@ static cpu_atomic_t access_of(cpu_t *cx, MlirOperation op) {
                         .type = type,
                         .bits = cpu_int(cx, 8 * tw_bytes(type)),
                         .order = order_of(op),
-                        .is_unsigned = tw_has_attr(op, "is_unsigned")};
+                        .is_unsigned = tw_has_attr(op, "is_unsigned"),
+                        .plain = is_shared(op) && !cpu_is_polled(op)};
 }
 
 /* --- one element ------------------------------------------------------------------------------------------ */
@@ -186,7 +194,48 @@ static MlirValue swap_if_equal(cpu_t *cx, const cpu_atomic_t *a, MlirValue point
   return mlirTypeEqual(a->type, a->bits) ? old : cpu_bits(cx, old, a->type);
 }
 
+/* What an element becomes, in bits where an operation on floats has no instruction. */
+static MlirValue updated(cpu_t *cx, const cpu_atomic_t *a, MlirValue old, const cpu_atomic_lane_t *lane) {
+  static const char *const names[] = {[TW_ATOMIC_ADD] = "arith.addi",
+                                      [TW_ATOMIC_BIT_AND] = "arith.andi",
+                                      [TW_ATOMIC_BIT_OR] = "arith.ori",
+                                      [TW_ATOMIC_BIT_XOR] = "arith.xori"};
+  bool least = a->kind == TW_ATOMIC_MIN || a->kind == TW_ATOMIC_NANMIN;
+  if (needs_loop(a)) {
+    MlirValue x = computed(cx, a, as_bits(cx, old, a)), y = computed(cx, a, as_bits(cx, lane->value, a));
+    MlirValue bits = bits_of(cx, a, combined(cx, a, x, y));
+    return mlirTypeEqual(a->type, a->bits) ? bits : cpu_bits(cx, bits, a->type);
+  }
+  switch (a->kind) {
+  case TW_ATOMIC_XCHG: return lane->value;
+  case TW_ATOMIC_CAS: {
+    MlirValue equal = cpu_cmpi(cx, CPU_EQ, as_bits(cx, old, a), as_bits(cx, lane->left, a));
+    return cpu_select(cx, equal, lane->value, old);
+  }
+  case TW_ATOMIC_MIN:
+  case TW_ATOMIC_NANMIN:
+  case TW_ATOMIC_MAX:
+  case TW_ATOMIC_NANMAX:
+    return cpu_bin(cx,
+                   a->is_unsigned ? least ? "arith.minui" : "arith.maxui"
+                   : least        ? "arith.minsi"
+                                  : "arith.maxsi",
+                   old, lane->value);
+  default: return cpu_bin(cx, tw_is_float(a->type) ? "arith.addf" : names[a->kind], old, lane->value);
+  }
+}
+
+static MlirValue access_plainly(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, const cpu_atomic_lane_t *lane) {
+  int align = (int)tw_bytes(a->type);
+  MlirValue old = a->kind == TW_ATOMIC_STORE ? lane->value : cpu_load(cx, pointer, a->type, align);
+  if (a->kind != TW_ATOMIC_LOAD)
+    cpu_store(cx, a->kind == TW_ATOMIC_STORE ? old : updated(cx, a, old, lane), pointer, align);
+  return old;
+}
+
 static MlirValue access_element(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, const cpu_atomic_lane_t *lane) {
+  if (a->plain)
+    return access_plainly(cx, a, pointer, lane);
   switch (a->kind) {
   case TW_ATOMIC_LOAD: return ordered_load(cx, a, pointer, a->order);
   case TW_ATOMIC_STORE: ordered_store(cx, a, pointer, lane->value); return lane->value;
@@ -224,6 +273,36 @@ static MlirValue access_strip(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, 
   return cpu_from_memory(cx, result, a->element);
 }
 
+static MlirValue keep(cpu_t *cx, MlirValue lanes) {
+  int64_t count = cpu_lanes_of(lanes);
+  MlirType type = cpu_element(lanes);
+  MlirValue memory = cpu_new_buffer(cx, mlirRankedTensorTypeGet(1, &count, type, (MlirAttribute){NULL}));
+  cpu_store(cx, lanes, memory, (int)tw_bytes(type));
+  return memory;
+}
+
+static MlirValue kept(cpu_t *cx, MlirValue memory, MlirType type, cpu_index_t lane) {
+  return cpu_load(cx, cpu_address(cx, memory, type, lane), type, (int)tw_bytes(type));
+}
+
+/* The same of a strip whose lanes are few: one after the other in a loop. */
+static MlirValue access_some(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, cpu_atomic_lane_t strip, int lanes) {
+  MlirType i64 = cpu_int(cx, 64), i8 = cpu_int(cx, 8);
+  MlirValue value = keep(cx, cpu_to_memory(cx, cpu_splat(cx, strip.value, lanes), a->element));
+  MlirValue left = keep(cx, cpu_to_memory(cx, cpu_splat(cx, strip.left, lanes), a->element));
+  MlirValue mask = keep(cx, cpu_cast(cx, "arith.extui", cpu_splat(cx, strip.mask, lanes), i8));
+  MlirValue offset = keep(cx, cpu_splat(cx, strip.offset, lanes));
+  cpu_loop_t loop;
+  cpu_index_t i = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(lanes), 1, 0, NULL);
+  cpu_atomic_lane_t lane = {.offset = kept(cx, offset, i64, i),
+                            .mask = cpu_cmpi(cx, CPU_NE, kept(cx, mask, i8, i), cpu_int_const(cx, i8, 0)),
+                            .value = kept(cx, value, a->type, i),
+                            .left = kept(cx, left, a->type, i)};
+  cpu_store(cx, access_if(cx, a, base, &lane), cpu_address(cx, left, a->type, i), (int)tw_bytes(a->type));
+  cpu_loop_end(cx, &loop, NULL, NULL);
+  return cpu_from_memory(cx, cpu_load(cx, left, cpu_vector(a->type, lanes), (int)tw_bytes(a->type)), a->element);
+}
+
 static MlirValue access_point(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
   MlirValue indices[TW_MAX_RANK], expected = tw_operand(op, TW_OPERAND_EXPECTED);
   const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
@@ -235,7 +314,12 @@ static MlirValue access_point(cpu_t *cx, MlirOperation op, const cpu_point_t *po
     return strip.value;
   strip.offset = cpu_lanes_at(cx, op, num, indices, &strip.mask);
   cpu_atomic_t access = access_of(cx, op);
-  return access_strip(cx, &access, array->pointer, strip, point->lanes);
+  if (!cx->strip)
+    return access_strip(cx, &access, array->pointer, strip, point->lanes);
+  int64_t all;
+  strip.mask = cpu_both(cx, strip.mask, cx->strip->here);
+  return tw_known_int(strip.mask, &all) && all ? access_strip(cx, &access, array->pointer, strip, cx->strip->lanes)
+                                               : access_some(cx, &access, array->pointer, strip, cx->strip->lanes);
 }
 
 static void place_fence(cpu_t *cx, MlirOperation op) {

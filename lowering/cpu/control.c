@@ -246,6 +246,17 @@ static bool any_differs(cpu_t *cx, MlirOperation op, int num) {
   return false;
 }
 
+static bool is_threads(MlirOperation op) { return tw_has_attr(op, TW_THREADS); }
+
+/* Whether there is another loop over threads in it. */
+static bool has_threads(MlirOperation loop) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(loop, 0)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_has_op_like(op, is_threads))
+      return true;
+  return false;
+}
+
 static void place_for(cpu_t *cx, MlirOperation op) {
   if (any_differs(cx, op, 3)) {
     cpu_strip_for(cx, op);
@@ -255,6 +266,9 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     cpu_place_strips(cx, op);
     return;
   }
+  cx->apart |= tw_has_attr(op, TW_THREADS) && !has_threads(op) && cpu_has_warp_ops(op);
+  if (cpu_unroll_shuffles(cx, op))
+    return;
   before(cx, op);
   carried_t carried;
   int num = (int)mlirOperationGetNumResults(op);

@@ -97,6 +97,8 @@ typedef struct cpu {
   MlirValue scratch, grid, block_id[3], num_blocks[3];
   MlirValue thread_id[3], block_dim[3]; /* of a SIMT kernel */
   struct cpu_strip *strip;              /* of threads, while one is lowered (strip.c); or null */
+  bool rows;                            /* warps are parts of the rows of a block along x */
+  bool apart;                           /* lanes of a warp may meet at different times: only as fibers */
   int64_t scratch_used, scratch_peak;
   tw_map_t constants; /* attribute -> value in the entry block */
   tw_map_t slots;     /* value -> cpu_slot_t */
@@ -389,6 +391,8 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 
 /* On a SIMT kernel: its threads are loops in it already (tile-split-threads); on such a loop. */
 #define TW_SPLIT "tile.split"
+/* On a kernel that is split: the function that it was, for blocks whose warps are no parts of rows. */
+#define TW_UNSPLIT "tile.unsplit"
 #define TW_THREADS "tile.threads"
 
 /* c_entry.c: the function that C++ of the host calls. */
@@ -396,7 +400,7 @@ MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
 
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
-void cpu_call_threads(cpu_t *cx, MlirOperation thread);
+void cpu_call_threads(cpu_t *cx, MlirOperation kernel, MlirOperation thread);
 /* control.c: emits a region's block into a new one, from open to close; scratch memory that it takes is free again
  * after it, and tiles from outside that it put there have no buffer any more. */
 typedef struct {
@@ -411,10 +415,13 @@ MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types);
 /* strip.c: threads of a SIMT kernel that are side by side along x, as lanes of vectors. A scalar of the source is then
  * a vector, unless it is the same in all lanes. */
 typedef struct cpu_strip {
-  tw_uniform_t uniform; /* of the loop over threads */
+  MlirOperation loop;   /* over threads */
+  tw_uniform_t uniform; /* in it */
   int lanes;
-  MlirValue here; /* which lanes are; null: all */
-  bool whole;     /* what is emitted here may be emitted again for the case that all lanes take it */
+  MlirValue here;       /* which lanes are; null: all */
+  bool whole;           /* what is emitted here may be emitted again for the case that all lanes take it */
+  MlirOperation parted; /* the outermost branch that has parted lanes, or null */
+  bool in_rounds;       /* in a loop that lanes leave at different times */
 } cpu_strip_t;
 /* Whether the loop over threads can be strips; else it is a loop over scalars. */
 bool cpu_is_strips(cpu_t *cx, MlirOperation loop);
@@ -443,6 +450,19 @@ bool cpu_differs(cpu_t *cx, MlirValue value);
 void cpu_strip_gather(cpu_t *cx, MlirOperation op);
 void cpu_strip_scatter(cpu_t *cx, MlirOperation op);
 bool cpu_strip_accesses(cpu_t *cx, MlirOperation op);
+
+/* strip_warp.c: what lanes of a warp tell each other. */
+enum { CPU_WARP = 32 };
+bool cpu_has_warp_ops(MlirOperation op);
+void cpu_strip_vote(cpu_t *cx, MlirOperation op);
+void cpu_strip_match(cpu_t *cx, MlirOperation op);
+void cpu_strip_shuffle(cpu_t *cx, MlirOperation op);
+void cpu_strip_sync(cpu_t *cx, MlirOperation op);
+void cpu_strip_active(cpu_t *cx, MlirOperation op);
+/* A loop of few rounds with such ops, round after round, so that what lanes read of each other is known. */
+bool cpu_unroll_shuffles(cpu_t *cx, MlirOperation op);
+/* simt.c: the line of an op in the source, as a constant: one for each op. */
+MlirValue cpu_site(cpu_t *cx, MlirOperation op);
 
 /* Whether the kernel may spin: a thread repeats an atomic access until another thread has changed what it reads. */
 bool cpu_is_polled(MlirOperation op);

@@ -40,7 +40,7 @@ static void add_function(cpu_t *cx, const char *name, int num, const MlirType *t
 
 /* Without a type the call has no result. */
 static MlirOperation call(cpu_t *cx, const char *name, MlirType type, int num, const MlirValue *operands) {
-  MlirType types[8];
+  MlirType types[12];
   for (int i = 0; i < num; i++)
     types[i] = mlirValueGetType(operands[i]);
   if (!cpu_has_function(cx, name))

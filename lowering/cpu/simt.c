@@ -69,8 +69,8 @@ static bool waits(MlirOperation op) {
          (is_atomic(op) && cpu_is_polled(op));
 }
 
-void cpu_call_threads(cpu_t *cx, MlirOperation thread) {
-  bool any = tw_has_op_like(cx->func, waits);
+void cpu_call_threads(cpu_t *cx, MlirOperation kernel, MlirOperation thread) {
+  bool any = tw_has_op_like(kernel, waits);
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
@@ -94,7 +94,7 @@ static void put_site(MlirLocation at, size_t size, char *out) {
 }
 
 /* The place as a constant: one for each op, and so for each place where threads may meet. */
-static MlirValue site_of(cpu_t *cx, MlirOperation op) {
+MlirValue cpu_site(cpu_t *cx, MlirOperation op) {
   char text[256], name[32];
   put_site(mlirOperationGetLocation(op), sizeof text, text);
   snprintf(name, sizeof name, "tw_site_%d", cx->num_strings++);
@@ -124,7 +124,7 @@ static MlirValue from_bits(cpu_t *cx, MlirValue bits, MlirType type) {
 }
 
 static void place_sync_threads(cpu_t *cx, MlirOperation op) {
-  MlirValue site = site_of(cx, op);
+  MlirValue site = cpu_site(cx, op);
   cpu_call(cx, "tw_simt_sync_threads", 1, &site);
 }
 
@@ -138,32 +138,47 @@ static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
 static void place_sync_vote(cpu_t *cx, MlirOperation op) {
   MlirType i32 = cpu_int(cx, 32);
   MlirValue operands[3] = {i32_const(cx, tw_attr_int(op, "kind", 0)),
-                           cpu_cast(cx, "arith.extui", operand(cx, op, 0), i32), site_of(cx, op)};
+                           cpu_cast(cx, "arith.extui", operand(cx, op, 0), i32), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_sync_vote", i32, 3, operands));
 }
 
+/* By a strip of threads, which is a warp, or by a fiber. */
+static bool placed_in_strip(cpu_t *cx, MlirOperation op, void (*place)(cpu_t *, MlirOperation)) {
+  if (cx->strip)
+    place(cx, op);
+  return cx->strip != NULL;
+}
+
 static void place_sync_warp(cpu_t *cx, MlirOperation op) {
-  MlirValue operands[2] = {operand(cx, op, 0), site_of(cx, op)};
+  if (placed_in_strip(cx, op, cpu_strip_sync))
+    return;
+  MlirValue operands[2] = {operand(cx, op, 0), cpu_site(cx, op)};
   cpu_call(cx, "tw_simt_sync_warp", 2, operands);
 }
 
 static void place_vote(cpu_t *cx, MlirOperation op) {
+  if (placed_in_strip(cx, op, cpu_strip_vote))
+    return;
   MlirType i32 = cpu_int(cx, 32);
   MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
-                           cpu_cast(cx, "arith.extui", operand(cx, op, 1), i32), site_of(cx, op)};
+                           cpu_cast(cx, "arith.extui", operand(cx, op, 1), i32), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_vote", i32, 4, operands));
 }
 
 static void place_match(cpu_t *cx, MlirOperation op) {
+  if (placed_in_strip(cx, op, cpu_strip_match))
+    return;
   MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
-                           to_bits(cx, operand(cx, op, 1)), site_of(cx, op)};
+                           to_bits(cx, operand(cx, op, 1)), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_match", cpu_int(cx, 32), 4, operands));
 }
 
 static void place_shuffle(cpu_t *cx, MlirOperation op) {
+  if (placed_in_strip(cx, op, cpu_strip_shuffle))
+    return;
   MlirValue value = operand(cx, op, 1);
   MlirValue operands[5] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0), to_bits(cx, value),
-                           operand(cx, op, 2), site_of(cx, op)};
+                           operand(cx, op, 2), cpu_site(cx, op)};
   MlirValue found = cpu_call1(cx, "tw_simt_shuffle", cpu_int(cx, 64), 5, operands);
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), from_bits(cx, found, mlirValueGetType(value)));
 }
@@ -180,7 +195,10 @@ static void place_thread_id(cpu_t *cx, MlirOperation op) {
 }
 
 static void place_block_dim(cpu_t *cx, MlirOperation op) {
-  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->block_dim[tw_attr_int(op, "axis", 0) % 3]);
+  int64_t axis = tw_attr_int(op, "axis", 0) % 3;
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->block_dim[axis]);
+  if (cx->rows && axis == 0)
+    cpu_slot(cx, mlirOperationGetResult(op, 0))->lanes.divides = CPU_WARP;
 }
 
 static MlirValue lane_of(cpu_t *cx) {
@@ -193,8 +211,10 @@ static void place_lane_id(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), lane_of(cx));
 }
 
-/* Only one thread runs at a time, so this one is alone. */
+/* Only one fiber runs at a time, so this one is alone. */
 static void place_active_mask(cpu_t *cx, MlirOperation op) {
+  if (placed_in_strip(cx, op, cpu_strip_active))
+    return;
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", i32_const(cx, 1), lane_of(cx)));
 }
 

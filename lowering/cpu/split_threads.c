@@ -26,7 +26,9 @@
 
 #include "tilewright/dialect.h"
 
-enum { MOST_THREADS = 1024 };
+#include <stdio.h>
+
+enum { MOST_THREADS = 1024, LANES = 32 };
 
 enum { MOST_VALUES = 64 }; /* that a loop or branch with a barrier carries */
 
@@ -85,12 +87,12 @@ static bool is_local(MlirOperation op) {
 
 /* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread. */
 static bool is_foreign(MlirOperation op) {
-  if (tw_op_is(op, TW_TILE_LANE_ID)) /* of the thread that runs, which a loop over threads does not have */
-    return true;
   if (mlirOperationGetNumRegions(op) > 0 || tw_op_form(op) == TW_FORM_CONTROL || tw_op_has(op, TW_PURE))
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))
     return !tw_op_loads(op) && !tw_op_stores(op) && cpu_is_polled(op);
+  if (tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK))
+    return false;
   return makes_array(op) ? is_local(op) : !is_barrier(op) && !tw_op_is(op, TW_TILE_FENCE);
 }
 
@@ -341,6 +343,13 @@ static void emit(split_t *s, MlirOperation old) {
   if (tw_op_is(old, TW_TILE_THREAD_ID)) {
     s->failed |= !in_piece(s);
     set_value(s, mlirOperationGetResult(old, 0), s->id[tw_attr_int(old, "axis", 0) % 3]);
+    return;
+  }
+  if (tw_op_is(old, TW_TILE_LANE_ID)) {
+    tw_builder_t at = here(s);
+    s->failed |= !in_piece(s);
+    MlirValue last = tw_const_int(&at, i32_of(s), LANES - 1);
+    set_value(s, mlirOperationGetResult(old, 0), tw_binary(&at, "arith.andi", i32_of(s), s->linear, last));
     return;
   }
   outer_t outer = {.split = s, .old = old};
@@ -660,19 +669,47 @@ static void rebuild(split_t *s, MlirBlock body) {
   tw_set_attr(s->func, TW_SPLIT, mlirUnitAttrGet(s->context));
 }
 
-bool tw_run_split_threads(MlirOperation func) {
+static bool is_of_warps(MlirOperation op) { return tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK); }
+
+/* Of a kernel whose lanes meet, what it was is kept in front of it, under another name. */
+static void keep_unsplit(MlirOperation func, MlirOperation was) {
+  MlirContext context = mlirOperationGetContext(func);
+  MlirStringRef name = tw_attr_string(func, "sym_name");
+  char text[256];
+  snprintf(text, sizeof text, "%.*s.unsplit", (int)name.length, name.data);
+  MlirAttribute symbol = mlirStringAttrGet(context, tw_str(text));
+  tw_set_attr(was, "sym_name", symbol);
+  mlirOperationRemoveAttributeByName(was, tw_str("tile.kernel"));
+  tw_set_attr(func, TW_UNSPLIT, symbol);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(func), func, was);
+}
+
+static void split_threads(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || !tw_has_attr(func, "tile.simt") || tw_has_op_like(func, is_foreign))
-    return true;
+    return;
   MlirBlock body = tw_region_block(func, 0);
+  MlirOperation was = tw_has_op_like(func, is_of_warps) ? mlirOperationClone(func) : tw_null_op();
   split_t s = {.context = mlirOperationGetContext(func), .location = mlirOperationGetLocation(func), .func = func};
   tw_uniform_find(&s.uniform, func);
   if (can_cut(&s, body))
     rebuild(&s, body);
+  if (!mlirOperationIsNull(was) && tw_has_attr(func, TW_SPLIT))
+    keep_unsplit(func, was);
+  else if (!mlirOperationIsNull(was))
+    mlirOperationDestroy(was);
   tw_map_free(&s.pieces);
   tw_map_free(&s.saved);
   tw_map_free(&s.shared);
   tw_map_free(&s.own);
   tw_ops_free(&s.piece);
   tw_uniform_free(&s.uniform);
+}
+
+bool tw_run_split_threads(MlirOperation module) {
+  MlirBlock body = tw_region_block(module, 0);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_FUNC_FUNC))
+      split_threads(op);
   return true;
 }

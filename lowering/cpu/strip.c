@@ -117,8 +117,10 @@ static void note_extension(cpu_t *cx, MlirOperation op, cpu_lanes_t x) {
 /* Lanes from a multiple of their number on, whose low bits are kept: they begin again at most between strips. */
 static void note_low_bits(cpu_t *cx, MlirOperation op, cpu_lanes_t x) {
   int64_t mask;
-  if (!tw_known_int(mlirOperationGetOperand(op, 1), &mask) || mask < 0 || (mask & (mask + 1)) || x.step != 1 ||
-      mask + 1 < cx->strip->lanes || x.divides < cx->strip->lanes)
+  if (!tw_known_int(mlirOperationGetOperand(op, 1), &mask))
+    return;
+  mask -= tw_op_is(op, TW_ARITH_REMUI) ? 1 : 0;
+  if (mask < 0 || (mask & (mask + 1)) || x.step != 1 || mask + 1 < cx->strip->lanes || x.divides < cx->strip->lanes)
     return;
   note(cx, op, (cpu_lanes_t){cpu_bin_i(cx, "arith.andi", x.first, mask), 1, least(x.divides, mask + 1)});
 }
@@ -138,7 +140,7 @@ void cpu_note_lanes(cpu_t *cx, MlirOperation op) {
     x.step ? note_product(cx, op, y, x) : note_product(cx, op, x, y);
   else if (tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_EXTUI) || tw_op_is(op, TW_ARITH_TRUNCI))
     note_extension(cx, op, x);
-  else if (tw_op_is(op, TW_ARITH_ANDI) && cx->strip)
+  else if ((tw_op_is(op, TW_ARITH_ANDI) || tw_op_is(op, TW_ARITH_REMUI)) && cx->strip)
     note_low_bits(cx, op, x);
 }
 
@@ -189,7 +191,9 @@ static bool op_fits(const fit_t *fit, MlirOperation op) {
   if (!rule)
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))
-    return tw_op_loads(op) || tw_op_stores(op);
+    return tw_op_loads(op) || tw_op_stores(op) || (mlirOperationGetNumResults(op) == 1 && !cpu_is_polled(op));
+  if (tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK))
+    return fit->cx->rows && has_numbers(op);
   if (rule->compute || (rule->eval && rule->space == CPU_LEAF && mlirOperationGetNumOperands(op) == 0))
     return has_numbers(op);
   if (tw_op_is(op, TW_TILE_VIEW))
@@ -207,6 +211,8 @@ static MlirWalkResult look(MlirOperation op, void *user) {
 bool cpu_is_strips(cpu_t *cx, MlirOperation loop) {
   tw_uniform_t uniform;
   if (mlirOperationGetNumResults(loop) > 0 || cx->lanes < 2)
+    return false;
+  if (tw_is_unused(tw_loop_iv(loop)) && !cpu_has_warp_ops(loop)) /* blocks of one thread, most often */
     return false;
   tw_uniform_find_in(&uniform, loop);
   fit_t fit = {cx, &uniform, loop, true};
@@ -291,14 +297,17 @@ static void emit_strip(cpu_t *cx, MlirOperation loop, MlirValue first, MlirValue
 }
 
 void cpu_place_strips(cpu_t *cx, MlirOperation loop) {
-  cpu_strip_t strip = {.lanes = cx->lanes};
+  cpu_strip_t strip = {.loop = loop, .lanes = cpu_has_warp_ops(loop) ? CPU_WARP : cx->lanes};
   tw_uniform_find_in(&strip.uniform, loop);
   MlirValue count = cpu_int_to_i64(cx, cpu_scalar(cx, mlirOperationGetOperand(loop, 1)));
   cpu_loop_t strips;
   cpu_index_t to = {.base = count, .depth = cx->depth};
   cpu_index_t first = cpu_loop_begin(cx, &strips, cpu_index(0), to, strip.lanes, 0, NULL);
   cx->strip = &strip;
-  emit_strip(cx, loop, cpu_index_value(cx, first), count);
+  if (cx->rows) /* they are multiples of a warp */
+    emit_threads(cx, loop, cpu_index_value(cx, first), (MlirValue){NULL}, true);
+  else
+    emit_strip(cx, loop, cpu_index_value(cx, first), count);
   cx->strip = NULL;
   cpu_loop_end(cx, &strips, NULL, NULL);
   tw_uniform_free(&strip.uniform);

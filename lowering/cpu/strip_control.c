@@ -24,6 +24,20 @@ static MlirType lanes_type(cpu_t *cx, MlirValue source) {
 
 static MlirValue *new_values(cpu_t *cx, intptr_t num) { return cpu_alloc(cx, (size_t)(num + 1) * sizeof(MlirValue)); }
 
+/* Lanes part at an op, until it is restored. */
+static cpu_strip_t part(cpu_t *cx, MlirOperation op) {
+  cpu_strip_t saved = *cx->strip;
+  if (mlirOperationIsNull(saved.parted))
+    cx->strip->parted = op;
+  cx->strip->in_rounds |= !tw_op_is(op, TW_SCF_IF);
+  return saved;
+}
+
+static void unpart(cpu_t *cx, cpu_strip_t saved) {
+  cx->strip->parted = saved.parted;
+  cx->strip->in_rounds = saved.in_rounds;
+}
+
 /* A region's block under a mask, at the current place; what it ends with, from operand `skip` on, in lanes. */
 static void emit_under(cpu_t *cx, MlirBlock block, MlirValue here, bool whole, intptr_t skip, MlirValue *out) {
   cpu_strip_t *strip = cx->strip, saved = *strip;
@@ -110,9 +124,11 @@ static void emit_side(cpu_t *cx, const branch_t *b, int side, MlirValue *out) {
 }
 
 static void emit_sides(cpu_t *cx, const branch_t *b, MlirValue *out) {
+  cpu_strip_t saved = part(cx, b->op);
   MlirValue *sides[2] = {new_values(cx, b->num), new_values(cx, b->num)};
   for (int side = 0; side < 2; side++)
     emit_side(cx, b, side, sides[side]);
+  unpart(cx, saved);
   for (intptr_t i = 0; i < b->num && !cx->failed; i++)
     out[i] = cpu_select(cx, b->condition, sides[0][i], sides[1][i]);
 }
@@ -214,7 +230,9 @@ static void emit_iterations(cpu_t *cx, strip_rounds_t *c, MlirValue from, MlirVa
   set_variable(cx, c, count);
   for (intptr_t i = 0; i < c->num; i++)
     cpu_set_scalar(cx, tw_carried(c->op, i), loop.args[i]);
+  cpu_strip_t saved = part(cx, c->op);
   emit_under(cx, tw_loop_body(c->op), here, whole, 0, next);
+  unpart(cx, saved);
   for (intptr_t i = 0; i < c->num && !cx->failed && here.ptr; i++)
     next[i] = cpu_select(cx, here, next[i], loop.args[i]);
   cpu_loop_end(cx, &loop, cx->failed ? loop.args : next, c->carried);
@@ -309,8 +327,10 @@ void cpu_strip_while(cpu_t *cx, MlirOperation op) {
   inits[w.num + w.results] = here.ptr ? here : cpu_int_const(cx, mask_type(cx), 1);
   w.blocks[0] = cpu_new_block(cx, (int)(w.num + w.results + 1), w.types);
   w.blocks[1] = cpu_new_block(cx, (int)w.results + 1, w.types + w.num);
+  cpu_strip_t saved = part(cx, op);
   emit_condition(cx, &w);
   emit_round(cx, &w);
+  unpart(cx, saved);
   MlirRegion regions[2] = {tw_region_with(w.blocks[0]), tw_region_with(w.blocks[1])};
   tw_builder_t at = cpu_here(cx);
   MlirOperation loop = tw_build(&at, "scf.while",

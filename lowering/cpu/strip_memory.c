@@ -112,6 +112,40 @@ void cpu_strip_gather(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, result, cpu_from_memory(cx, value, place.element));
 }
 
+static bool is_one_place(cpu_t *cx, MlirOperation op) {
+  intptr_t first, num = tw_operands(op, TW_OPERAND_INDICES, &first);
+  for (intptr_t d = 0; d < num; d++)
+    if (cpu_differs(cx, mlirOperationGetOperand(op, first + d)))
+      return false;
+  return true;
+}
+
+/* The value of the last lane that is here. */
+static MlirValue last_lane(cpu_t *cx, MlirValue lanes, MlirValue mask) {
+  if (!mask.ptr)
+    return cpu_extract(cx, lanes, cx->strip->lanes - 1);
+  MlirType i64 = cpu_int(cx, 64);
+  MlirValue bits = cpu_cast(cx, "arith.extui", cpu_mask_bits(cx, mask), i64);
+  MlirValue last = cpu_bin(cx, "arith.subi", cpu_i64_const(cx, 63), cpu_un(cx, "math.ctlz", bits));
+  MlirValue operands[2] = {lanes, last};
+  return cpu_op1(cx, "llvm.extractelement", cpu_element(lanes), 2, operands);
+}
+
+/* One element that several lanes may write: one of them does. */
+static void store_one(cpu_t *cx, const place_t *place, MlirValue value) {
+  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
+  MlirValue offset = cpu_extract(cx, place->offset, 0), any = cpu_int_const(cx, cpu_int(cx, 1), 1);
+  if (place->mask.ptr)
+    any = cpu_any_lane(cx, place->mask);
+  cx->block = then;
+  cpu_store(cx, last_lane(cx, value, place->mask),
+            cpu_address(cx, place->array->pointer, place->type, (cpu_index_t){offset, 0, cx->depth}),
+            (int)tw_bytes(place->type));
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  cpu_if(cx, any, then, (MlirBlock){NULL}, 0, NULL);
+}
+
 void cpu_strip_scatter(cpu_t *cx, MlirOperation op) {
   place_t place = place_of(cx, op);
   if (cx->failed)
@@ -120,6 +154,8 @@ void cpu_strip_scatter(cpu_t *cx, MlirOperation op) {
   value = cpu_to_memory(cx, value, place.element);
   if (tw_bytes(place.element) == 0)
     cpu_store_nibbles(cx, value, place.array->pointer, place.offset, all_of(cx, place.mask));
+  else if (is_one_place(cx, op))
+    store_one(cx, &place, value);
   else if (!place.neighbours)
     cpu_scatter_at(cx, value, cpu_addresses(cx, place.array->pointer, place.type, place.offset), place.mask);
   else if (!place.mask.ptr)

@@ -134,9 +134,74 @@ static void emit_blocks(cpu_t *cx, MlirBlock old) {
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
 
+/* The kernel that a split one was, if lanes of its warps meet; else null. */
+static MlirOperation unsplit_of(cpu_t *cx, MlirOperation kernel) {
+  MlirStringRef name = tw_attr_string(kernel, TW_UNSPLIT);
+  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(cx->module, 0)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (name.length && mlirStringRefEqual(tw_attr_string(op, "sym_name"), name))
+      return op;
+  return tw_null_op();
+}
+
+static MlirBlock rows_block(cpu_t *cx, MlirOperation kernel) {
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL);
+  cpu_inner_t inner = cpu_open_block(cx, block);
+  emit_blocks(cx, tw_region_block(kernel, 0));
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cpu_close_block(cx, inner);
+  return block;
+}
+
+static MlirBlock fibers_block(cpu_t *cx, MlirOperation unsplit, MlirOperation thread) {
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL), outer = cx->block;
+  cx->block = block;
+  cpu_call_threads(cx, unsplit, thread);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cx->block = outer;
+  return block;
+}
+
+/* Warps that are parts of rows are strips, others are fibers. */
+static void emit_warps(cpu_t *cx, MlirOperation kernel, MlirOperation unsplit, MlirOperation thread) {
+  MlirValue rest = cpu_bin_i(cx, "arith.andi", cpu_load_i32(cx, mlirBlockGetArgument(cx->entry, 1), 3), CPU_WARP - 1);
+  MlirValue rows = cpu_cmpi(cx, CPU_EQ, rest, cpu_int_const(cx, cpu_int(cx, 32), 0));
+  cx->rows = true;
+  MlirBlock then = rows_block(cx, kernel);
+  cpu_if(cx, rows, then, fibers_block(cx, unsplit, thread), 0, NULL);
+}
+
+static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel);
+
+/* Only fibers do: the kernel as it was before it was split. */
+static MlirOperation build_again(cpu_t *cx, MlirOperation kernel, MlirOperation unsplit, MlirOperation thread,
+                                 MlirOperation entry) {
+  mlirOperationDestroy(entry);
+  mlirOperationDestroy(thread);
+  cx->apart = cx->rows = false;
+  tw_set_attr(unsplit, "sym_name", tw_attr(kernel, "sym_name"));
+  cx->scratch_peak = cx->scratch_used = 0;
+  return build_entry(cx, unsplit);
+}
+
+static MlirOperation build_warps(cpu_t *cx, MlirOperation kernel, MlirOperation unsplit) {
+  MlirType pointer = cpu_pointer_type(cx), i64 = cpu_int(cx, 64), types[5] = {pointer, pointer, i64, i64, pointer};
+  cx->func = unsplit;
+  cx->location = mlirOperationGetLocation(kernel);
+  MlirOperation thread = cpu_build_thread_function(cx, unsplit);
+  cx->func = kernel;
+  cx->scratch_used = 0;
+  cpu_begin_function(cx, 5, types);
+  emit_warps(cx, kernel, unsplit, thread);
+  MlirOperation entry = cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
+  return cx->apart ? build_again(cx, kernel, unsplit, thread, entry) : entry;
+}
+
 static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   MlirType pointer = cpu_pointer_type(cx), i64 = cpu_int(cx, 64), types[5] = {pointer, pointer, i64, i64, pointer};
-  MlirOperation thread = {NULL};
+  MlirOperation thread = {NULL}, unsplit = unsplit_of(cx, kernel);
+  if (!mlirOperationIsNull(unsplit))
+    return build_warps(cx, kernel, unsplit);
   cx->func = kernel;
   cx->location = mlirOperationGetLocation(kernel);
   if (tw_has_attr(kernel, TW_C_SIGNATURE))
@@ -147,7 +212,7 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   if (mlirOperationIsNull(thread))
     emit_blocks(cx, tw_region_block(kernel, 0));
   else
-    cpu_call_threads(cx, thread);
+    cpu_call_threads(cx, kernel, thread);
   return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
 }
 
@@ -198,12 +263,14 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
               .rules = rules,
               .emit_block = emit_block};
   read_target(&cx);
-  MlirOperation entry = build_entry(&cx, kernel);
+  MlirOperation unsplit = unsplit_of(&cx, kernel), entry = build_entry(&cx, kernel);
   *num_strings = cx.num_strings;
   tw_launch_set_scratch_bytes(entry, (uint64_t)cx.scratch_peak);
   if (tw_has_attr(kernel, TW_HINTS))
     tw_set_attr(entry, TW_HINTS, tw_attr(kernel, TW_HINTS));
   mlirOperationDestroy(cx.failed ? entry : kernel);
+  if (!mlirOperationIsNull(unsplit))
+    mlirOperationDestroy(unsplit);
   cpu_release(&cx);
   return !cx.failed;
 }

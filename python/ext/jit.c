@@ -50,6 +50,7 @@ static const struct {
     {"tw_simt_vote", (void *)tw_simt_vote},
     {"tw_simt_match", (void *)tw_simt_match},
     {"tw_simt_shuffle", (void *)tw_simt_shuffle},
+    {"tw_simt_wait_in_vain", (void *)tw_simt_wait_in_vain},
     {"tw_simt_yield", (void *)tw_simt_yield},
     {"tw_simt_load_pair", (void *)tw_simt_load_pair},
     {"tw_simt_store_pair", (void *)tw_simt_store_pair},

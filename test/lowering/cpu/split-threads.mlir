@@ -67,10 +67,15 @@ func.func @apart(%n: i32) attributes {tile.kernel, tile.simt} {
 
 // -----
 
-// Lanes meet: so does this one.
-// CHECK-LABEL: func.func @lanes
+// Lanes meet: in loops over threads where warps are parts of rows; what the kernel was stays for other blocks.
+// CHECK-LABEL: func.func @lanes.unsplit
+// CHECK-NOT: tile.kernel
 // CHECK-NOT: tile.split
 // CHECK: tile.sync_warp
+// CHECK-LABEL: func.func @lanes
+// CHECK-SAME: tile.split, tile.unsplit = "lanes.unsplit"
+// CHECK: tile.sync_warp
+// CHECK: } {tile.threads}
 func.func @lanes(%m: i32) attributes {tile.kernel, tile.simt} {
   tile.sync_warp %m
   return

@@ -1,5 +1,5 @@
 // Threads of a SIMT block as lanes of vectors.
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-split-threads),tile-to-cpu)' | FileCheck %s
+// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-split-threads,tile-to-cpu)' | FileCheck %s
 
 !x = memref<?xf32, strided<[1]>>
 
