@@ -267,3 +267,15 @@ def test_histograms_of_many_bins(device, dtype, bins):
     places = (inside - level(low)) * bins / (high - low) if dtype == "float32" else None
     found = [(int(x) - low) * bins // (high - low) for x in inside] if places is None else places.astype(np.int64)
     np.testing.assert_array_equal(device.host(counts), np.bincount(found, minlength=bins))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float64"])
+@pytest.mark.parametrize("n", [4352, 30011])
+def test_merges_of_many_tiles(device, dtype, n):
+    """Tiles of a GPU's blocks, by twos and alone; values show that equal keys keep their order."""
+    given = np.random.default_rng(n).integers(-90, 90, n).astype(dtype)
+    keys, values = device.array(given), device.array(np.arange(n, dtype=np.int32))
+    expected = np.argsort(given, kind="stable")
+    compute.merge_sort(keys, values, keys, values, lambda a, b: a < b, n)
+    np.testing.assert_array_equal(device.host(values), expected)
+    np.testing.assert_array_equal(device.host(keys), given[expected])

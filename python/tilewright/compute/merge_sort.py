@@ -1,7 +1,7 @@
 """merge_sort: by a comparison of the user's; what is equal keeps its order.
 
-A thread sorts a run of a few items by insertion. Then runs are merged by twos, as often as it takes: a thread finds
-by a binary search what of the two runs its part of the result is made of, and merges that.
+On a GPU, merge_tiles.py. On the CPU a thread sorts runs of a few items by insertion. Then runs are merged by twos, as
+often as it takes: a thread finds by a binary search what of the two runs its part of the result is made of.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -16,6 +16,7 @@ from ..numba import intrinsics as cuda
 from .inputs import ArrayInput
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part
+from .merge_tiles import MergeTiles
 from .objects import Algorithm, Given, call, make
 from .types import Convert
 
@@ -40,42 +41,55 @@ class MergeSort(Algorithm):
                 raise TileTypeError(f"merge_sort: '{name}' is an array, found {given[name]!r}")
             self.types += [given[name].view.dtype] if given[name] is not None else []
         pairs = [_Pair(given[i], given[o]) for i, o in zip(self.ins, self.outs, strict=True) if given[o] is not None]
-        self.sort, self.merge = _sort_runs(pairs, given["op"]), _merge(pairs, given["op"])
+        self.tiles = None
+        if self.shape.threads > 1:
+            self.tiles = MergeTiles(pairs, [pair.type for pair in pairs], given["op"])
+        else:
+            self.sort, self.merge = _sort_runs(pairs, given["op"]), _merge(pairs, given["op"])
 
     def sample(self, given: Given) -> Given:
-        return {"num_items": RUN + 1}
+        return {"num_items": self._run() + 1}
+
+    def _run(self) -> int:
+        """Items that are sorted by the first kernel, and need no others then."""
+        return self.tiles.tile if self.tiles else RUN
 
     def parts(self, n: int) -> list[Part]:
-        return [Part(t, n) for t in self.types] if n > RUN else []
+        if n <= self._run():
+            return []
+        return [*(Part(t, n) for t in self.types), *(self.tiles.parts(n) if self.tiles else [])]
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
 
         if n == 0:
             return []
-        widths = [RUN << i for i in range(60) if RUN << i < n]
+        widths = [self._run() << i for i in range(50) if self._run() << i < n]
         names = [n for n in self.outs if given[n] is not None]
         start = tuple(given[i].state() for i, o in zip(self.ins, self.outs, strict=True) if o in names)
-        at = [tuple(given[n].state() for n in names), tuple(temporary)]
+        at = [tuple(given[n].state() for n in names), tuple(temporary[: len(names)])]
         arrays, count, last = states_of(given["op"]), np.int64(n), len(widths)
+        if self.tiles:
+            stations = [at[(last - i) % 2] for i in range(last + 1)]
+            return self.tiles.launches(start, stations, arrays, n, temporary[-1] if temporary else ())
         found = [Launch(self.sort, (start, at[last % 2], arrays, count), *self._grid(-(-n // RUN)))]
         for i, width in enumerate(widths):
             source, target = at[(last - i) % 2], at[(last - i - 1) % 2]
-            part = min(2 * width, 8 if self.shape.threads > 1 else 4096)
+            part = min(2 * width, 4096)
             launched = (source, target, arrays, count, np.int64(width), np.int64(part))
             found.append(Launch(self.merge, launched, *self._grid(-(-n // part))))
         return found
 
     def _grid(self, count: int) -> tuple[int, int]:
-        """Blocks and threads for a number of pieces of work."""
-        threads = self.shape.threads
-        return min(-(-count // threads), 64 if threads == 1 else 1 << 20), threads
+        """Blocks, of a thread each, for a number of pieces of work."""
+        return min(count, 64), 1
 
 
 class _Pair:
     """How keys, or values, are read from the input, and moved from there on."""
 
     def __init__(self, given: Any, out: Any) -> None:
+        self.type = out.value_type
         self.first, self.read, self.write = given.reader(), out.reader(), out.writer()
         self.convert = Convert(out.value_type, "merge_sort: an item")
 

@@ -1,0 +1,244 @@
+"""Sorting by merging on a GPU: blocks sort tiles in shared memory, then tiles are merged by twos, as often as it takes.
+
+A thread sorts a few items by insertion; then, in a block as among blocks, it finds by a binary search what of two runs
+its part of the result is made of, and merges that. For a pass over all items one kernel does the search for each tile,
+and another loads what a tile is made of, merges it in shared memory, and stores it side by side. Values follow their
+keys by where these were.
+"""
+
+# The kernels' values have no types that a checker knows.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined, assignment"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtype import int32, int64
+from ..numba import intrinsics as cuda
+from .integers import In
+from .launching import ComputeKernel, Kernels, Launch, Part
+from .types import Convert, Shared, size_of
+
+THREADS = 256
+i32 = In(int32)
+small = Convert(int32, "a number")
+
+
+def items_for(size: int) -> int:
+    """Of a thread; odd, so that the threads of a warp meet in no bank of shared memory."""
+    return 17 if size <= 4 else 9 if size <= 8 else 5 if size <= 16 else 3 if size <= 32 else 1
+
+
+class MergeTiles(Kernels):
+    """`pairs` are the keys, and the values if there are any (merge_sort.py)."""
+
+    def __init__(self, pairs: list[Any], types: list[Any], op: Any) -> None:
+        self.items = items_for(max(map(size_of, types)))
+        self.tile = THREADS * self.items
+        parts = _Parts(pairs, types, op, self.items)
+        self.sort, self.search, self.merge = parts.sort(), parts.search(), parts.merge()
+
+    def parts(self, n: int) -> list[Part]:
+        """Where tiles begin in the left one of their runs."""
+        return [Part(int64, -(-n // self.tile) + 1)]
+
+    def passes(self, n: int) -> int:
+        return sum(self.tile << i < n for i in range(50))
+
+    def launches(self, start: Any, stations: list[Any], arrays: Any, n: int, splits: Any) -> list[Launch]:
+        """`stations[i]` is where items are behind the sort of tiles and i passes."""
+        import numpy as np
+
+        tiles, count = -(-n // self.tile), np.int64(n)
+        found = [Launch(self.sort, (start, stations[0], arrays, count), tiles, THREADS)]
+        for i in range(self.passes(n)):
+            source, target = stations[i], stations[i + 1]
+            searched = (source[0], arrays, count, np.int64(i), splits)
+            found.append(Launch(self.search, searched, -(-(tiles + 1) // 128), 128))
+            found.append(Launch(self.merge, (source, target, arrays, count, np.int64(i), splits), tiles, THREADS))
+        return found
+
+
+class _Parts:
+    def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int) -> None:
+        self.pairs, self.types, self.op, self.items = pairs, types, op, items
+        self.tile, self.has_values = THREADS * items, len(pairs) > 1
+        self.shared_keys, self.shared_places = Shared(types[0], 2 * self.tile), Shared(int32, 2 * self.tile)
+        self.shared_values = Shared(types[-1], self.tile)
+
+    def _split(self):
+        """How many of the first `behind` items of the result come from the left run; equal ones come from it first."""
+        op = self.op
+
+        def split(keys, arrays, a, count_a, b, count_b, behind):
+            low, high = small(max(0, behind - count_b)), small(min(behind, count_a))
+            last = small(b + behind - 1)
+            while i32.less(low, high):
+                middle = i32.shr(i32.add(low, high), 1)
+                if op(arrays, keys[i32.sub(last, middle)], keys[i32.add(a, middle)]):
+                    high = middle
+                else:
+                    low = i32.add(middle, 1)
+            return low
+
+        return split
+
+    def _merge_part(self):
+        """A function for kernels: a thread merges its items of two runs in shared memory to `to` and behind."""
+        split, op, items, has_values = self._split(), self.op, self.items, self.has_values
+
+        def merge_part(keys, places, arrays, a, b, end, behind, to, from_half, whole):
+            """`whole` items are in the half that is read; `places` go along where there are values."""
+            left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
+            i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
+            limit = i32.add(from_half, i32.sub(whole, 1))
+            x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
+            for _ in range(min(items, end - a - behind)):
+                from_right = i >= b
+                if i < b and j < end:
+                    from_right = bool(op(arrays, y, x))
+                if has_values:
+                    places[to] = places[j if from_right else i]
+                if from_right:
+                    keys[to] = y
+                    j = i32.add(j, 1)
+                    y = keys[small(min(j, limit))]
+                else:
+                    keys[to] = x
+                    i = i32.add(i, 1)
+                    x = keys[small(min(i, limit))]
+                to = i32.add(to, 1)
+
+        return merge_part
+
+    def _stored(self):
+        """A function for kernels: a tile, whose keys and places are in a half, to the target."""
+        write_key, write_value = self.pairs[0].write, self.pairs[-1].write
+        has_values, shared_values = self.has_values, self.shared_values
+
+        def stored(target, keys, places, half, start, valid, load_value):
+            me = cuda.threadIdx.x
+            for k in range(me, valid, THREADS):
+                write_key(target[0], start + k, keys[i32.add(half, k)])
+            if has_values:
+                held = shared_values()
+                for k in range(me, valid, THREADS):
+                    held[k] = load_value(k)
+                cuda.syncthreads()
+                for k in range(me, valid, THREADS):
+                    write_value(target[1], start + k, held[places[i32.add(half, k)]])
+
+        return stored
+
+    def sort(self) -> ComputeKernel:
+        key, value, op, tile, items = self.pairs[0], self.pairs[-1], self.op, self.tile, self.items
+        shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
+        merge_part, stored = self._merge_part(), self._stored()
+
+        def insert(keys, places, arrays, first, last):
+            for k in range(first + 1, last):
+                at, going, mine = small(k), True, keys[k]
+                place = places[k] if has_values else 0
+                while going:
+                    going = False
+                    if at > first and op(arrays, mine, keys[i32.sub(at, 1)]):
+                        keys[at] = keys[i32.sub(at, 1)]
+                        if has_values:
+                            places[at] = places[i32.sub(at, 1)]
+                        at = i32.sub(at, 1)
+                        going = True
+                keys[at] = mine
+                if has_values:
+                    places[at] = place
+
+        def sort_tiles(source, target, arrays, n):
+            me, keys = cuda.threadIdx.x, shared_keys()
+            places = shared_places() if has_values else keys
+            start = cuda.blockIdx.x * tile
+            valid = small(min(n - start, tile))
+            for k in range(me, valid, THREADS):
+                keys[k] = key.convert(key.first(source[0], start + k))
+                if has_values:
+                    places[k] = k
+            cuda.syncthreads()
+            first = i32.mul(me, items)
+            insert(keys, places, arrays, first, small(min(first + items, valid)))
+            cuda.syncthreads()
+            half, width, pair = small(0), small(items), small(me)
+            while i32.less(width, valid):
+                pair = i32.shr(pair, 1)
+                base = i32.mul(pair, i32.mul(width, 2))
+                middle = small(min(i32.add(base, width), valid))
+                end = small(min(i32.add(middle, width), valid))
+                other = i32.sub(tile, half)
+                if first < valid:
+                    a, b, last = i32.add(half, base), i32.add(half, middle), i32.add(half, end)
+                    to = i32.add(other, first)
+                    merge_part(keys, places, arrays, a, b, last, i32.sub(first, base), to, half, valid)
+                half, width = other, i32.mul(width, 2)
+                cuda.syncthreads()
+
+            def load_value(k):
+                return value.convert(value.first(source[1], start + k))
+
+            stored(target, keys, places, half, start, valid, load_value)
+
+        return ComputeKernel(sort_tiles)
+
+    def search(self) -> ComputeKernel:
+        read, op, tile = self.pairs[0].read, self.op, self.tile
+
+        def search_tiles(keys, arrays, n, level, splits):
+            at = cuda.grid(1)
+            start = at * tile
+            if start < n:
+                a = (at >> (level + 1)) * (2 * tile << level)
+                b = min(a + (tile << level), n)
+                end, behind = min(b + (tile << level), n), start - a
+                low, high = max(0, behind - (end - b)), min(behind, b - a)
+                while low < high:
+                    middle = (low + high) // 2
+                    if op(arrays, read(keys, b + behind - 1 - middle), read(keys, a + middle)):
+                        high = middle
+                    else:
+                        low = middle + 1
+                splits[at] = low
+
+        return ComputeKernel(search_tiles)
+
+    def merge(self) -> ComputeKernel:
+        key, value, tile, items = self.pairs[0], self.pairs[-1], self.tile, self.items
+        shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
+        merge_part, stored = self._merge_part(), self._stored()
+
+        def merge_tiles(source, target, arrays, n, level, splits):
+            me, keys = cuda.threadIdx.x, shared_keys()
+            places = shared_places() if has_values else keys
+            start = cuda.blockIdx.x * tile
+            valid = small(min(n - start, tile))
+            width, base = tile << level, (cuda.blockIdx.x >> (level + 1)) * (2 * tile << level)
+            middle = min(base + width, n)
+            end, behind = min(middle + width, n), start - base
+            left = splits[cuda.blockIdx.x]
+            stop = middle - base
+            if start + tile < end:
+                stop = splits[cuda.blockIdx.x + 1]
+            count = small(stop - left)
+            from_left, from_right = base + left, middle + behind - left - count
+
+            def place(k):
+                """Where item k of what the tile is made of lies."""
+                return from_left + k if k < count else from_right + k
+
+            for k in range(me, valid, THREADS):
+                keys[k] = key.read(source[0], place(k))
+                if has_values:
+                    places[k] = k
+            cuda.syncthreads()
+            first = i32.mul(me, items)
+            if first < valid:
+                merge_part(keys, places, arrays, small(0), count, valid, first, i32.add(first, tile), small(0), valid)
+            cuda.syncthreads()
+            stored(target, keys, places, small(tile), start, valid, lambda k: value.read(source[1], place(k)))
+
+        return ComputeKernel(merge_tiles)
