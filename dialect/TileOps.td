@@ -562,8 +562,31 @@ def Tile_ScanByOp : Tile_CombineOp<"scan_by"> {
   let results = (outs Variadic<Tile_AnyTile>:$results);
 }
 
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp", "ScanByOp"]>]> {
-  let summary = "what the body of `tile.reduce_by` or `tile.scan_by` makes";
+def Tile_MapOp : Tile_Op<"map", [SingleBlock, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "run a body once for each element of tiles, in the thread that holds it";
+  let orders = "all"; let verifier = "verify_map";
+  let description = [{
+    The body takes the elements of all inputs at one place, and yields those of the results there. It is code of a
+    thread: its scalars are this element's own, it may branch and loop by them, and access elements of arrays. A body
+    without results runs once for each element, one with results in each thread that holds a copy. No thread waits in it
+    for others of the block. The elements are in no order.
+
+    ```mlir
+    %n = tile.map(%x) : (tensor<64xf32>) -> tensor<64xi32> {
+    ^bb0(%a: f32):
+      %k = scf.while (%b = %a) : (f32) -> i32 {…}
+      tile.yield %k : i32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_AnyTile>:$inputs);
+  let regions = (region SizedRegion<1>:$body);
+  let results = (outs Variadic<Tile_AnyTile>:$results);
+  let assemblyFormat = "`(` $inputs `)` `:` functional-type(operands, results) $body attr-dict";
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp", "ScanByOp", "MapOp"]>]> {
+  let summary = "what the body of `tile.reduce_by`, `tile.scan_by` or `tile.map` makes";
   let form = "control";
   let arguments = (ins Variadic<Tile_AnyScalar>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -494,6 +494,48 @@ static bool verify_combine(const verify_t *v) {
   return verify_body_types(v, num);
 }
 
+/* The types of values, each an element of the tile of its number. */
+static bool are_elements(const verify_t *v, MlirType (*value)(const verify_t *, intptr_t),
+                         MlirType (*tile)(const verify_t *, intptr_t), intptr_t num) {
+  for (intptr_t i = 0; i < num; i++)
+    if (!mlirTypeEqual(value(v, i), mlirShapedTypeGetElementType(tile(v, i))))
+      return false;
+  return true;
+}
+
+static MlirType body_argument(const verify_t *v, intptr_t i) {
+  return mlirValueGetType(mlirBlockGetArgument(body_of(v), i));
+}
+static MlirType body_yield(const verify_t *v, intptr_t i) {
+  return mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body_of(v)), i));
+}
+static MlirType result_at(const verify_t *v, intptr_t i) { return mlirValueGetType(mlirOperationGetResult(v->op, i)); }
+
+static MlirWalkResult look_for_meeting(MlirOperation op, void *user) {
+  bool *found = user;
+  *found |= tw_op_has(op, TW_MEETS_BLOCK | TW_MEETS_WARP);
+  return MlirWalkResultAdvance;
+}
+
+static bool verify_map(const verify_t *v) {
+  intptr_t num = mlirOperationGetNumOperands(v->op), made = mlirOperationGetNumResults(v->op);
+  MlirOperation end = mlirBlockGetTerminator(body_of(v));
+  tw_operand_t first, other;
+  bool meets = false;
+  if (num < 1 || !tw_read_operand(&v->check, operand_type(v, 0), "an input", &first))
+    return tw_fail(&v->check, "needs a tile");
+  for (intptr_t i = 0; i < num + made; i++)
+    if (!tw_read_operand(&v->check, i < num ? operand_type(v, i) : result_at(v, i - num), "a tile", &other) ||
+        !same_shape(v, "a tile", &other.shape, &first.shape))
+      return false;
+  if (mlirBlockGetNumArguments(body_of(v)) != num || mlirOperationIsNull(end) || tw_op_kind(end) != TW_TILE_YIELD ||
+      mlirOperationGetNumOperands(end) != made || !are_elements(v, body_argument, operand_type, num) ||
+      !are_elements(v, body_yield, result_at, made))
+    return tw_fail(&v->check, "has a body that does not make an element of each result from one of each input");
+  mlirOperationWalk(v->op, look_for_meeting, &meets, MlirWalkPreOrder);
+  return !meets || tw_fail(&v->check, "has a body in which a thread waits for others");
+}
+
 static bool verify_mma(const verify_t *v) {
   bool is_byte = tw_elem_kind(tw_elem_of(operand_type(v, 0))) == 'i';
   return (!has(v, "unsigned_lhs") && !has(v, "unsigned_rhs")) || is_byte ||

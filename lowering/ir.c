@@ -218,6 +218,13 @@ MlirOperation tw_function_of(MlirOperation op) {
   return op;
 }
 
+bool tw_is_of_thread(MlirOperation op) {
+  MlirOperation up = op;
+  while (!mlirOperationIsNull(up) && !tw_op_is(up, TW_TILE_MAP) && !tw_op_is(up, TW_FUNC_FUNC))
+    up = mlirOperationGetParentOperation(up);
+  return !mlirOperationIsNull(up) && (tw_op_is(up, TW_TILE_MAP) || tw_has_attr(up, "tile.simt"));
+}
+
 MlirOperation tw_module_of(MlirOperation op) {
   while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_BUILTIN_MODULE))
     op = mlirOperationGetParentOperation(op);

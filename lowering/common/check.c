@@ -23,11 +23,12 @@
  * this is made of ordinary ops, which both back ends lower as any others.
  *
  * Runs last in tile-legalize, which has left what the program wrote in its order. Kernels without the hint are
- * left alone. A kernel of threads is checked as far as bounds and assertions go. An element's owner is the first block that stored to it: the launcher gives each element of an array that
- * is stored to a word, by its address, so that arrays that overlap share words; those whose first word is less than 0
- * are not watched. A second word, behind all of these, is the element's reader. Loads of an array that is written, or
- * overlaps one that is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing;
- * and where a block may wait for another one, by an atomic access that acquires, loads are left alone. */
+ * left alone. A kernel of threads, and the body of a tile.map, is checked as far as bounds and assertions go. An
+ * element's owner is the first block that stored to it: the launcher gives each element of an array that is stored to a
+ * word, by its address, so that arrays that overlap share words; those whose first word is less than 0 are not watched.
+ * A second word, behind all of these, is the element's reader. Loads of an array that is written, or overlaps one that
+ * is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing; and where a block
+ * may wait for another one, by an atomic access that acquires, loads are left alone. */
 #include "lowering/common/check.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -501,7 +502,7 @@ static void check_op(check_t *c, MlirOperation op) {
   check_padding(c, op);
   if (is_by_tile(op) ? tw_has_attr(op, "tile.in_bounds") : !tw_has_attr(op, "check_bounds"))
     (is_by_tile(op) ? check_tile_bounds : check_element_bounds)(c, op);
-  if (mlirValueIsNull(c->thread) && !is_atomic(op) && is_of_parameter(c, op) && (writes(op) || !c->waits))
+  if (!tw_is_of_thread(op) && !is_atomic(op) && is_of_parameter(c, op) && (writes(op) || !c->waits))
     (is_by_tile(op) ? check_tile_owners : check_element_owners)(c, op);
 }
 

@@ -232,10 +232,11 @@ void tw_check_record(const check_t *c, const tw_builder_t *at, int site, const f
   int64_t header = (1 + 2 * c->num_parameters + TW_RECORD_WORDS - 1) / TW_RECORD_WORDS * TW_RECORD_WORDS;
   MlirValue first = tw_binary(at, "arith.muli", i64, take_number(c, at), tw_check_i64(at, TW_RECORD_WORDS));
   first = tw_binary(at, "arith.addi", i64, first, tw_check_i64(at, header));
-  for (int i = 0; i < TW_RECORD_WORDS && !mlirValueIsNull(c->thread); i++)
+  bool of_thread = tw_is_of_thread(mlirBlockGetParentOperation(at->block));
+  for (int i = 0; i < TW_RECORD_WORDS && of_thread; i++)
     if (!mlirValueIsNull(words[i]))
       scatter(at, c->report, tw_binary(at, "arith.addi", i64, first, tw_check_i64(at, i)), words[i]);
-  if (!mlirValueIsNull(c->thread))
+  if (of_thread)
     return;
   MlirValue record = record_tile(at, words);
   MlirType type = mlirValueGetType(record);

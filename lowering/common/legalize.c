@@ -19,6 +19,7 @@
 #include "lowering/common/legalize.h"
 #include "lowering/common/check.h"
 #include "lowering/common/gather_to_load.h"
+#include "lowering/common/inline_map.h"
 #include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
@@ -324,6 +325,6 @@ static bool gather_to_load(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC
 static bool check(MlirOperation op) { return !tw_op_is(op, TW_FUNC_FUNC) || tw_check(op); }
 
 bool tw_run_legalize(MlirOperation module) {
-  return for_each_op(module, has_no_layouts) && for_each_op(module, legalize_op) &&
+  return for_each_op(module, has_no_layouts) && tw_inline_maps(module) && for_each_op(module, legalize_op) &&
          for_each_op(module, make_op_signless) && for_each_op(module, gather_to_load) && for_each_op(module, check);
 }

@@ -1228,6 +1228,40 @@ func.func @f(%x: memref<?xi64>, %l: i64) {
 
 // -----
 
+func.func @f(%x: tensor<8xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{'tile.map' op a tile has shape (4,), expected (8,)}}
+  tile.map(%x, %y) : (tensor<8xf32>, tensor<4xf32>) -> () {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.map' op has a body that does not make an element of each result from one of each input}}
+  %0 = tile.map(%x) : (tensor<8xf32>) -> tensor<8xi32> {
+  ^bb0(%a: f32):
+    tile.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.map' op has a body in which a thread waits for others}}
+  tile.map(%x) : (tensor<8xf32>) -> () {
+  ^bb0(%a: f32):
+    tile.sync_threads
+    tile.yield
+  }
+  return
+}
+
+// -----
+
 func.func @f(%p: i1) {
   // expected-error @below {{'tile.sync_vote' op gives int32, found bool_}}
   %0 = tile.sync_vote count, %p : i1 -> i1

@@ -107,7 +107,7 @@ static int64_t atomic_scratch(MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
   MlirType type = mlirValueGetType(result);
   tw_layout_t layout;
-  if (mlirOpOperandIsNull(mlirValueGetFirstUse(result)) || tw_has_attr(tw_function_of(op), "tile.simt"))
+  if (mlirOpOperandIsNull(mlirValueGetFirstUse(result)) || tw_is_of_thread(op))
     return 0;
   if (tw_is_tile(type) && (!tw_layout_of_type(type, &layout) ||
                            (tw_layout_copies(&layout, TW_LANE) | tw_layout_copies(&layout, TW_WARP)) == 0))

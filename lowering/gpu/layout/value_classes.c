@@ -60,7 +60,7 @@ static void add_edge(twl_classes_t *c, MlirOperation op, MlirValue from, MlirVal
 }
 
 bool twl_is_elementwise(MlirOperation op) {
-  return tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_has(op, TW_BY_ELEMENT);
+  return tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_has(op, TW_BY_ELEMENT) || tw_op_is(op, TW_TILE_MAP);
 }
 
 MlirValue twl_representative(MlirOperation op) {
@@ -107,6 +107,8 @@ static void classify(twl_classes_t *c, MlirOperation op) {
     MlirValue one = twl_representative(op);
     for (intptr_t i = 0; one.ptr && i < mlirOperationGetNumOperands(op); i++)
       unite(c, one, mlirOperationGetOperand(op, i));
+    for (intptr_t i = 1; one.ptr && i < mlirOperationGetNumResults(op); i++)
+      unite(c, one, mlirOperationGetResult(op, i));
   } else if (tw_op_combines(op)) {
     classify_combining(c, op);
   } else if (tw_op_is(op, TW_TILE_MMA)) {

@@ -20,6 +20,8 @@
  * they may. Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel
  * runs one after the other are in no order.
  *
+ * The body of a tile.map that touches memory stands between two barriers, and has none inside.
+ *
  * An atomic access that releases has a barrier before it, one that acquires has one behind it: its order is one of the
  * block, not of the thread that has it.
  *
@@ -378,8 +380,27 @@ static void visit_ordered(state_t *s, MlirOperation op, int64_t bytes) {
     put_behind(op);
 }
 
+static bool touches_memory(MlirOperation op) {
+  return !tw_op_is(op, TW_TILE_MAP) && tw_op_has(op, TW_READS_ARRAY | TW_WRITES_ARRAY | TW_ORDERS_ALL);
+}
+
+/* The body is a thread's code, in which nobody can meet: threads meet before it and behind it, if it touches memory. */
+static void visit_map(state_t *s, MlirOperation op) {
+  if (!tw_has_op_like(op, touches_memory))
+    return;
+  if (!is_barrier(op_before(op)))
+    put_barrier_before(op);
+  meet(s);
+  if (!is_barrier(mlirOperationGetNextInBlock(op)))
+    put_behind(op);
+}
+
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
+  if (tw_op_is(op, TW_TILE_MAP)) {
+    visit_map(s, op);
+    return;
+  }
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? tw_scratch_bytes(op) : 0;
   if (tw_op_is(op, TW_TILE_ATOMIC))
     visit_ordered(s, op, bytes);

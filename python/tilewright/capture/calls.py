@@ -14,7 +14,7 @@ from .. import tile as ct
 from ..dtype import DType, as_dtype, constant_of, require_supported
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE, THREADS
-from . import ops, records, shapes, static
+from . import maps, ops, records, shapes, static
 from .attributes import attribute
 from .branches import each
 from .builtin_functions import BUILTINS, call_builtin
@@ -64,6 +64,8 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return generator_context(frame, function.__wrapped__, args, keywords, node)  # type: ignore[attr-defined]
     if isinstance(function, types.FunctionType) and function in BUILTINS:
         return call_builtin(frame, BUILTINS[function], function, args, keywords)
+    if isinstance(function, types.FunctionType) and maps.is_mapped(frame, function, args, keywords):
+        return maps.call(frame, function, args, keywords, node)
     if isinstance(function, types.FunctionType | LocalFunction):
         return inline(frame, function, args, keywords, node)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):

@@ -294,6 +294,7 @@ def _load(
 def output(frame: Frame, value: Any, what: str) -> Array:
     array = array_of(value, what)
     frame.capture.written.add(array.position)
+    frame.capture.writes += 1
     return array
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TileError
 from ..reference import threads
-from .positions import refuse_on_host
+from .positions import refuse_for_elements, refuse_on_host
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -38,6 +38,8 @@ class DeviceFunction:
 
     def __tw_call__(self, frame: Frame, *args: Any, **keywords: Any) -> Any:
         refuse_on_host(frame, f"device.{self.__name__}()")
+        if self._module != "atomics":
+            refuse_for_elements(frame, f"device.{self.__name__}()")
         module = importlib.import_module(f"tilewright.capture.simt.{self._module}")
         return getattr(module, self.__name__)(frame, *args, **keywords)
 

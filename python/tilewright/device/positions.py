@@ -23,6 +23,20 @@ def refuse_on_host(frame: Frame, what: str) -> None:
         raise TileError(f"{what} {_ON_HOST}, or behind device.target(device.is_device)")
 
 
+def refuse_for_elements(frame: Frame, what: str) -> None:
+    """What belongs to a block of threads, not to the element of a tile that a function is called for."""
+    if frame.capture.mapped:
+        raise TileTypeError(
+            f"{what} is of a thread in its block, and {frame.capture.mapped} is called for each element of a tile, by "
+            "whichever thread holds it; pass what it needs, or call it from a @device.kernel"
+        )
+
+
+def _check(frame: Frame, what: str) -> None:
+    refuse_on_host(frame, what)
+    refuse_for_elements(frame, what)
+
+
 class _DeviceOnly:
     """Stands for a value that a thread has; `read` gives that of the thread that runs under `kernel.interpret`."""
 
@@ -32,7 +46,7 @@ class _DeviceOnly:
     def __tw_value__(self, frame: Frame) -> Any:
         from ..capture.simt import positions
 
-        refuse_on_host(frame, f"device.{self._name}")
+        _check(frame, f"device.{self._name}")
         return positions.VALUES[self._name](frame)
 
     def __tw_now__(self) -> Any:
@@ -122,7 +136,7 @@ class _PlaceInGrid:
     def __tw_call__(self, frame: Frame, ndims: Any) -> Any:
         from ..capture.simt import positions
 
-        refuse_on_host(frame, "device.tid()")
+        _check(frame, "device.tid()")
         return _told(positions.place_in_grid(frame, _count(ndims, "device.tid")))
 
 
@@ -137,7 +151,7 @@ class _GridSize:
     def __tw_call__(self, frame: Frame, ndims: Any) -> Any:
         from ..capture.simt import positions
 
-        refuse_on_host(frame, "device.grid_size()")
+        _check(frame, "device.grid_size()")
         return _told(positions.grid_size(frame, _count(ndims, "device.grid_size")))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from .. import dtype as dt
 from .. import tile as ct
 from ..errors import TileTypeError
+from . import maps
 from .printing import text_of
 from .values import Tile
 
@@ -136,7 +137,8 @@ class Rebinder:
         inner = value if isinstance(value, types.FunctionType) else _wrapped(value)
         if inner is None or (inner.__module__ or "").startswith("tilewright."):
             return value
-        return self.rebind(inner)
+        rebound = self.rebind(inner)
+        return maps.mapped(inner, rebound) if getattr(inner, "__tw_func__", False) else rebound
 
 
 def _refuse_host_only(*args: Any, **keywords: Any) -> None:

@@ -131,6 +131,7 @@ def _value(frame: Frame, ref: AtomicRef, value: Any, what: str) -> Tile:
 def _load(frame: Frame, ref: AtomicRef, memory: Any, scope: Any) -> Tile:
     check_dtype("load", ref.dtype)
     order = ordering("load", memory, scope)
+    frame.capture.writes += 1
     nothing = frame.emit.constant(False if ref.dtype.is_bool else 0, ref.dtype)
     return atomic_access(frame, ATOMIC_KINDS["load"], *order, ref.array, Reached(ref.tiles, (), False), [nothing])
 

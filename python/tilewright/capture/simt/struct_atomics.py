@@ -119,6 +119,7 @@ def _pair(frame: Frame, ref: StructRef, name: str, words: list[Tile], memory: An
     """A load or a store of 16 bytes."""
     place: Array = views.made(frame, ref.array.bytes, views.Shape(ref.offset, [], []), int64)
     order, who = atomics.ordering(name, memory, scope)
+    frame.capture.writes += 1
     attributes = {"kind": ATOMIC_KINDS[name], "memory_order": order, "memory_scope": who}
     operands = [place.ir, *(frame.emit.bitcast(word, int64).ir for word in words)]
     found = frame.builder.op("tile.atomic_pair", operands, attributes, [int64.mlir] * 2)
