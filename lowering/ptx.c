@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "tilewright/base.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,9 +122,16 @@ static bool read_store(const char *at, ptx_store_t *out) {
 /* What is stored whole is stored as it is; bytes have no register of their own, so that they are parts of any. */
 static bool is_part(const ptx_store_t *x, int i) { return x->bits == 8 || register_bits(x->names[i]) > x->bits; }
 
-static bool print_parts(tw_strbuf_t *out, const char *at) {
+/* Of `@%p1 `, which may stand in front of an instruction. */
+static size_t guard_length(const char *at) {
+  size_t guard = *at == '@' ? strcspn(at, " \t") : 0;
+  return guard + (guard ? strspn(at + guard, " \t") : 0);
+}
+
+static bool print_parts(tw_strbuf_t *out, const char *line) {
   ptx_store_t x;
   bool any = false;
+  const char *at = line + guard_length(line);
   if (strncmp(at, "st.", 3) || !read_store(at, &x))
     return false;
   for (int i = 0; i < x.count; i++)
@@ -139,7 +147,7 @@ static bool print_parts(tw_strbuf_t *out, const char *at) {
     else if (is_part(&x, i))
       tw_strbuf_printf(out, "cvt.u%d.u%d part%d, %s; ", width, from, i, x.names[i]);
   }
-  tw_strbuf_append(out, at, (size_t)(x.values - at));
+  tw_strbuf_append(out, line, (size_t)(x.values - line));
   for (int i = 0; i < x.count; i++) {
     tw_strbuf_puts(out, i ? ", " : *x.values == '{' ? "{" : "");
     if (is_part(&x, i))
@@ -174,13 +182,24 @@ static bool print_safe(tw_strbuf_t *out, const char *ptx, const char *line) {
   return print_parts(out, line) || print_shift(out, ptx, line) || print_negation(out, line);
 }
 
+/* Whether an instruction begins at `at`: behind a guard it has begun already. */
+static bool begins(const char *ptx, const char *at) {
+  if (at > ptx && !strchr("\t\n {};", at[-1]))
+    return false;
+  while (at > ptx && strchr(" \t", at[-1]))
+    at--;
+  while (at > ptx && (isalnum((unsigned char)at[-1]) || strchr("%$_!", at[-1])))
+    at--;
+  return at == ptx || at[-1] != '@';
+}
+
 /* Copies the instruction at `at`, or nothing where it is none that a form is known for, or too long to be one. */
 static bool read_line(const char *ptx, const char *at, char line[LINE + 1]) {
-  static const char *const first[] = {"st.", "mov.b64 \t{", "neg.s16", "sub.s16", "abs.s16"};
+  static const char *const first[] = {"@", "st.", "mov.b64 \t{", "neg.s16", "sub.s16", "abs.s16"};
   bool known = false;
   for (size_t i = 0; i < sizeof first / sizeof *first; i++)
     known |= !strncmp(at, first[i], strlen(first[i]));
-  size_t length = known && (at == ptx || strchr("\t\n {};", at[-1])) ? strcspn(at, ";") + 1 : LINE + 1;
+  size_t length = known && begins(ptx, at) ? strcspn(at, ";") + 1 : LINE + 1;
   if (length > LINE || at[length - 1] != ';')
     return false;
   memcpy(line, at, length);
@@ -192,7 +211,7 @@ char *tw_ptx_make_safe(char *ptx, size_t *size) {
   char line[LINE + 1];
   tw_strbuf_t out = {0}, form = {0};
   const char *from = ptx;
-  for (const char *at = ptx; *at; at += 1 + strcspn(at + 1, "mnas")) {
+  for (const char *at = ptx; *at; at += 1 + strcspn(at + 1, "mnas@")) {
     if (!read_line(ptx, at, line) || !print_safe(&form, ptx, line))
       continue;
     tw_strbuf_append(&out, from, (size_t)(at - from));

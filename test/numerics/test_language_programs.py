@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -51,6 +52,12 @@ def test_programs(backends: Backends, tmp_path: Path) -> None:
 def test_emulated(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_EMULATE", target)
     assert_right("emulated", 4, 9000, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+def test_assembled(target: str, tmp_path: Path) -> None:
+    assert_right(target, 14, 3_000_015, tmp_path)
 
 
 def test_a_seed_is_a_program_and_so_is_any_list_of_draws() -> None:

@@ -47,10 +47,21 @@ int main(void) {
   expect("sub.s16 \t%rs2, 0, %rs1;sub.s16 \t%rs3, %rs2, %rs1;",
          "mul.lo.s16 \t%rs2, %rs1, -1;sub.s16 \t%rs3, %rs2, %rs1;");
   expect("abs.s16 \t%rs2, %rs1;", "{ .reg .b16 less; mul.lo.s16 less, %rs1, -1; max.s16 %rs2, %rs1, less; }");
-  static const char *const whole[] = {"st.global.b16 \t[%rd1], %rs2;",         "st.global.v2.b32 \t[%rd1], {%r1, %r2};",
-                                      "st.global.b64 \t[%rd1], %rd2;",         "st.global.b16 \t[%rd1], 0;",
-                                      "st.global.b8 \t[%rd1], value;",         "st.bulk.shared::cta \t[%r1], 8, 0;",
-                                      "st.global.v2.b8 \t[%rd1], {%rs1, %rs2", "test.b8 \t[%rd1], %rd2;"};
+  expect("\t@%p1 st.global.b8 \t[%rd1], %rs2;",
+         "\t{ .reg .b16 part<1>; mov.b16 part0, %rs2; @%p1 st.global.b8 \t[%rd1], part0; }");
+  expect("{ @!q st.shared.b16 [%r1], %r2; }",
+         "{ { .reg .b16 part<1>; cvt.u16.u32 part0, %r2; @!q st.shared.b16 [%r1], part0; } }");
+  static const char *const whole[] = {"st.global.b16 \t[%rd1], %rs2;",
+                                      "st.global.v2.b32 \t[%rd1], {%r1, %r2};",
+                                      "st.global.b64 \t[%rd1], %rd2;",
+                                      "st.global.b16 \t[%rd1], 0;",
+                                      "st.global.b8 \t[%rd1], value;",
+                                      "st.bulk.shared::cta \t[%r1], 8, 0;",
+                                      "st.global.v2.b8 \t[%rd1], {%rs1, %rs2",
+                                      "test.b8 \t[%rd1], %rd2;",
+                                      "@%p1 neg.s16 \t%rs1, %rs2;",
+                                      "@%p2 bra $L__BB0_2;",
+                                      "@%p1 st.b32 [%rd1], %r1;"};
   for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
     expect(whole[i], whole[i]);
   return failures != 0;
