@@ -279,3 +279,23 @@ def test_merges_of_many_tiles(device, dtype, n):
     compute.merge_sort(keys, values, keys, values, lambda a, b: a < b, n)
     np.testing.assert_array_equal(device.host(values), expected)
     np.testing.assert_array_equal(device.host(keys), given[expected])
+
+
+@pytest.mark.parametrize("has_values", [False, True])
+def test_sorts_of_short_and_long_segments(device, has_values):
+    """A warp sorts a short one, a block a longer one, and the longest go by digits; also where they lie in place."""
+    lengths = np.array([3, 17000, 256, 257, 0, 4000, 1, 12500])
+    ends, n = np.cumsum(lengths), int(lengths.sum())
+    keys = random_keys(n, "float32")
+    keys[::7], keys[3::7] = 0.0, -0.0
+    buffers = [DoubleBuffer(device.array(keys), device.array(np.zeros_like(keys))), None]
+    if has_values:
+        buffers[1] = DoubleBuffer(device.array(np.arange(n)), device.array(np.zeros(n, np.int64)))
+    bounds = device.array(ends - lengths), device.array(ends)
+    compute.segmented_sort(buffers[0], None, buffers[1], None, n, len(ends), *bounds, order=SortOrder.ASCENDING)
+    for first, last in zip(ends - lengths, ends, strict=True):
+        places = first + np.argsort(keys[first:last], kind="stable")
+        found = device.host(buffers[0].current())[first:last]
+        np.testing.assert_array_equal(found.view(np.int32), keys[places].view(np.int32))
+        if has_values:
+            np.testing.assert_array_equal(device.host(buffers[1].current())[first:last], places)

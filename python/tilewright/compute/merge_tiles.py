@@ -59,57 +59,111 @@ class MergeTiles(Kernels):
         return found
 
 
+def splitting(op: Any):
+    """How many of the first `behind` items of the result come from the left run; equal ones come from it first."""
+
+    def split(keys, arrays, a, count_a, b, count_b, behind):
+        low, high = small(max(0, behind - count_b)), small(min(behind, count_a))
+        last = small(b + behind - 1)
+        while i32.less(low, high):
+            middle = i32.shr(i32.add(low, high), 1)
+            if op(arrays, keys[i32.sub(last, middle)], keys[i32.add(a, middle)]):
+                high = middle
+            else:
+                low = i32.add(middle, 1)
+        return low
+
+    return split
+
+
+def merging(op: Any, has_values: bool):
+    """A function for kernels: a thread merges `items` items of two runs in shared memory to `to` and behind.
+
+    `whole` items from `begin` on may be read; `places` go along where there are values.
+    """
+    split = splitting(op)
+
+    def merge_part(keys, places, arrays, a, b, end, behind, to, begin, whole, items):
+        left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
+        i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
+        limit = i32.add(begin, i32.sub(whole, 1))
+        x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
+        for _ in range(min(items, end - a - behind)):
+            from_right = i >= b
+            if i < b and j < end:
+                from_right = bool(op(arrays, y, x))
+            if has_values:
+                places[to] = places[j if from_right else i]
+            if from_right:
+                keys[to] = y
+                j = i32.add(j, 1)
+                y = keys[small(min(j, limit))]
+            else:
+                keys[to] = x
+                i = i32.add(i, 1)
+                x = keys[small(min(i, limit))]
+            to = i32.add(to, 1)
+
+    return merge_part
+
+
+def inserting(op: Any, has_values: bool):
+    """A function for kernels: a thread sorts a few items in shared memory."""
+
+    def insert(keys, places, arrays, first, last):
+        for k in range(first + 1, last):
+            at, going, mine = small(k), True, keys[small(k)]
+            place = places[small(k)] if has_values else 0
+            while going:
+                going = False
+                if at > first and op(arrays, mine, keys[i32.sub(at, 1)]):
+                    keys[at] = keys[i32.sub(at, 1)]
+                    if has_values:
+                        places[at] = places[i32.sub(at, 1)]
+                    at = i32.sub(at, 1)
+                    going = True
+            keys[at] = mine
+            if has_values:
+                places[at] = place
+
+    return insert
+
+
+def sorting(op: Any, has_values: bool):
+    """A function for kernels: threads sort `count` items from `here` on, `items` each, with as much room at `other`.
+
+    It gives where they are then. `meet()` waits for all of these threads, of which this one is `me`.
+    """
+    insert, merge_part = inserting(op, has_values), merging(op, has_values)
+
+    def sort(keys, places, arrays, me, items, here, other, count, meet):
+        first = i32.mul(me, items)
+        insert(keys, places, arrays, i32.add(here, first), small(here + min(first + items, count)))
+        meet()
+        width, pair = small(items), small(me)
+        while i32.less(width, count):
+            pair = i32.shr(pair, 1)
+            base = i32.mul(pair, i32.mul(width, 2))
+            middle = small(min(i32.add(base, width), count))
+            end = small(min(i32.add(middle, width), count))
+            if first < count:
+                a, b, last = i32.add(here, base), i32.add(here, middle), i32.add(here, end)
+                to, behind = i32.add(other, first), i32.sub(first, base)
+                merge_part(keys, places, arrays, a, b, last, behind, to, here, count, items)
+            here, other = other, here
+            width = i32.mul(width, 2)
+            meet()
+        return here
+
+    return sort
+
+
 class _Parts:
     def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int) -> None:
         self.pairs, self.types, self.op, self.items = pairs, types, op, items
         self.tile, self.has_values = THREADS * items, len(pairs) > 1
         self.shared_keys, self.shared_places = Shared(types[0], 2 * self.tile), Shared(int32, 2 * self.tile)
         self.shared_values = Shared(types[-1], self.tile)
-
-    def _split(self):
-        """How many of the first `behind` items of the result come from the left run; equal ones come from it first."""
-        op = self.op
-
-        def split(keys, arrays, a, count_a, b, count_b, behind):
-            low, high = small(max(0, behind - count_b)), small(min(behind, count_a))
-            last = small(b + behind - 1)
-            while i32.less(low, high):
-                middle = i32.shr(i32.add(low, high), 1)
-                if op(arrays, keys[i32.sub(last, middle)], keys[i32.add(a, middle)]):
-                    high = middle
-                else:
-                    low = i32.add(middle, 1)
-            return low
-
-        return split
-
-    def _merge_part(self):
-        """A function for kernels: a thread merges its items of two runs in shared memory to `to` and behind."""
-        split, op, items, has_values = self._split(), self.op, self.items, self.has_values
-
-        def merge_part(keys, places, arrays, a, b, end, behind, to, from_half, whole):
-            """`whole` items are in the half that is read; `places` go along where there are values."""
-            left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
-            i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
-            limit = i32.add(from_half, i32.sub(whole, 1))
-            x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
-            for _ in range(min(items, end - a - behind)):
-                from_right = i >= b
-                if i < b and j < end:
-                    from_right = bool(op(arrays, y, x))
-                if has_values:
-                    places[to] = places[j if from_right else i]
-                if from_right:
-                    keys[to] = y
-                    j = i32.add(j, 1)
-                    y = keys[small(min(j, limit))]
-                else:
-                    keys[to] = x
-                    i = i32.add(i, 1)
-                    x = keys[small(min(i, limit))]
-                to = i32.add(to, 1)
-
-        return merge_part
 
     def _stored(self):
         """A function for kernels: a tile, whose keys and places are in a half, to the target."""
@@ -133,23 +187,7 @@ class _Parts:
     def sort(self) -> ComputeKernel:
         key, value, op, tile, items = self.pairs[0], self.pairs[-1], self.op, self.tile, self.items
         shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
-        merge_part, stored = self._merge_part(), self._stored()
-
-        def insert(keys, places, arrays, first, last):
-            for k in range(first + 1, last):
-                at, going, mine = small(k), True, keys[k]
-                place = places[k] if has_values else 0
-                while going:
-                    going = False
-                    if at > first and op(arrays, mine, keys[i32.sub(at, 1)]):
-                        keys[at] = keys[i32.sub(at, 1)]
-                        if has_values:
-                            places[at] = places[i32.sub(at, 1)]
-                        at = i32.sub(at, 1)
-                        going = True
-                keys[at] = mine
-                if has_values:
-                    places[at] = place
+        order, stored = sorting(op, has_values), self._stored()
 
         def sort_tiles(source, target, arrays, n):
             me, keys = cuda.threadIdx.x, shared_keys()
@@ -161,22 +199,7 @@ class _Parts:
                 if has_values:
                     places[k] = k
             cuda.syncthreads()
-            first = i32.mul(me, items)
-            insert(keys, places, arrays, first, small(min(first + items, valid)))
-            cuda.syncthreads()
-            half, width, pair = small(0), small(items), small(me)
-            while i32.less(width, valid):
-                pair = i32.shr(pair, 1)
-                base = i32.mul(pair, i32.mul(width, 2))
-                middle = small(min(i32.add(base, width), valid))
-                end = small(min(i32.add(middle, width), valid))
-                other = i32.sub(tile, half)
-                if first < valid:
-                    a, b, last = i32.add(half, base), i32.add(half, middle), i32.add(half, end)
-                    to = i32.add(other, first)
-                    merge_part(keys, places, arrays, a, b, last, i32.sub(first, base), to, half, valid)
-                half, width = other, i32.mul(width, 2)
-                cuda.syncthreads()
+            half = order(keys, places, arrays, me, small(items), small(0), small(tile), valid, cuda.syncthreads)
 
             def load_value(k):
                 return value.convert(value.first(source[1], start + k))
@@ -209,7 +232,7 @@ class _Parts:
     def merge(self) -> ComputeKernel:
         key, value, tile, items = self.pairs[0], self.pairs[-1], self.tile, self.items
         shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
-        merge_part, stored = self._merge_part(), self._stored()
+        merge_part, stored = merging(self.op, has_values), self._stored()
 
         def merge_tiles(source, target, arrays, n, level, splits):
             me, keys = cuda.threadIdx.x, shared_keys()
@@ -237,7 +260,8 @@ class _Parts:
             cuda.syncthreads()
             first = i32.mul(me, items)
             if first < valid:
-                merge_part(keys, places, arrays, small(0), count, valid, first, i32.add(first, tile), small(0), valid)
+                to = i32.add(first, tile)
+                merge_part(keys, places, arrays, small(0), count, valid, first, to, small(0), valid, items)
             cuda.syncthreads()
             stored(target, keys, places, small(tile), start, valid, lambda k: value.read(source[1], place(k)))
 

@@ -1,4 +1,7 @@
-"""segmented_sort: each segment in order. A thread sorts a short one by insertion, a block a long one by digits."""
+"""segmented_sort: each segment in order. A thread sorts a short one by insertion, a block a long one by digits.
+
+On a GPU, sort_segments.py sorts all but the longest.
+"""
 
 # The kernels' values have no types that a checker knows.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
@@ -25,6 +28,7 @@ from .digits import (
 from .launching import ComputeKernel, Launch, Part
 from .objects import Given, make
 from .radix_sort import KEYS_AND_VALUES, Sorting, unpacked
+from .sort_segments import SortSegments
 from .types import Shared
 
 _SHORT = 32  # items that one thread sorts
@@ -44,8 +48,12 @@ class SegmentedSort(Sorting):
         read = given["d_in_values"].reader() if self.has_values else None
         write = given["d_out_values"].writer() if self.has_values else None
         bounds = [given[name].reader() for name in self.ins[2:]]
-        self.short = _short(bounds, ordered(self.key, self.sorted_by), read, write)
         self.long = _long(bounds, digit_of(self.key, self.sorted_by), read, write, threads)
+        if threads == 1:
+            self.short = _short(bounds, ordered(self.key, self.sorted_by), read, write)
+        else:
+            value = given["d_out_values"].value_type if self.has_values else None
+            self.sorter = SortSegments(self.key, value, bounds, read, write, self.sorted_by)
 
     def counts(self, given: Given) -> int:
         return int(given["num_items"])
@@ -58,7 +66,8 @@ class SegmentedSort(Sorting):
         return items | dict.fromkeys(self.ins[2:], int(given["num_segments"]))
 
     def parts(self, n: int) -> list[Part]:
-        return self.spare(n) if bits_of(self.key) > 8 else []
+        spare = self.spare(n) if bits_of(self.key) > 8 else []
+        return [*spare, self.sorter.part(n)] if self.shape.threads > 1 else spare
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
@@ -68,18 +77,28 @@ class SegmentedSort(Sorting):
             return []
         threads = self.shape.threads
         digits = passes(0, bits_of(key))
-        at = self.stations(given, temporary, len(digits))
+        lists = temporary[-1] if threads > 1 else ()
+        at = self.stations(given, temporary if threads == 1 else temporary[:-1], len(digits))
         bounds, segments = tuple(given[name].state() for name in self.ins[2:]), np.int64(count)
-        most = 32 if threads == 1 else 65535
+        listed, most = self.sorter.too_long(n) if threads > 1 else (0, 32)
+        blocks = min(count if threads == 1 else 1024, most)
         found = []
         for i, (shift, mask) in enumerate(digits):
             (keys, values), (out, out_values) = at[i], at[i + 1]
             launched = (bounds, segments, as_bits(keys, key), values, as_bits(out, key), out_values)
-            found.append(Launch(self.long, (*launched, np.int64(shift), np.int64(mask)), min(count, most), threads))
+            found.append(
+                Launch(
+                    self.long,
+                    (*launched, np.int64(shift), np.int64(mask), lists, np.int64(listed), np.int64(most)),
+                    blocks,
+                    threads,
+                )
+            )
         (keys, values), (out, out_values) = at[0], at[-1]
         launched = (bounds, segments, as_bits(keys, key), values, as_bits(out, key), out_values)
-        found.insert(0, Launch(self.short, launched, min(-(-count // threads), most), threads))
-        return found
+        if threads == 1:
+            return [Launch(self.short, launched, blocks, 1), *found]
+        return [*self.sorter.launches((bounds, *launched[2:]), count, n, lists), *found]
 
     def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
         super()._start(given, temporary, stream)
@@ -121,7 +140,7 @@ def _long(bounds, digit, read, write, threads):
     has_values = read is not None
     shared_array, sums_array = Shared(int64, DIGITS), Shared(int64, threads)
     count_digits, in_order = counted(threads), stored_in_order(threads)
-    each = DIGITS // min(threads, DIGITS)
+    each, alone = DIGITS // min(threads, DIGITS), threads == 1
 
     def places(shared, sums, first):
         """Counts become where the items of each digit begin."""
@@ -137,7 +156,7 @@ def _long(bounds, digit, read, write, threads):
             before = before + number
         cuda.syncthreads()
 
-    def sort_long(ends, count, keys, values, out, out_values, shift, mask):
+    def sort_long(ends, count, keys, values, out, out_values, shift, mask, lists, listed, most):
         shared, sums = shared_array(), sums_array()
 
         def move(i, to):
@@ -145,9 +164,10 @@ def _long(bounds, digit, read, write, threads):
             if has_values:
                 write(out_values, to, read(values, i))
 
-        for s in range(cuda.blockIdx.x, count, cuda.gridDim.x):
+        for k in range(cuda.blockIdx.x, count if alone else min(lists[1], most), cuda.gridDim.x):
+            s = k if alone else lists[listed + k]
             first, last = start_of(ends[0], s), end_of(ends[1], s)
-            if last - first > _SHORT:
+            if not alone or last - first > _SHORT:
                 count_digits(first, last, shared, lambda i: digit(keys[i], shift, mask))
                 places(shared, sums, first)
                 in_order(first, last, shared, lambda i: digit(keys[i], shift, mask), move)
