@@ -299,3 +299,16 @@ def test_sorts_of_short_and_long_segments(device, has_values):
         np.testing.assert_array_equal(found.view(np.int32), keys[places].view(np.int32))
         if has_values:
             np.testing.assert_array_equal(device.host(buffers[1].current())[first:last], places)
+
+
+def test_radix_sorts_in_several_launches(device, monkeypatch):
+    """Counts of 30 bits are of so many items; more take several launches a pass."""
+    from tilewright.compute import onesweep
+
+    monkeypatch.setattr(onesweep, "_MOST", 17000)
+    compute.clear_all_caches()
+    given, n = random_keys(40001, "int16"), 40001
+    keys, values = device.array(given), device.array(np.arange(n, dtype=np.int32))
+    outs = device.array(np.zeros(n, np.int16)), device.array(np.zeros(n, np.int32))
+    compute.radix_sort(keys, outs[0], values, outs[1], SortOrder.ASCENDING, n)
+    np.testing.assert_array_equal(device.host(outs[1]), np.argsort(given, kind="stable"))

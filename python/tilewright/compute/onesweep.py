@@ -10,7 +10,6 @@ memory, from where they are stored side by side.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
@@ -23,7 +22,8 @@ from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned
 from .warps import LANES, lane, warp_inclusive
 
-_THREADS = 384
+_THREADS = 512
+_MOST = 1 << 29  # items of a launch, of which counts of 30 bits tell
 _COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
 _PIECES = 2
 small = Convert(int32, "a number")
@@ -71,16 +71,20 @@ class OneSweep(Kernels):
         self.items = items_for(key, value)
         self.tile = _THREADS * self.items
         self.clear, self.count, self.bases = _clear(), _count(key, order), _bases()
-        moved = (native_digit(key, order), self.items, UNSIGNED_BY_BITS[bits_of(key)], value, read, write)
-        self.few, self.many = (_sweep(*moved, words) for words in (int32, int64))
+        word = UNSIGNED_BY_BITS[bits_of(key)]
+        self.sweep = _sweep(native_digit(key, order), self.items, word, value, read, write)
+
+    def _most(self) -> int:
+        """Items of a launch: whole tiles."""
+        return _MOST // self.tile * self.tile
+
+    def _launches_a_pass(self, n: int) -> int:
+        return -(-n // self._most())
 
     def parts(self, n: int) -> list[Part]:
-        """Counts of all digits and a counter of tiles for each pass; what two passes publish."""
-        words = 2 * DIGITS * -(-n // self.tile)
-        return [Part(int64, (DIGITS + 1) * self.passes), Part(self._words(n), words)]
-
-    def _words(self, n: int) -> DType:
-        return int32 if n < 1 << 30 else int64
+        """For each launch of each pass where digits begin, and a counter of tiles; what two launches publish."""
+        launches, tiles = self._launches_a_pass(n), -(-min(n, self._most()) // self.tile)
+        return [Part(int64, self.passes * ((launches + 1) * DIGITS + launches)), Part(int32, 2 * DIGITS * tiles)]
 
     def launches(
         self, digits: list[tuple[int, int]], stations: list[Any], n: int, temporary: list[Any]
@@ -89,30 +93,36 @@ class OneSweep(Kernels):
         import numpy as np
 
         counts, states = temporary
-        tiles, size, count = -(-n // self.tile), np.int64((DIGITS + 1) * self.passes), np.int64(n)
+        size, most = self.parts(n)[0].count, -(-min(n, self._most()) // self.tile)
         keys, (begin, _), end = stations[0][0], digits[0], digits[-1][0] + digits[-1][1].bit_length()
         whole = _COUNTING * _PIECES * max(1, 16 // (bits_of(self.key) // 8))
         per = -(-n // (whole * 1024))
-        counted = (keys, counts, count, np.int64(per), is_aligned(keys), np.int64(begin), np.int64(end))
-        clear = (counts, size, states, np.int64(DIGITS * tiles))
+        counted = (keys, counts, np.int64(n), np.int64(per), is_aligned(keys), np.int64(begin), np.int64(end))
+        clear = (counts, np.int64(size), states, np.int64(DIGITS * most))
         found = [
-            Launch(self.clear, clear, max(1, min(DIGITS * tiles // 1024, 1024)), 256),
+            Launch(self.clear, clear, max(1, min(DIGITS * most // 1024, 1024)), 256),
             Launch(self.count, counted, -(-n // (whole * per)), _COUNTING),
             Launch(self.bases, (counts, np.int64(len(digits))), 1, DIGITS),
         ]
-        kernel = self.few if self._words(n) is int32 else self.many
         for i, (shift, mask) in enumerate(digits):
-            (keys, values), (out, out_values) = stations[i], stations[i + 1]
-            numbers = (np.int64(shift), np.int64(mask), np.int64(i), np.int64(self.passes))
-            launched = (keys, values, out, out_values, count, *numbers, counts, states, np.int64(tiles))
-            found.append(Launch(kernel, launched, tiles, _THREADS))
+            found += self._pass(i, stations[i], stations[i + 1], n, (np.int64(shift), np.int64(mask)), temporary)
         return found
 
-    def every_launch(self, launches: list[Launch]) -> list[Launch]:
-        """With the kernel for very many items, to be compiled."""
-        *values, counts, _, tiles = launches[-1].arguments
-        last = dataclasses.replace(launches[-1], kernel=self.many, arguments=(*values, counts, counts, tiles))
-        return [*launches, last]
+    def _pass(self, i: int, source: Any, target: Any, n: int, digit: Any, temporary: list[Any]) -> list[Launch]:
+        import numpy as np
+
+        counts, states = temporary
+        launches, most = self._launches_a_pass(n), -(-min(n, self._most()) // self.tile)
+        found = []
+        for k in range(launches):
+            first, last = k * self._most(), min(n, (k + 1) * self._most())
+            tiles = -(-(last - first) // self.tile)
+            bases = (k * self.passes + i) * DIGITS
+            numbers = (bases, bases + self.passes * DIGITS, self.passes * (launches + 1) * DIGITS + k * self.passes + i)
+            turn = (i * launches + k) & 1
+            places = tuple(map(np.int64, (first, last, *numbers, turn, tiles, most)))
+            found.append(Launch(self.sweep, (*source, *target, *digit, *places, counts, states), tiles, _THREADS))
+        return found
 
 
 def _clear() -> ComputeKernel:
@@ -197,16 +207,15 @@ def _peers(digit):
 BIT_NUMBERS = tuple(range(BITS))
 
 
-def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words: DType) -> ComputeKernel:
+def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
     warps, tile_size, has_values = _THREADS // LANES, _THREADS * items, value is not None
     rounds = tuple(range(items))
     value_type = value if has_values else key
     shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
     shared_counts, shared_sums = Shared(int32, warps * DIGITS), Shared(int32, warps)
     shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
-    inclusive = -(1 << (words.bits - 1))
-    partial = 1 << (words.bits - 2)
-    number, no_key, no_value = Convert(words, "a count"), Zero(key), Zero(value_type)
+    inclusive, partial = -(1 << 31), 1 << 30
+    no_key, no_value = Zero(key), Zero(value_type)
 
     def next_tile(counts, at):
         shared = shared_number()
@@ -221,22 +230,26 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words:
             found = keys[i]
         return found
 
-    def digit_there(bits, there, shift, mask):
-        return digit(bits, shift, mask) if there else small(DIGITS - 1)
-
-    def load(keys, first, n, whole, shift, mask):
+    def load(keys, first, n, whole):
         if whole:
-            held = tuple(keys[first + LANES * r] for r in rounds)
-            found = tuple(digit(bits, shift, mask) for bits in held)
+            found = tuple(keys[first + LANES * r] for r in rounds)
         else:
-            held = tuple(guarded_key(keys, first + LANES * r, n) for r in rounds)
-            found = tuple(digit_there(held[r], first + LANES * r < n, shift, mask) for r in rounds)
-        return held, found
+            found = tuple(guarded_key(keys, first + LANES * r, n) for r in rounds)
+        return found
 
-    def rank(shared, own, digits):
-        """How many keys of the warp with the same digit are before each; the warp's counts are left in `shared`."""
+    def digit_there(bits, place, valid, shift, mask):
+        """What is behind the last key comes last."""
+        found = small(DIGITS - 1)
+        if i32.less(place, valid):
+            found = digit(bits, shift, mask)
+        return found
+
+    def rank(shared, own, held, place, valid, shift, mask):
+        """For each key its digit, and behind that how many of the warp with the same digit are before it; the warp's
+        counts are left in `shared`."""
         found = ()
-        for d in digits:
+        for r, bits in zip(rounds, held, strict=True):
+            d = digit_there(bits, i32.add(place, LANES * r), valid, shift, mask)
             peers, at = _peers(d), i32.add(own, d)
             before = shared[at]
             lower = popc(i32.and_(peers, cuda.lanemask_lt()))
@@ -244,7 +257,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words:
             if i32.equal(lower, 0):
                 shared[at] = i32.add(before, popc(peers))
             cuda.syncwarp(-1)
-            found = (*found, i32.add(before, lower))
+            found = (*found, i32.or_(i32.shl(i32.add(before, lower), BITS), d))
         return found
 
     def count_of_digit(shared, me):
@@ -270,11 +283,11 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words:
 
     def look_back(states, at, tile):
         """Keys of this thread's digit in all tiles before."""
-        found, going = number(0), tile > 0
+        found, going = small(0), tile > 0
         while going:
-            word = number(look(states, at - DIGITS))
+            word = look(states, at - DIGITS)
             if word != 0:
-                found = number(found + (word & (partial - 1)))
+                found = i32.add(found, i32.and_(word, partial - 1))
                 going = word > 0
                 at = at - DIGITS
         return found
@@ -283,58 +296,71 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write, words:
         for place, value in zip(at, held, strict=True):
             shared[place] = value
 
-    def sweep(keys, values, out, out_values, n, shift, mask, number_of_pass, passes, counts, states, tiles):
+    def sweep(
+        keys,
+        values,
+        out,
+        out_values,
+        shift,
+        mask,
+        begin,
+        n,
+        bases,
+        next_bases,
+        counter,
+        turn,
+        tiles,
+        most,
+        counts,
+        states,
+    ):
         me, warp = cuda.threadIdx.x, cuda.threadIdx.x // LANES
-        tile = next_tile(counts, passes * DIGITS + number_of_pass)
-        mine, other = (number_of_pass & 1) * tiles * DIGITS, (1 - (number_of_pass & 1)) * tiles * DIGITS
-        start = tile * tile_size
+        tile = next_tile(counts, counter)
+        mine, other = turn * most * DIGITS, (1 - turn) * most * DIGITS
+        start = begin + tile * tile_size
         valid, first = small(min(n - start, tile_size)), start + warp * (LANES * items) + lane()
         shared, sums, places, sorted_keys = shared_counts(), shared_sums(), shared_places(), shared_keys()
-        held, digits = load(keys, first, n, start + tile_size <= n, shift, mask)
+        held = load(keys, first, n, start + tile_size <= n)
         for k in range(me, warps * DIGITS, _THREADS):
             shared[k] = 0
         if me < DIGITS:
-            states[other + tile * DIGITS + me] = 0
+            for k in range(tile, most, tiles):
+                states[other + k * DIGITS + me] = 0
         cuda.syncthreads()
         own = i32.mul(warp, DIGITS)
-        ranks = rank(shared, own, digits)
+        ranks = rank(shared, own, held, small(first - start), valid, shift, mask)
         cuda.syncthreads()
         count = small(0)
         if me < DIGITS:
             count = count_of_digit(shared, me)
-            publish(states, mine + tile * DIGITS + me, number(count) | (partial if tile > 0 else inclusive))
+            publish(states, mine + tile * DIGITS + me, i32.or_(count, partial if tile > 0 else inclusive))
         before = before_digit(sums, me, count)
         if me < DIGITS:
             for w in range(warps):
                 at = i32.add(i32.mul(w, DIGITS), me)
                 shared[at] = i32.add(shared[at], before)
         cuda.syncthreads()
-        at = tuple(i32.add(shared[i32.add(own, d)], r) for d, r in zip(digits, ranks, strict=True))
+        at = tuple(i32.add(shared[i32.add(own, i32.and_(r, DIGITS - 1))], i32.shr(r, BITS)) for r in ranks)
         put(sorted_keys, at, held)
         if me < DIGITS:
             earlier = look_back(states, mine + tile * DIGITS + me, tile)
+            total, base = i32.add(earlier, count), counts[bases + me]
             if tile > 0:
-                publish(states, mine + tile * DIGITS + me, number(earlier + count) | inclusive)
-            places[me] = counts[number_of_pass * DIGITS + me] + earlier - before
+                publish(states, mine + tile * DIGITS + me, i32.or_(total, inclusive))
+            if tile == tiles - 1:
+                counts[next_bases + me] = base + total
+            places[me] = base + earlier - before
         cuda.syncthreads()
-        found = ()
-        for r in rounds:
-            k, d = i32.add(me, r * _THREADS), small(0)
-            if k < valid:
-                bits = sorted_keys[k]
-                d = digit(bits, shift, mask)
-                out[places[d] + k] = bits
-            found = (*found, d)
+        for k in range(me, valid, _THREADS):
+            bits = sorted_keys[small(k)]
+            out[places[digit(bits, shift, mask)] + k] = bits
         if has_values:
             sorted_values = shared_values()
-            moved = load_values(values, first, n, start + tile_size <= n)
+            put(sorted_values, at, load_values(values, first, n, start + tile_size <= n))
             cuda.syncthreads()
-            put(sorted_values, at, moved)
-            cuda.syncthreads()
-            for r, d in zip(rounds, found, strict=True):
-                k = i32.add(me, r * _THREADS)
-                if k < valid:
-                    write(out_values, places[d] + k, sorted_values[k])
+            for k in range(me, valid, _THREADS):
+                to = places[digit(sorted_keys[small(k)], shift, mask)] + k
+                write(out_values, to, sorted_values[small(k)])
 
     def guarded_value(values, i, n):
         found = no_value()

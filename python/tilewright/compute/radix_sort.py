@@ -122,10 +122,7 @@ class RadixSort(Sorting):
         return [Part(int64, DIGITS * self.shape.blocks(n)), *self.spare(n)]
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        found = self.launches(given, n, temporary)
-        if self.shape.threads > 1:
-            found = self.sweep.every_launch(found)
-        return [*found, *self.launches({**given, "end_bit": 0}, n, temporary)]
+        return [*self.launches(given, n, temporary), *self.launches({**given, "end_bit": 0}, n, temporary)]
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
