@@ -46,7 +46,8 @@ def check_memory(kind: Algorithm, given: Given, needed: dict[str, int]) -> None:
 
 def check_storage(kind: Algorithm, given: Given, storage: Any) -> None:
     """Temporary storage is nobody's memory."""
-    own = list(_spans_of_view(storage, int(storage.shape[0])))
+    first = storage.address if isinstance(storage, Array) else storage.__array_interface__["data"][0]
+    own = [(first, first + int(storage.shape[0]))]
     for n in (*kind.ins, *kind.outs):
         if given[n] is not None and _overlap(own, list(_spans(given[n], None, False))):
             raise TileValueError(f"{kind.name}: 'temp_storage' and '{n}' share memory; pass storage of its own")
@@ -60,16 +61,12 @@ def _shared(kind: Algorithm, other: str, out: str) -> TileValueError:
 def _spans(given: Any, count: int | None, is_written: bool) -> Iterator[tuple[int, int]]:
     """First and last address of the arrays that are read, or written, as far as `count` items reach."""
     if isinstance(given, ArrayInput):
-        yield from _spans_of_view(given.view, given.count if count is None else min(count, given.count))
+        items = given.count if count is None else min(count, given.count)
+        if items:
+            yield given.address, given.address + items * given.view.dtype.itemsize
     else:
         for it in given.stores() if is_written else given.inner():
             yield from _spans(it, None, is_written)
-
-
-def _spans_of_view(view: Any, count: int) -> Iterator[tuple[int, int]]:
-    if count:
-        first = view.address if isinstance(view, Array) else view.__array_interface__["data"][0]
-        yield first, first + count * view.dtype.itemsize
 
 
 def _overlap(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
@@ -80,8 +77,7 @@ def _are_elementwise(given: Any, out: Any) -> bool:
     """Whether item i of both is the same memory; of iterators the user knows."""
     if not (isinstance(given, ArrayInput) and isinstance(out, ArrayInput)):
         return True
-    same = list(_spans_of_view(given.view, 1)) == list(_spans_of_view(out.view, 1))
-    return same and given.view.dtype.itemsize == out.view.dtype.itemsize
+    return given.address == out.address and given.view.dtype.itemsize == out.view.dtype.itemsize
 
 
 __all__ = ["check_count", "check_integers", "check_memory", "check_storage"]

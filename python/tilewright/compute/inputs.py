@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -86,6 +87,11 @@ class ArrayInput:
         self.kind: Any = ("array", self.value_type, self.stored)
         self.place = place_of(self.view)
         self.count = int(self.view.shape[0])
+
+    @functools.cached_property
+    def address(self) -> int:
+        view = self.view
+        return int(view.address if isinstance(view, Array) else view.__array_interface__["data"][0])
 
     def state(self) -> Any:
         return self.view

@@ -184,7 +184,23 @@ class ConstantIterator(Iterator):
         return constant
 
 
-class TransformIterator(Iterator):
+class _Operated(Iterator):
+    """The items of another iterator and an operator."""
+
+    it: Any
+    operator: Operator
+
+    def inner(self) -> list[Any]:
+        return [self.it]
+
+    def operators(self) -> list[Operator]:
+        return [self.operator]
+
+    def state(self) -> Any:
+        return (self.it.state(), states_of(self.operator))
+
+
+class TransformIterator(_Operated):
     """op(x) for the items x of an array or an iterator, of the type that op gives, or of `value_type`."""
 
     writes = False
@@ -198,15 +214,6 @@ class TransformIterator(Iterator):
         self.value_type = found or result_type(self.operator, [self.it.value_type])
         self.kind = ("transform", self.it.kind, self.operator.key)
 
-    def inner(self) -> list[Any]:
-        return [self.it]
-
-    def operators(self) -> list[Operator]:
-        return [self.operator]
-
-    def state(self) -> Any:
-        return (self.it.state(), states_of(self.operator))
-
     def reader(self):
         read, op = self.it.reader(), self.operator.giving(self.value_type)
 
@@ -216,7 +223,7 @@ class TransformIterator(Iterator):
         return transformed
 
 
-class TransformOutputIterator(Iterator):
+class TransformOutputIterator(_Operated):
     """Stores op(x) where x is written."""
 
     reads = False
@@ -226,15 +233,6 @@ class TransformOutputIterator(Iterator):
         self.operator = as_operator(op, 1, "op of a TransformOutputIterator")
         self.value_type: ItemType = _written_type(op, self.it.value_type)
         self.kind = ("transform output", self.it.kind, self.operator.key)
-
-    def inner(self) -> list[Any]:
-        return [self.it]
-
-    def operators(self) -> list[Operator]:
-        return [self.operator]
-
-    def state(self) -> Any:
-        return (self.it.state(), states_of(self.operator))
 
     def writer(self):
         write, op = self.it.writer(), self.operator.typed(self.it.value_type)

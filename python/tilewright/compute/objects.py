@@ -347,6 +347,13 @@ def call(kind: type[Algorithm], values: dict[str, Any], stream: Any, *options: A
     algorithm.run(algorithm._read({n: values.get(n) for n in algorithm.order}), stream)
 
 
+def named(function: Callable[..., Any], name: str, told: str) -> Callable[..., Any]:
+    """A function that was made for one algorithm of several, under the name that users call it by."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = told
+    return function
+
+
 def describe_value(value: Any) -> str:
     return "None" if value is None else f"a {name_of(type_of_value(value))}"
 

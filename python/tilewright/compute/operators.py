@@ -11,6 +11,7 @@ import enum
 import functools
 import threading
 import types as python_types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ class Operator:
     def __init__(self, op: Any, count: int, what: str) -> None:
         self.what, self.commutes = what, False
         self.arrays: list[Any] = []
+        self.read: list[tuple[Any, str, Any]] | None = []  # (holder, name, value) from outside; None: other things
         if isinstance(op, OpKind):
             self.function = known_operators.FUNCTIONS[op.name]
             self.key: Any = op
@@ -79,7 +81,12 @@ class Operator:
             freezing = _Freezing(self.arrays, what)
             self.function = freezing.function(_function_of(op, what))
             self.key = freezing.key_of(self.function)
+            self.read = freezing.read if all(_stays(value) for _, _, value in freezing.read) else None
         self._check_count(count)
+
+    def holds(self) -> bool:
+        """Whether what was read from outside is there as it was."""
+        return all(_now(holder, name) is value for holder, name, value in self.read or ())
 
     def _check_count(self, count: int) -> None:
         code, defaults = self.function.__code__, self.function.__defaults__ or ()
@@ -121,11 +128,24 @@ class Operator:
         return Giving(self.typed(t), t, what or f"the result of {self.what}")
 
 
+_known: weakref.WeakKeyDictionary[Any, dict[Any, Operator]] = weakref.WeakKeyDictionary()
+
+
 def as_operator(op: Any, count: int, what: str) -> Operator:
-    """An operator of `count` values, as a user writes it."""
+    """An operator of `count` values, as a user writes it; the same one as long as nothing outside of it changes."""
     from .raw import RawOp, RawOperator
 
-    return RawOperator(op, what) if isinstance(op, RawOp) else Operator(op, count, what)
+    if isinstance(op, RawOp):
+        return RawOperator(op, what)
+    if not isinstance(op, OpKind | python_types.FunctionType):
+        return Operator(op, count, what)
+    known = _known.setdefault(op, {})
+    found = known.get((count, what))
+    if found is None or not found.holds():
+        found = Operator(op, count, what)
+        if found.read is not None:
+            known[count, what] = found
+    return found
 
 
 class Giving:
@@ -165,6 +185,7 @@ class _Freezing:
     def __init__(self, arrays: list[Any], what: str) -> None:
         self.arrays, self.what = arrays, what
         self.made: dict[int, python_types.FunctionType] = {}
+        self.read: list[tuple[Any, str, Any]] = []  # (dict or function, name, value)
         self.names: dict[int, int] = {}  # of a frozen function: its number, for keys of what calls itself
 
     def function(self, of: Any) -> python_types.FunctionType:
@@ -179,15 +200,20 @@ class _Freezing:
         self.names[id(made)] = len(self.names)
         made.__module__, made.__qualname__ = of.__module__, of.__qualname__
         made.__defaults__ = tuple(map(self._value, of.__defaults__)) if of.__defaults__ else None
+        self.read += [
+            (weakref.ref(of), name, getattr(of, name)) for name in ("__code__", "__defaults__", "__kwdefaults__")
+        ]
         made.__kwdefaults__ = {k: self._value(v) for k, v in of.__kwdefaults__.items()} if of.__kwdefaults__ else None
         for cell, outer in zip(cells, of.__closure__ or (), strict=True):
             try:
                 cell.cell_contents = self._value(outer.cell_contents)
             except ValueError:
                 continue  # no value yet, which the capture tells of
+            self.read.append((outer, "cell_contents", outer.cell_contents))
         for name in _global_names(code):
             if name in of.__globals__:
                 space[name] = self._value(of.__globals__[name])
+            self.read.append((of.__globals__, name, of.__globals__.get(name)))
         return made
 
     def _value(self, value: Any) -> Any:
@@ -224,6 +250,33 @@ class _Freezing:
         if isinstance(value, tuple | list):
             return (type(value), tuple(self._value_key(v, seen) for v in value))
         return (type(value), _same(value))
+
+
+def _now(holder: Any, name: str) -> Any:
+    if isinstance(holder, weakref.ref):
+        holder = holder()
+    return holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
+
+
+def _stays(value: Any) -> bool:
+    """Whether a value has no parts that change: then it is the same as long as it is the same object."""
+    import numpy as np
+
+    if isinstance(value, tuple):
+        return all(map(_stays, value))
+    plain = (
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        np.generic,
+        enum.Enum,
+        type,
+        python_types.FunctionType,
+        python_types.ModuleType,
+    )
+    return value is None or isinstance(value, (*plain, python_types.CodeType, python_types.BuiltinFunctionType))
 
 
 def _has_value(cell: python_types.CellType) -> bool:

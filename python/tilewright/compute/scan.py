@@ -12,7 +12,7 @@ from ..errors import TileTypeError
 from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
-from .objects import Algorithm, Given, call, initial, initial_type, make
+from .objects import Algorithm, Given, call, initial, initial_type, make, named
 from .proxies import ProxyArray
 from .reduce import Determinism
 from .scan_tiles import TileScan
@@ -116,59 +116,39 @@ def _given(d_in: Any, d_out: Any, op: Any, init_value: Any) -> dict[str, Any]:
     return {"d_in": d_in, "d_out": d_out, "op": op, "init_value": init_value}
 
 
-def make_inclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    op: Any,
-    init_value: Any = None,
-    *,
-    determinism: Determinism = Determinism.RUN_TO_RUN,
-    compute_capability: Any = None,
-) -> InclusiveScan:
-    """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
-    given = _given(d_in, d_out, op, init_value)
-    return make(InclusiveScan, given, Determinism(determinism), compute_capability=compute_capability)  # type: ignore[return-value]
+def _functions(kind: type[_Scan], total: str) -> tuple[Any, Any]:
+    """`make_…` and the function of all stages."""
+
+    def make_scan(
+        d_in: Any,
+        d_out: Any,
+        op: Any,
+        init_value: Any = None,
+        *,
+        determinism: Determinism = Determinism.RUN_TO_RUN,
+        compute_capability: Any = None,
+    ) -> Algorithm:
+        given = _given(d_in, d_out, op, init_value)
+        return make(kind, given, Determinism(determinism), compute_capability=compute_capability)
+
+    def scan(
+        d_in: Any,
+        d_out: Any,
+        op: Any,
+        init_value: Any,
+        num_items: int,
+        *,
+        stream: Any = None,
+        determinism: Determinism = Determinism.RUN_TO_RUN,
+    ) -> None:
+        given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
+        call(kind, given, stream, Determinism(determinism))
+
+    object_told = "An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."
+    return named(make_scan, f"make_{kind.name}", object_told), named(scan, kind.name, f"d_out[i] = {total}.")
 
 
-def make_exclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    op: Any,
-    init_value: Any,
-    *,
-    determinism: Determinism = Determinism.RUN_TO_RUN,
-    compute_capability: Any = None,
-) -> ExclusiveScan:
-    """An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."""
-    given = _given(d_in, d_out, op, init_value)
-    return make(ExclusiveScan, given, Determinism(determinism), compute_capability=compute_capability)  # type: ignore[return-value]
-
-
-def inclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    op: Any,
-    init_value: Any,
-    num_items: int,
-    *,
-    stream: Any = None,
-    determinism: Determinism = Determinism.RUN_TO_RUN,
-) -> None:
-    """d_out[i] = init_value joined with d_in[0] to d_in[i]; without one where init_value is None."""
-    given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
-    call(InclusiveScan, given, stream, Determinism(determinism))
-
-
-def exclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    op: Any,
-    init_value: Any,
-    num_items: int,
-    *,
-    stream: Any = None,
-    determinism: Determinism = Determinism.RUN_TO_RUN,
-) -> None:
-    """d_out[i] = init_value joined with the items before d_in[i]."""
-    given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
-    call(ExclusiveScan, given, stream, Determinism(determinism))
+make_inclusive_scan, inclusive_scan = _functions(
+    InclusiveScan, "init_value joined with d_in[0] to d_in[i]; without one where init_value is None"
+)
+make_exclusive_scan, exclusive_scan = _functions(ExclusiveScan, "init_value joined with the items before d_in[i]")

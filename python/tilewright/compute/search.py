@@ -10,7 +10,7 @@ from typing import Any
 from ..numba import intrinsics as cuda
 from .iterators import states_of
 from .launching import ComputeKernel, Launch
-from .objects import Given, InPlace, call, make
+from .objects import Algorithm, Given, InPlace, call, make, named
 from .operators import OpKind
 
 
@@ -79,33 +79,27 @@ def _given(d_data: Any, d_values: Any, d_out: Any, comp: Any) -> dict[str, Any]:
     return {"d_data": d_data, "d_values": d_values, "d_out": d_out, "comp": comp}
 
 
-def make_lower_bound(
-    d_data: Any, d_values: Any, d_out: Any, comp: Any = None, *, compute_capability: Any = None
-) -> LowerBound:
-    """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
-    given = _given(d_data, d_values, d_out, comp)
-    return make(LowerBound, given, compute_capability=compute_capability)  # type: ignore[return-value]
+def _functions(kind: type[_Bound], told: str) -> tuple[Any, Any]:
+    """`make_…` and the function of all stages."""
+
+    def make_bound(
+        d_data: Any, d_values: Any, d_out: Any, comp: Any = None, *, compute_capability: Any = None
+    ) -> Algorithm:
+        return make(kind, _given(d_data, d_values, d_out, comp), compute_capability=compute_capability)
+
+    def bound(
+        d_data: Any, d_values: Any, d_out: Any, num_items: int, num_values: int, comp: Any = None, *, stream: Any = None
+    ) -> None:
+        given = _given(d_data, d_values, d_out, comp)
+        call(kind, {**given, "num_items": num_items, "num_values": num_values}, stream)
+
+    object_told = "An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."
+    return named(make_bound, f"make_{kind.name}", object_told), named(bound, kind.name, told)
 
 
-def make_upper_bound(
-    d_data: Any, d_values: Any, d_out: Any, comp: Any = None, *, compute_capability: Any = None
-) -> UpperBound:
-    """An object that searches: `search(d_data, d_values, d_out, comp, num_items, num_values)`."""
-    given = _given(d_data, d_values, d_out, comp)
-    return make(UpperBound, given, compute_capability=compute_capability)  # type: ignore[return-value]
-
-
-def lower_bound(
-    d_data: Any, d_values: Any, d_out: Any, num_items: int, num_values: int, comp: Any = None, *, stream: Any = None
-) -> None:
-    """d_out[i]: how many items of the sorted d_data are less than d_values[i], by `comp`."""
-    given = _given(d_data, d_values, d_out, comp)
-    call(LowerBound, {**given, "num_items": num_items, "num_values": num_values}, stream)
-
-
-def upper_bound(
-    d_data: Any, d_values: Any, d_out: Any, num_items: int, num_values: int, comp: Any = None, *, stream: Any = None
-) -> None:
-    """d_out[i]: how many items of the sorted d_data are not greater than d_values[i], by `comp`."""
-    given = _given(d_data, d_values, d_out, comp)
-    call(UpperBound, {**given, "num_items": num_items, "num_values": num_values}, stream)
+make_lower_bound, lower_bound = _functions(
+    LowerBound, "d_out[i]: how many items of the sorted d_data are less than d_values[i], by `comp`."
+)
+make_upper_bound, upper_bound = _functions(
+    UpperBound, "d_out[i]: how many items of the sorted d_data are not greater than d_values[i], by `comp`."
+)

@@ -14,7 +14,7 @@ from ..numba import intrinsics as cuda
 from .blocks import block_inclusive
 from .iterators import states_of
 from .launching import ComputeKernel, Launch
-from .objects import Algorithm, Given, call, initial, make
+from .objects import Algorithm, Given, call, initial, make, named
 from .scan import check_initial, scan_key
 from .types import Convert, Shared, Zero
 
@@ -151,63 +151,45 @@ def _by_blocks(parts, start_of, end_of, threads):
 _ARGUMENTS = ("d_in", "d_out", "start_offsets_in", "end_offsets_in", "op", "init_value")
 
 
-def make_segmented_inclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    start_offsets_in: Any,
-    end_offsets_in: Any,
-    op: Any,
-    init_value: Any = None,
-    *,
-    compute_capability: Any = None,
-) -> SegmentedInclusiveScan:
-    """An object that scans segments; it takes temp_storage, d_in, d_out, op, init_value, num_segments, the offsets."""
-    given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
-    return make(SegmentedInclusiveScan, given, compute_capability=compute_capability)  # type: ignore[return-value]
+def _functions(kind: type[_SegmentedScan], total: str) -> tuple[Any, Any]:
+    """`make_…` and the function of all stages."""
+
+    def make_scan(
+        d_in: Any,
+        d_out: Any,
+        start_offsets_in: Any,
+        end_offsets_in: Any,
+        op: Any,
+        init_value: Any = None,
+        *,
+        compute_capability: Any = None,
+    ) -> Algorithm:
+        given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
+        return make(kind, given, compute_capability=compute_capability)
+
+    def scan(
+        d_in: Any,
+        d_out: Any,
+        start_offsets_in: Any,
+        end_offsets_in: Any,
+        op: Any,
+        init_value: Any,
+        num_segments: int,
+        *,
+        stream: Any = None,
+    ) -> None:
+        given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
+        call(kind, {**given, "num_segments": num_segments}, stream)
+
+    takes = (
+        "An object that scans segments; it takes temp_storage, d_in, d_out, op, init_value, num_segments, the offsets."
+    )
+    return named(make_scan, f"make_{kind.name}", takes), named(scan, kind.name, f"d_out[i] = {total}.")
 
 
-def make_segmented_exclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    start_offsets_in: Any,
-    end_offsets_in: Any,
-    op: Any,
-    init_value: Any,
-    *,
-    compute_capability: Any = None,
-) -> SegmentedExclusiveScan:
-    """An object that scans segments; it takes temp_storage, d_in, d_out, op, init_value, num_segments, the offsets."""
-    given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
-    return make(SegmentedExclusiveScan, given, compute_capability=compute_capability)  # type: ignore[return-value]
-
-
-def segmented_inclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    start_offsets_in: Any,
-    end_offsets_in: Any,
-    op: Any,
-    init_value: Any,
-    num_segments: int,
-    *,
-    stream: Any = None,
-) -> None:
-    """d_out[i] = init_value, if it is not None, joined with the items of i's segment up to d_in[i]."""
-    given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
-    call(SegmentedInclusiveScan, {**given, "num_segments": num_segments}, stream)
-
-
-def segmented_exclusive_scan(
-    d_in: Any,
-    d_out: Any,
-    start_offsets_in: Any,
-    end_offsets_in: Any,
-    op: Any,
-    init_value: Any,
-    num_segments: int,
-    *,
-    stream: Any = None,
-) -> None:
-    """d_out[i] = init_value joined with the items of i's segment before d_in[i]."""
-    given = dict(zip(_ARGUMENTS, (d_in, d_out, start_offsets_in, end_offsets_in, op, init_value), strict=True))
-    call(SegmentedExclusiveScan, {**given, "num_segments": num_segments}, stream)
+make_segmented_inclusive_scan, segmented_inclusive_scan = _functions(
+    SegmentedInclusiveScan, "init_value, if it is not None, joined with the items of i's segment up to d_in[i]"
+)
+make_segmented_exclusive_scan, segmented_exclusive_scan = _functions(
+    SegmentedExclusiveScan, "init_value joined with the items of i's segment before d_in[i]"
+)

@@ -52,14 +52,66 @@ class _Kept(Algorithm):
         """How many are kept is not known before: room for all must be there in what is read only."""
         return {self.number: self.numbers} | dict.fromkeys(self.ins, int(given["num_items"]))
 
-    def _scan(self, item: Any, emit: Any, done: Any) -> None:
-        def noted(states, i):
-            return _count(states[3][i])
+    def by_parts(self, columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> None:
+        """The kernels: what is moved, how many parts are counted, which part an item goes to, who hears the counts."""
+        if self.shape.threads > 1:
+            self.parting = TileParting(columns, counted, part_of, told, has_before)
+        else:
+            self.scanner = Scanner(_by_ranges(columns, counted, part_of, told, has_before), self.shape)
 
-        def add(states, a, b):
-            return a + b
 
-        self.scanner = Scanner(Scanned(int64, add, item, noted, emit, None, done), self.shape)
+def _by_ranges(columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> Scanned:
+    """A scan of the counts of parts; (states) are inputs, outputs, what operators have, and notes."""
+    read, moves = columns[0].read, [_moving(columns, part) for part in range(len(columns[0].writes))]
+    one, first, second, rest = counted == 1, moves[0], moves[min(1, len(moves) - 1)], moves[-1]
+
+    def counts(part):
+        return (_count(part == 0),) if one else (_count(part == 0), _count(part == 1))
+
+    def item(states, i):
+        value = before = read(states[0], i)
+        if has_before and i > 0:
+            before = read(states[0], i - 1)
+        part = part_of(states[2], value, before, i)
+        notes = states[3]
+        notes[i] = part
+        return counts(part)
+
+    def noted(states, i):
+        return counts(states[3][i])
+
+    def add(states, a, b):
+        return (a[0] + b[0],) if one else (a[0] + b[0], a[1] + b[1])
+
+    def emit_one(states, i, before, after):
+        if after[0] != before[0]:
+            first(states, i, before[0])
+
+    def emit(states, i, before, after):
+        if after[0] != before[0]:
+            first(states, i, before[0])
+        elif after[1] != before[1]:
+            second(states, i, before[1])
+        else:
+            rest(states, i, i - before[0] - before[1])
+
+    def done(states, total):
+        told(states[1], total)
+
+    return Scanned((int64,) * counted, add, item, noted, emit_one if one else emit, None, done)
+
+
+def _moving(columns: list[Column], part: int) -> Any:
+    """A function for kernels: item i goes to a place of a part's outputs."""
+    (read, write), (read_value, write_value) = ((c.read, c.writes[part]) for c in (columns[0], columns[-1]))
+    has_values = len(columns) > 1
+
+    def move(states, i, to):
+        write(states[1], to, read(states[0], i))
+        if has_values:
+            write_value(states[1], to, read_value(states[0], i))
+
+    return move
 
 
 def _column(given: Any, which: int, outs: list[Any]) -> Column:
@@ -87,7 +139,7 @@ class Select(_Kept):
     integers = (number,)
 
     def build(self, given: Given) -> None:
-        read, cond = given["d_in"].reader(), given["cond"]
+        cond = given["cond"]
         write, tell = (given[name].writer() for name in self.outs)
 
         def part_of(arrays, value, before, i):
@@ -96,25 +148,7 @@ class Select(_Kept):
         def told(outputs, counts):
             tell(outputs[1], 0, counts[0])
 
-        if self.shape.threads > 1:
-            columns = [_column(given["d_in"], 0, [(write, 0)])]
-            self.parting = TileParting(columns, 1, part_of, told, False)
-            return
-
-        def item(states, i):
-            kept = 1 if cond(states[2][0], read(states[0][0], i)) else 0
-            notes = states[3]
-            notes[i] = kept
-            return _count(kept)
-
-        def emit(states, i, before, after):
-            if after != before:
-                write(states[1][0], before, read(states[0][0], i))
-
-        def done(states, total):
-            tell(states[1][1], 0, total)
-
-        self._scan(item, emit, done)
+        self.by_parts([_column(given["d_in"], 0, [(write, 0)])], 1, part_of, told, False)
 
 
 class UniqueByKey(_Kept):
@@ -126,8 +160,7 @@ class UniqueByKey(_Kept):
     integers = (number,)
 
     def build(self, given: Given) -> None:
-        key, value = (given[name].reader() for name in self.ins)
-        write_key, write_value, tell = (given[name].writer() for name in self.outs)
+        *writes, tell = (given[name].writer() for name in self.outs)
         equal = given["op"]
 
         def part_of(arrays, value, before, i):
@@ -139,31 +172,10 @@ class UniqueByKey(_Kept):
         def told(outputs, counts):
             tell(outputs[2], 0, counts[0])
 
-        if self.shape.threads > 1:
-            columns = [
-                _column(given["d_in_keys"], 0, [(write_key, 0)]),
-                _column(given["d_in_items"], 1, [(write_value, 1)]),
-            ]
-            self.parting = TileParting(columns, 1, part_of, told, True)
-            return
-
-        def item(states, i):
-            kept = 1
-            if i > 0 and equal(states[2][0], key(states[0][0], i - 1), key(states[0][0], i)):
-                kept = 0
-            notes = states[3]
-            notes[i] = kept
-            return _count(kept)
-
-        def emit(states, i, before, after):
-            if after != before:
-                write_key(states[1][0], before, key(states[0][0], i))
-                write_value(states[1][1], before, value(states[0][1], i))
-
-        def done(states, total):
-            tell(states[1][2], 0, total)
-
-        self._scan(item, emit, done)
+        keys, items = (
+            _column(given[name], i, [(w, i)]) for i, (name, w) in enumerate(zip(self.ins, writes, strict=True))
+        )
+        self.by_parts([keys, items], 1, part_of, told, True)
 
 
 class ThreeWayPartition(_Kept):
@@ -175,9 +187,8 @@ class ThreeWayPartition(_Kept):
     integers = (number,)
 
     def build(self, given: Given) -> None:
-        read = given["d_in"].reader()
         is_first, is_second = (given[name] for name in self.ops)
-        write_first, write_second, write_rest, tell = (given[name].writer() for name in self.outs)
+        *writes, tell = (given[name].writer() for name in self.outs)
 
         def part_of(arrays, value, before, i):
             part = 2
@@ -191,45 +202,8 @@ class ThreeWayPartition(_Kept):
             tell(outputs[3], 0, numbers[0])
             tell(outputs[3], 1, numbers[1])
 
-        if self.shape.threads > 1:
-            columns = [_column(given["d_in"], 0, [(write_first, 0), (write_second, 1), (write_rest, 2)])]
-            self.parting = TileParting(columns, 2, part_of, told, False)
-            return
-
-        def counts(part):
-            return (_count(1 if part == 1 else 0), _count(1 if part == 2 else 0))
-
-        def item(states, i):
-            value, part = read(states[0][0], i), 0
-            if is_first(states[2][0], value):
-                part = 1
-            elif is_second(states[2][1], value):
-                part = 2
-            notes = states[3]
-            notes[i] = part
-            return counts(part)
-
-        def noted(states, i):
-            return counts(states[3][i])
-
-        def add(states, a, b):
-            return (a[0] + b[0], a[1] + b[1])
-
-        def emit(states, i, before, after):
-            value = read(states[0][0], i)
-            if after[0] != before[0]:
-                write_first(states[1][0], before[0], value)
-            elif after[1] != before[1]:
-                write_second(states[1][1], before[1], value)
-            else:
-                write_rest(states[1][2], i - before[0] - before[1], value)
-
-        def done(states, total):
-            tell(states[1][3], 0, total[0])
-            tell(states[1][3], 1, total[1])
-
-        scanned = Scanned((int64, int64), add, item, noted, emit, None, done)
-        self.scanner = Scanner(scanned, self.shape)
+        columns = [_column(given["d_in"], 0, [(write, which) for which, write in enumerate(writes)])]
+        self.by_parts(columns, 2, part_of, told, False)
 
 
 def make_select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any, *, compute_capability: Any = None) -> Select:

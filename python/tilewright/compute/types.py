@@ -7,6 +7,7 @@ tuple of item types, which is what a `ZipIterator` has.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 from .. import dtype as dt
@@ -54,6 +55,8 @@ def item_type(hint: Any) -> ItemType:
     """Of a NumPy dtype or scalar class, a `DType`, a struct class, or a type of `tilewright.numba`."""
     import numpy as np
 
+    if isinstance(hint, np.dtype) and hint.names is None:
+        return _of_numbers(hint)
     if isinstance(hint, DType) or is_struct(hint) or is_complex(hint):
         return hint
     if isinstance(hint, dict):
@@ -67,10 +70,15 @@ def item_type(hint: Any) -> ItemType:
         found = np.dtype(hint)
     except TypeError:
         return as_dtype(hint)
-    if found.names is None and found.kind != "c":
-        return as_dtype(found)
+    if found.names is None:
+        return _of_numbers(found)
     kind = records.form_of_dtype(found).kind
     return _struct_of_dtype(found) if is_struct(kind) and not hasattr(kind, "__tw_gpu_struct__") else kind
+
+
+@functools.cache
+def _of_numbers(dtype: Any) -> ItemType:
+    return records.form_of_dtype(dtype).kind if dtype.kind == "c" else as_dtype(dtype)
 
 
 def stored_type(dtype: Any) -> ItemType:
@@ -96,8 +104,15 @@ def numpy_dtype(t: ItemType) -> Any:
 
     if isinstance(t, np.dtype):
         return t
+    if isinstance(t, DType):
+        return _of_dtype(t)
     if isinstance(t, tuple):
         return records.numpy_dtype(_hint(t))
+    return records.numpy_dtype(t)
+
+
+@functools.cache
+def _of_dtype(t: DType) -> Any:
     return records.numpy_dtype(t)
 
 
@@ -116,7 +131,7 @@ def type_of_array(array: Any) -> ItemType:
 
 
 def size_of(t: ItemType) -> int:
-    return int(numpy_dtype(t).itemsize)
+    return t.itemsize if isinstance(t, DType) else int(numpy_dtype(t).itemsize)
 
 
 # --- gpu_struct -------------------------------------------------------------------------------------------------
