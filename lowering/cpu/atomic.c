@@ -8,6 +8,7 @@
  * may wait for another thread, the others have a turn before each access. Shared arrays belong to one thread of the
  * machine, whose accesses are plain ones. */
 #include "lowering/cpu/cpu.h"
+#include "lowering/loops.h"
 
 #include "tilewright/dialect.h"
 
@@ -281,6 +282,41 @@ static MlirValue keep(cpu_t *cx, MlirValue lanes) {
   return memory;
 }
 
+/* A lane as a scalar. Read from memory: addresses that come out of vectors come late, and the accesses of all lanes
+ * then wait for each other, ten times as long. */
+static MlirValue lane_of(cpu_t *cx, MlirValue lanes, MlirValue memory, int lane) {
+  MlirType type = cpu_element(lanes);
+  if (cpu_lanes_of(lanes) == 1)
+    return lanes;
+  MlirValue pointer = cpu_address(cx, memory, type, cpu_index(lane));
+  tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(type))}, {"volatile_", mlirUnitAttrGet(cx->context)}};
+  tw_builder_t at = cpu_here(cx);
+  MlirOperation load = tw_build(
+      &at, "llvm.load",
+      (tw_op_parts_t){
+          .num_operands = 1, .operands = &pointer, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+  return mlirOperationGetResult(load, 0);
+}
+
+/* Of a strip of threads that are all here. The old values, where they are used. */
+static MlirValue access_all(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, cpu_atomic_lane_t strip, bool used) {
+  MlirValue *parts[3] = {&strip.offset, &strip.value, &strip.left}, memory[3], result = {NULL};
+  strip.value = cpu_to_memory(cx, strip.value, a->element);
+  strip.left = cpu_to_memory(cx, strip.left, a->element);
+  for (int i = 0; i < 3; i++)
+    memory[i] = cpu_lanes_of(*parts[i]) > 1 ? keep(cx, *parts[i]) : *parts[i];
+  for (int i = 0; i < cx->strip->lanes; i++) {
+    cpu_atomic_lane_t lane = {.offset = lane_of(cx, strip.offset, memory[0], i),
+                              .value = lane_of(cx, strip.value, memory[1], i),
+                              .left = lane_of(cx, strip.left, memory[2], i)};
+    MlirValue pointer = cpu_address(cx, base, a->type, (cpu_index_t){lane.offset, 0, cx->depth});
+    MlirValue old = access_element(cx, a, pointer, &lane);
+    if (used)
+      result = cpu_insert(cx, old, result.ptr ? result : cpu_splat(cx, old, cx->strip->lanes), i);
+  }
+  return cpu_from_memory(cx, used ? result : cpu_splat(cx, strip.value, cx->strip->lanes), a->element);
+}
+
 static MlirValue kept(cpu_t *cx, MlirValue memory, MlirType type, cpu_index_t lane) {
   return cpu_load(cx, cpu_address(cx, memory, type, lane), type, (int)tw_bytes(type));
 }
@@ -318,7 +354,8 @@ static MlirValue access_point(cpu_t *cx, MlirOperation op, const cpu_point_t *po
     return access_strip(cx, &access, array->pointer, strip, point->lanes);
   int64_t all;
   strip.mask = cpu_both(cx, strip.mask, cx->strip->here);
-  return tw_known_int(strip.mask, &all) && all ? access_strip(cx, &access, array->pointer, strip, cx->strip->lanes)
+  bool used = !tw_is_unused(mlirOperationGetResult(op, 0));
+  return tw_known_int(strip.mask, &all) && all ? access_all(cx, &access, array->pointer, strip, used)
                                                : access_some(cx, &access, array->pointer, strip, cx->strip->lanes);
 }
 
