@@ -1,5 +1,6 @@
 /* index_terms.c - indices of elements as sums of products. See index_terms.h. */
 #include "lowering/index_terms.h"
+#include "lowering/ranges.h"
 
 #include <string.h>
 
@@ -88,7 +89,7 @@ static bool multiply_terms(const tw_index_term_t *x, const tw_index_term_t *y, t
   return true;
 }
 
-static bool multiply(const tw_index_sum_t *x, const tw_index_sum_t *y, tw_index_sum_t *out) {
+bool tw_index_multiply(const tw_index_sum_t *x, const tw_index_sum_t *y, tw_index_sum_t *out) {
   tw_index_term_t term;
   *out = nothing;
   for (int i = 0; i < x->count; i++)
@@ -106,7 +107,7 @@ static bool read_arithmetic(MlirOperation op, tw_index_sum_t *out) {
       !tw_read_index_sum(mlirOperationGetOperand(op, 1), &y))
     return false;
   if (product)
-    return multiply(&x, &y, out);
+    return tw_index_multiply(&x, &y, out);
   *out = x;
   return tw_index_add(out, &y, subtracts ? -1 : 1);
 }
@@ -176,6 +177,18 @@ bool tw_read_index_sum(MlirValue value, tw_index_sum_t *out) {
     return true;
   add_scalar(&term, value);
   return of_one(out, term);
+}
+
+bool tw_index_is_natural(const tw_index_sum_t *sum) {
+  for (int i = 0; i < sum->count; i++) {
+    const tw_index_term_t *term = &sum->terms[i];
+    bool natural = term->factor > 0 && (mlirValueIsNull(term->tile) || tw_is_natural(term->tile));
+    for (int s = 0; natural && s < term->num_scalars; s++)
+      natural = tw_is_natural(term->scalars[s]);
+    if (!natural)
+      return false;
+  }
+  return true;
 }
 
 /* ---- building ------------------------------------------------------------------------------------------- */

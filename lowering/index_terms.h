@@ -31,11 +31,17 @@ bool tw_read_index_sum(MlirValue value, tw_index_sum_t *out);
 bool tw_index_add_term(tw_index_sum_t *sum, const tw_index_term_t *term, int64_t factor);
 bool tw_index_add(tw_index_sum_t *sum, const tw_index_sum_t *other, int64_t factor);
 
+/* The product; at most one of them may differ by element. */
+bool tw_index_multiply(const tw_index_sum_t *x, const tw_index_sum_t *y, tw_index_sum_t *out);
+
 /* The term without `by`'s number and scalars, which it must have; false where it has not. */
 bool tw_index_divide(const tw_index_term_t *term, const tw_index_term_t *by, tw_index_term_t *out);
 
 /* Whether all elements are the same. */
 bool tw_index_is_uniform(const tw_index_sum_t *sum);
+
+/* Whether no element is negative, since no term is. */
+bool tw_index_is_natural(const tw_index_sum_t *sum);
 
 /* Gives what lies along axis d of `op`'s operand the axis of its result: of a broadcast, or of a reshape that inserts
  * or drops ones; false for any other. */

@@ -32,8 +32,9 @@ SHARING: dict[str, list[Any]] = {"split_k": [None, 1, 2, 3], "slice_tiles": [Non
 RESCALE: dict[str, list[Any]] = {"lazy_rescale": [None, 0, 1]}
 
 ROWS = ["T", "permute", "transpose", "order", "columns", "gather", "masked"]
+TURNED = ("T", "permute", "transpose", "order")
 OPERANDS = ["load", "load", "T", "permute", "transpose", "order", "gather", "wrapped", "masked", "table"]
-OPERANDS += ["flat", "flat columns"]
+OPERANDS += ["flat", "flat columns", "flat wrapped"]
 
 GEMM: dict[str, list[Any]] = {
     "dtype": [
@@ -238,9 +239,7 @@ def settle_gemm(c: Choices) -> None:
         c["init"] = "zeros" if c["init"] == "load" else c["init"]
     else:
         c["size"] = (*c["size"][:3], 1)
-    if c["before right"] == "grouped bytes" and (
-        c["right"] in ("wrapped", "masked", "gather", "table", "flat", "flat columns")
-    ):
+    if c["before right"] == "grouped bytes" and c["right"] not in ("load", *TURNED):
         c["right"] = "load"
     if (c["second"] or c["grid"] == "batch") and c["before right"] == "grouped bytes":
         c["before right"] = "bytes"
@@ -248,7 +247,7 @@ def settle_gemm(c: Choices) -> None:
         c |= {"out": "sum", "init": "zeros"}
         c["after"] = {"bias": "none", "positions": "none", "residual": "none"}.get(c["after"], c["after"])
         c["before right"] = {"one": "none"}.get(c["before right"], c["before right"])
-        c["right"] = {"wrapped": "gather", "table": "gather"}.get(c["right"], c["right"])
+        c["right"] = {"wrapped": "gather", "table": "gather", "flat wrapped": "flat"}.get(c["right"], c["right"])
 
 
 def settle_attention(c: Choices) -> None:

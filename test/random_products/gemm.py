@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from choices import Choices, hints_of
+from choices import TURNED, Choices, hints_of
 from numbers_of import EPS, Output, is_integer, rounded, stored
 from source import Lines, file
 
-TURNED = ("T", "permute", "transpose", "order")
-GATHERED = ("gather", "wrapped", "masked", "table", "flat", "flat columns")
+GATHERED = ("gather", "wrapped", "masked", "table", "flat", "flat columns", "flat wrapped")
 GROUP = 4  # rows of tiles that a swizzled order goes along together
 LOW, HIGH = -2, 3
 BLOCKS = 132  # of a persistent grid
@@ -107,7 +106,7 @@ class Gemm:
         if c[side] not in GATHERED and c["store"] not in ("scatter", "flat"):
             return
         lines.add(f"{axis}s = {'i' if axis == 'm' else 'j'} * {tile} + ct.arange({tile}, dtype=ct.int32)")
-        if c[side] == "wrapped":
+        if c[side] in ("wrapped", "flat wrapped"):
             lines.add(f"{axis}s_read = {axis}s % {length}")
         if c[side] == "table":
             lines.add(f"{axis}s_read = ct.gather(ROWS, {axis}s)")
@@ -156,12 +155,14 @@ class Gemm:
         return self.gathered(array, kind, left)
 
     def gathered(self, array: str, kind: str, left: bool) -> str:
-        read = "_read" if kind in ("wrapped", "table") else ""
+        read = "_read" if kind in ("wrapped", "table", "flat wrapped") else ""
         rows, columns = (f"ms{read}[:, None]", "ks[None, :]") if left else ("ks[:, None]", f"ns{read}[None, :]")
         depth = "(ks < K)[None, :]" if left else "(ks < K)[:, None]"
         other = "(ms < M)[:, None]" if left else "(ns < N)[None, :]"
         if kind == "flat":
             return f"ct.gather({array}, {rows} * {'K' if left else 'N'} + {columns}, mask={other} & {depth})"
+        if kind == "flat wrapped":
+            return f"ct.gather({array}, {rows} * {'K' if left else 'N'} + {columns}, mask={depth})"
         if kind == "flat columns":
             return f"ct.gather({array}, {columns} * {'M' if left else 'K'} + {rows}, mask={other} & {depth})"
         mask = {"wrapped": f", mask={depth}", "masked": f", mask={other} & {depth}, padding_value=0"}.get(kind, "")
@@ -313,7 +314,7 @@ class Gemm:
         kind, array = c["left" if left else "right"], x
         if kind in TURNED:
             array = x.swapaxes(-1, -2)
-        if kind == "flat":
+        if kind in ("flat", "flat wrapped"):
             array = x.reshape(-1)
         if kind == "flat columns":
             array = x.swapaxes(-1, -2).reshape(-1)

@@ -26,7 +26,6 @@
 #include "lowering/gpu/grid/index_masks.h"
 #include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/loops.h"
-#include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
@@ -91,19 +90,6 @@ static bool split_offset(const tw_index_sum_t *offset, bounded_access_t *a) {
   (void)tw_index_add_term(&by, &pitch, 1);
   a->pitch = tw_launch_number_of(a->func, &by);
   return a->pitch.known;
-}
-
-/* Whether no element is negative: each term is natural. */
-static bool is_natural(const tw_index_sum_t *sum) {
-  for (int i = 0; i < sum->count; i++) {
-    const tw_index_term_t *term = &sum->terms[i];
-    bool natural = term->factor > 0 && (mlirValueIsNull(term->tile) || tw_is_natural(term->tile));
-    for (int s = 0; natural && s < term->num_scalars; s++)
-      natural = tw_is_natural(term->scalars[s]);
-    if (!natural)
-      return false;
-  }
-  return true;
 }
 
 /* The loop by one from 0 whose variable it is; null for anything else. */
@@ -222,7 +208,7 @@ static bool read_elements(bounded_access_t *a) {
   (void)bound_by_mask(a);
   if (!a->bounds[COLUMN].known)
     a->bounds[COLUMN] = reach_of(a, &a->index[COLUMN]);
-  return a->bounds[COLUMN].known && is_natural(&a->index[COLUMN]);
+  return a->bounds[COLUMN].known && tw_index_is_natural(&a->index[COLUMN]);
 }
 
 /* The select that is all that uses a loaded tile, in this or another shape, with what the load gives elsewhere. */
@@ -396,6 +382,8 @@ static void bound(MlirOperation func, MlirOperation op) {
   intptr_t first;
   bounded_access_t a = {.func = func, .op = op, .array = tw_access_array(op, &first)};
   bool is_load = tw_op_loads_tile(op);
+  if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
+    tw_unwrap_indices(op);
   if (!is_argument(func, a.array) || !(is_load ? read_load(&a) : read_elements(&a)))
     return;
   MlirValue shown = a.array;
