@@ -70,7 +70,19 @@ static bool find_axes(const tw_index_sum_t *offset, const tw_index_term_t **colu
   return true;
 }
 
-/* Numbers of the program that are multiples of the pitch count rows. */
+/* Whether a mask compares the columns with this number added to them. */
+static bool goes_with_columns(const tw_index_mask_t *mask, const tw_index_term_t *column, const tw_index_term_t *term) {
+  for (int i = 0; i < mask->count; i++) {
+    tw_index_sum_t without = mask->comparisons[i].below;
+    int count = without.count;
+    if (tw_index_add_term(&without, column, -1) && without.count == count - 1 &&
+        tw_index_add_term(&without, term, -1) && without.count == count - 2)
+      return true;
+  }
+  return false;
+}
+
+/* Numbers of the program that are multiples of the pitch count rows, if no mask says otherwise. */
 static bool split_offset(const tw_index_sum_t *offset, bounded_access_t *a) {
   const tw_index_term_t *column;
   tw_index_term_t pitch, rows;
@@ -80,7 +92,8 @@ static bool split_offset(const tw_index_sum_t *offset, bounded_access_t *a) {
   for (int i = 0; i < offset->count; i++) {
     const tw_index_term_t *term = &offset->terms[i];
     bool divides = tw_index_divide(term, &pitch, &rows);
-    bool is_column = term->axis == column->axis || (term->axis < 0 && !divides);
+    bool is_column =
+        term->axis == column->axis || (term->axis < 0 && (!divides || goes_with_columns(&a->mask, column, term)));
     if (!is_column && !divides)
       return false;
     if (!tw_index_add_term(&a->index[is_column ? COLUMN : ROW], is_column ? term : &rows, 1))
@@ -188,6 +201,12 @@ static bool is_row_of_elements(MlirType array) {
   return mlirShapedTypeGetRank(array) == 1 && tw_static_strides(array, strides) && strides[0] == 1;
 }
 
+/* Whether numbers that are known now are more than the pitch. */
+static bool is_beyond(const tw_launch_number_t *columns, const tw_launch_number_t *pitch) {
+  bool known = columns->factors.count == 0 && pitch->factors.count == 0;
+  return known && columns->factors.constant > pitch->factors.constant;
+}
+
 /* Of a gather or scatter. */
 static bool read_elements(bounded_access_t *a) {
   intptr_t first, rank = tw_operands(a->op, TW_OPERAND_INDICES, &first);
@@ -208,7 +227,7 @@ static bool read_elements(bounded_access_t *a) {
   (void)bound_by_mask(a);
   if (!a->bounds[COLUMN].known)
     a->bounds[COLUMN] = reach_of(a, &a->index[COLUMN]);
-  return a->bounds[COLUMN].known && tw_index_is_natural(&a->index[COLUMN]);
+  return a->bounds[COLUMN].known && tw_index_is_natural(&a->index[COLUMN]) && !is_beyond(&a->bounds[COLUMN], &a->pitch);
 }
 
 /* The select that is all that uses a loaded tile, in this or another shape, with what the load gives elsewhere. */
