@@ -7,7 +7,7 @@ import emulate
 import numpy as np
 import pytest
 
-from tilewright import compute, nvjitlink
+from tilewright import arrays, compute, nvjitlink
 from tilewright.compute import OpKind, ProxyArray, ProxyValue, RawOp, objects, plans, serialization
 from tilewright.errors import TileCompilationError, TileTypeError, TileUnsupportedFeatureError, TileValueError
 from tilewright.toolkit import find_tool
@@ -108,6 +108,13 @@ def test_kernels_are_linked_with_it(monkeypatch):
         compute.make_reduce_into(x, x, RawOp(name="missing", ptx=PTX), zero, compute_capability=80)
     with pytest.raises(TileCompilationError, match=r"ptxas refused .*\n?.*syntax error|ptxas refused"):
         compute.make_reduce_into(x, x, RawOp(name="added", ptx=".version 7.8\nnonsense"), zero, compute_capability=80)
+
+
+@pytest.mark.skipif(not arrays._has_gpu(), reason="the driver links, and the result runs, on a GPU")
+def test_on_a_gpu():
+    x, out = arrays.to_device(np.arange(3000, dtype=np.int32)), arrays.to_device(np.zeros(1, np.int32))
+    compute.reduce_into(x, out, RawOp(name="added", ptx=PTX), 3000, np.int32(5))
+    assert out.to_numpy()[0] == sum(range(3000)) + 5
 
 
 def test_lto_ir(tmp_path, monkeypatch):

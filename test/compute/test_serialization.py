@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from every import EVERY, calls
 
-from tilewright import compute
+from tilewright import _core, arrays, compute
 from tilewright.compute import OpKind, ProxyArray, ProxyValue, launching, serialization
 from tilewright.errors import TileTypeError, TileValueError
 
@@ -233,3 +233,17 @@ def test_the_gpu_that_is_there(targets, told, tmp_path):
         [sys.executable, tmp_path / "program.py", targets], env=environment, capture_output=True, text=True, timeout=60
     )
     assert told in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not arrays._has_gpu(), reason="what was made without data runs on a GPU")
+@pytest.mark.parametrize("name", EVERY)
+def test_on_a_gpu(name):
+    call = calls()[name]
+    made = call.make(**proxies_of(call), compute_capability=_core.device_info(0)["capability"])
+    again, before = compute.deserialize(made.serialize()), launching.counts["compilations"]
+    values = {n: arrays.to_device(v) if isinstance(v, np.ndarray) else v for n, v in call.values().items()}
+    storage = [arrays.to_device(np.zeros(again(None, **values), np.uint8))] if again.has_storage else []
+    again(*storage, **values)
+    for output, expected in call.expected.items():
+        np.testing.assert_array_equal(values[output].to_numpy()[: len(expected)], expected, err_msg=output)
+    assert launching.counts["compilations"] == before
