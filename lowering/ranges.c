@@ -131,3 +131,51 @@ static tw_range_t range(MlirValue value, int steps) {
 tw_range_t tw_range_of(MlirValue value) { return range(value, MOST_STEPS); }
 
 bool tw_is_decided(MlirValue condition, bool *out) { return decided(condition, MOST_STEPS, out); }
+
+/* ---- conditions around an op --------------------------------------------------------------------- */
+
+/* The range of `x` where `small < large`, or `small <= large`, holds. */
+static void narrow(MlirValue x, MlirValue small, MlirValue large, bool strictly, tw_range_t *out) {
+  if (mlirValueEqual(x, small))
+    out->high = min(out->high, tw_range_of(large).high - strictly);
+  if (mlirValueEqual(x, large))
+    out->low = max(out->low, tw_range_of(small).low + strictly);
+}
+
+/* The range of `x` where a condition holds. */
+static void narrow_by(MlirValue x, MlirValue condition, int steps, tw_range_t *out) {
+  MlirOperation op = tw_def(condition);
+  if (mlirOperationIsNull(op) || steps == 0)
+    return;
+  if (tw_op_is(op, TW_ARITH_ANDI)) {
+    narrow_by(x, mlirOperationGetOperand(op, 0), steps - 1, out);
+    narrow_by(x, mlirOperationGetOperand(op, 1), steps - 1, out);
+  }
+  if (!tw_op_is(op, TW_ARITH_CMPI))
+    return;
+  MlirValue a = mlirOperationGetOperand(op, 0), b = mlirOperationGetOperand(op, 1);
+  switch (tw_attr_int(op, "predicate", -1)) {
+  case TW_SLT: narrow(x, a, b, true, out); break;
+  case TW_SLE: narrow(x, a, b, false, out); break;
+  case TW_SGT: narrow(x, b, a, true, out); break;
+  case TW_SGE: narrow(x, b, a, false, out); break;
+  default: break;
+  }
+}
+
+static bool is_taken(MlirOperation branch, MlirBlock inner) {
+  return tw_op_is(branch, TW_SCF_IF) && mlirBlockEqual(inner, tw_region_block(branch, 0));
+}
+
+bool tw_sum_stays(MlirOperation op, MlirValue x, int64_t by) {
+  tw_range_t found = tw_range_of(x);
+  for (MlirBlock inner = mlirOperationGetBlock(op); !mlirBlockIsNull(inner);) {
+    MlirOperation branch = mlirBlockGetParentOperation(inner);
+    if (mlirOperationIsNull(branch) || tw_op_is(branch, TW_FUNC_FUNC))
+      break;
+    if (is_taken(branch, inner))
+      narrow_by(x, mlirOperationGetOperand(branch, 0), MOST_STEPS, &found);
+    inner = mlirOperationGetBlock(branch);
+  }
+  return found.low + by >= INT32_MIN && found.high + by <= INT32_MAX;
+}

@@ -5,6 +5,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/loops.h"
+#include "lowering/ranges.h"
 
 int twg_first_copy(const tw_layout_t *l, int r) {
   for (int b = 0; b < l->bits[TW_REGISTER]; b++)
@@ -46,6 +47,28 @@ static MlirValue along(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, Ml
   if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
     index = twg_cast(e, "llvm.sext", e->i64, index);
   return twg_binary(e, "llvm.mul", index, twg_array_stride(e, x->array, (int)axis));
+}
+
+/* Neighbours of an element: `x[i + 1, j]` lies a stride behind `x[i, j]`. A thread that reads several computes the
+ * place of one, and adds what all threads have in common. Returns i, and the distance in *by. */
+static MlirValue split_index(tw_emitter_t *e, MlirOperation op, MlirValue index, int64_t *by) {
+  MlirOperation sum = tw_def(index);
+  int64_t constant;
+  *by = 0;
+  if (!e->simt || mlirOperationIsNull(sum) || tw_bits(mlirValueGetType(index)) != 32 ||
+      !(tw_op_is(sum, TW_ARITH_ADDI) || tw_op_is(sum, TW_ARITH_SUBI)) ||
+      !tw_known_int(mlirOperationGetOperand(sum, 1), &constant))
+    return index;
+  constant = tw_op_is(sum, TW_ARITH_SUBI) ? -constant : constant;
+  if (!tw_sum_stays(op, mlirOperationGetOperand(sum, 0), constant))
+    return index;
+  *by = constant;
+  return mlirOperationGetOperand(sum, 0);
+}
+
+/* What the constants in the indices of an access move it by, in elements. */
+static MlirValue moved_by(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, int64_t by) {
+  return twg_binary(e, "llvm.mul", twg_array_stride(e, x->array, (int)axis), twg_const_int(e, e->i64, by));
 }
 
 MlirValue twg_plus(tw_emitter_t *e, MlirValue x, MlirValue y) {
@@ -138,7 +161,7 @@ static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
  * scalar moves is in both. Its bounds are compared once an iteration. Where the predicate in front of the loop is
  * false, the index becomes the least number, so that this one comparison fails, too. */
 tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r) {
-  tw_place_t place = {{NULL}, {NULL}, {NULL}};
+  tw_place_t place = {.still = {NULL}};
   MlirValue guard = find_still(e, op, x, r, &place);
   bool cut = e->outside.ptr && is_hoisted(x, op);
   if (x->mask.ptr && !is_still(e, op, x, x->mask))
@@ -148,7 +171,11 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
     MlirValue whole = mlirOperationGetOperand(op, x->first + axis);
     if (is_still(e, op, x, whole))
       continue;
-    MlirValue at = twg_at_register(e, whole, r);
+    int64_t by = 0;
+    bool splits = !x->check_bounds && x->shift.ptr == NULL && index.scalar.ptr == NULL;
+    MlirValue at = twg_at_register(e, splits ? split_index(e, op, whole, &by) : whole, r);
+    if (by)
+      place.apart = twg_plus(e, place.apart, moved_by(e, x, axis, by));
     if (x->shift.ptr && axis == x->shifted)
       at = twg_binary(e, "llvm.add", at,
                       mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
@@ -174,10 +201,13 @@ MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place
   MlirValue pointer = twg_array_pointer(e, array);
   MlirBlock here = e->block;
   if (bits < 8) /* two 4-bit elements share a byte: elements are added up before they become bytes */
-    return twg_offset_pointer(e, pointer, twg_to_bytes(e, twg_plus(e, place.still, place.moved), bits));
+    return twg_offset_pointer(e, pointer,
+                              twg_to_bytes(e, twg_plus(e, place.still, twg_plus(e, place.moved, place.apart)), bits));
   e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
   if (place.still.ptr)
     pointer = twg_offset_pointer(e, pointer, twg_to_bytes(e, place.still, bits));
   e->block = here;
-  return place.moved.ptr ? twg_offset_pointer(e, pointer, twg_to_bytes(e, place.moved, bits)) : pointer;
+  if (place.moved.ptr)
+    pointer = twg_offset_pointer(e, pointer, twg_to_bytes(e, place.moved, bits));
+  return place.apart.ptr ? twg_offset_pointer(e, pointer, twg_to_bytes(e, place.apart, bits)) : pointer;
 }

@@ -16,10 +16,10 @@ typedef struct {
 } tw_indexed_t;
 
 /* Where an element is: its distance from the start of the array, in elements (i64). `still` is the part that the
- * loop around does not change, `moved` the rest; null is no distance. `guard` is the predicate of the access; null
- * is always. */
+ * loop around does not change, `moved` the rest, but for `apart`, which constants in the indices add; null is no
+ * distance. `guard` is the predicate of the access; null is always. */
 typedef struct {
-  MlirValue still, moved, guard;
+  MlirValue still, moved, apart, guard;
 } tw_place_t;
 
 /* How an op accesses elements. `value` names the operand that it stores, or that it gives outside of the array. */

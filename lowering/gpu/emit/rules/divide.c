@@ -4,7 +4,8 @@
  * branch of its own, so that none of a tile is computed beside another: hundreds of cycles for each. Here operands are
  * brought into the range where the hardware's inverse and remainders by fma give the nearest float (Markstein,
  * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
- * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off. */
+ * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
+ * A thread that has one pair leaves it to the assembler, whose common case is shorter. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/gpu/isa/convert_float.h"
@@ -188,7 +189,7 @@ static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
   if (divide_by_power(e, op))
     return true;
   if (!tw_only_read_narrower(op))
-    return twg_each_register(e, op, divide_exact);
+    return twg_each_register(e, op, e->simt ? divide_by_assembler : divide_exact);
   if (divide_by_shared(e, op))
     return true;
   bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);

@@ -314,7 +314,7 @@ static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType eleme
   }
   guarded_load(e, form_of(bits << x->vector), pointer, 0, guard, no_padding, words);
   if (bits == 4)
-    elements[0] = half_byte(e, words[0], twg_plus(e, place.still, place.moved));
+    elements[0] = half_byte(e, words[0], twg_plus(e, place.still, twg_plus(e, place.moved, place.apart)));
   else
     twg_from_words(e, element, bits, 1 << x->vector, words, elements);
   twg_vector_registers(r, x->vector, x->regs, lanes);
