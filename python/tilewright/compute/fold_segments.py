@@ -38,12 +38,17 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
     convert, zero = Convert(t, "segmented_reduce: 'd_in'"), Zero(t)
     shared_list, shared_number = Shared(int32, THREADS), Shared(int32, 1)
     shared_totals, warps = Shared(t, THREADS // LANES), THREADS // LANES
-    pair = tuple(range(2 * width))
+    side_by_side, pair = tuple(range(width)), tuple(range(2 * width))
 
     def run(inputs, arrays, first, last):
         """What a thread has of a piece."""
         value = zero()
-        if first < last:
+        if first + width <= last:
+            items = tuple(convert(read(inputs[0], first + j)) for j in side_by_side)
+            value = items[0]
+            for item in items[1:]:
+                value = fold(arrays, value, item)
+        elif first < last:
             value = convert(read(inputs[0], first))
             for i in range(first + 1, last):
                 value = fold(arrays, value, convert(read(inputs[0], i)))
