@@ -12,6 +12,7 @@ import dataclasses
 import enum
 from typing import Any
 
+from ..dtype import DType
 from ..numba import intrinsics as cuda
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part
@@ -31,6 +32,7 @@ class Determinism(enum.Enum):
 
 _MOST_IN_A_ROW = 256  # items that a thread folds one behind the other
 _FINISHING = 256  # threads that fold what blocks found
+_SIDE_BY_SIDE = 16  # threads of a block on the CPU, where the operator commutes: lanes of a vector
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +132,7 @@ def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool)
     return ComputeKernel(any_order if commutes else in_order)
 
 
-def fold_ranges(read, fold, convert, t: ItemType, shape, commutes):
+def fold_ranges(read, fold, convert, t: ItemType, shape):
     """A kernel of one thread a block: partial[b] = the items of block b joined."""
     items, zero = min(shape.items, _MOST_IN_A_ROW), Zero(t)
 
@@ -145,41 +147,36 @@ def fold_ranges(read, fold, convert, t: ItemType, shape, commutes):
             joined = fold(arrays, joined, value) if at > first else value
         partial[cuda.blockIdx.x] = joined
 
-    return ComputeKernel(_lanes(read, fold, convert, items, zero) if commutes else in_order)
+    return ComputeKernel(in_order)
 
 
-def _lanes(read, fold, convert, items, zero):
+def fold_side_by_side(read, fold, convert, t: ItemType):
+    """The same of threads that are lanes of vectors: each has every _SIDE_BY_SIDEth item, of a stretch at a time, so
+    that errors of sums stay small and the stretch stays in the cache."""
+    threads, stretch = _SIDE_BY_SIDE, _SIDE_BY_SIDE * _MOST_IN_A_ROW
+    shared_array, zero = Shared(t, threads), Zero(t)
+
     def in_lanes(inputs, arrays, n, per, partial):
-        """For one thread: eight folds side by side, of a stretch at a time, so that errors of sums stay small."""
+        shared, me = shared_array(), cuda.threadIdx.x
         first = cuda.blockIdx.x * per
         last = min(first + per, n)
         joined, there = zero(), False
-        for at in range(first, last, 8 * items):
-            end = min(at + 8 * items, last)
-            value, rest = convert(read(inputs, at)), at + 1
-            if end - at >= 16:
-                v0, v1, v2, v3 = (convert(read(inputs, at + k)) for k in range(4))
-                v4, v5, v6, v7 = (convert(read(inputs, at + k)) for k in range(4, 8))
-                whole = at + (end - at) // 8 * 8
-                for i in range(at + 8, whole, 8):
-                    v0 = fold(arrays, v0, convert(read(inputs, i)))
-                    v1 = fold(arrays, v1, convert(read(inputs, i + 1)))
-                    v2 = fold(arrays, v2, convert(read(inputs, i + 2)))
-                    v3 = fold(arrays, v3, convert(read(inputs, i + 3)))
-                    v4 = fold(arrays, v4, convert(read(inputs, i + 4)))
-                    v5 = fold(arrays, v5, convert(read(inputs, i + 5)))
-                    v6 = fold(arrays, v6, convert(read(inputs, i + 6)))
-                    v7 = fold(arrays, v7, convert(read(inputs, i + 7)))
-                left = fold(arrays, fold(arrays, v0, v1), fold(arrays, v2, v3))
-                right = fold(arrays, fold(arrays, v4, v5), fold(arrays, v6, v7))
-                value, rest = fold(arrays, left, right), whole
-            for i in range(rest, end):
-                value = fold(arrays, value, convert(read(inputs, i)))
-            joined = fold(arrays, joined, value) if there else value
-            there = True
-        partial[cuda.blockIdx.x] = joined
+        for at in range(first, last, stretch):
+            end = min(at + stretch, last)
+            if at + me < end:
+                value = convert(read(inputs, at + me))
+                for i in range(at + me + threads, end, threads):
+                    value = fold(arrays, value, convert(read(inputs, i)))
+                joined = fold(arrays, joined, value) if there else value
+                there = True
+        shared[me] = joined
+        cuda.syncthreads()
+        if me == 0:
+            for i in range(1, min(last - first, threads)):
+                joined = fold(arrays, joined, shared[i])
+            partial[cuda.blockIdx.x] = joined
 
-    return in_lanes
+    return ComputeKernel(in_lanes)
 
 
 def fold_partials(write, fold, convert, t: ItemType, threads: int):
@@ -222,7 +219,13 @@ class Reduce(Algorithm):
         self.alone = self.shape.threads == 1
         self.tiling = Tiling(*((width, 4) if commutes else (2 * width, 2)))
         if self.alone:
-            self.ranges = fold_ranges(read, fold, convert, t, self.shape, commutes)
+            side_by_side = commutes and isinstance(t, DType)
+            self.threads = _SIDE_BY_SIDE if side_by_side else 1
+            self.ranges = (
+                fold_side_by_side(read, fold, convert, t)
+                if side_by_side
+                else fold_ranges(read, fold, convert, t, self.shape)
+            )
         else:
             self.ranges = fold_tiles(read, fold, convert, t, self.tiling, commutes)
         self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, 1 if self.alone else _FINISHING)
@@ -245,9 +248,8 @@ class Reduce(Algorithm):
         finish = Launch(self.finish, (partial, arrays, np.int64(count), first, given["d_out"].state()), 1, _FINISHING)
         if self.alone:
             finish = dataclasses.replace(finish, block=1)
-            ranges = Launch(
-                self.ranges, (source, arrays, np.int64(n), np.int64(self.shape.per_block(n)), partial), count, 1
-            )
+            per = np.int64(self.shape.per_block(n))
+            ranges = Launch(self.ranges, (source, arrays, np.int64(n), per, partial), count, self.threads)
         else:
             tiles = (np.int64(n), np.int64(self.tiling.per_block(n)), is_aligned(source))
             ranges = Launch(self.ranges, (source, arrays, *tiles, partial), count, self.tiling.threads)
