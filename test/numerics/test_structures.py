@@ -238,6 +238,25 @@ def test_extents_and_strides_that_are_constants(backends: Backends) -> None:
     backends.run_all(still, (1,), lambda: [x, many, np.zeros((4, 8), np.int64)])
 
 
+@pytest.mark.spec("T-150")
+def test_a_tuple_is_an_argument_and_no_array(backends: Backends) -> None:
+    """Whether tuples are arguments was left open: they are, and what stands in them is told by its place."""
+
+    @ct.kernel
+    def kernel(pair, out):
+        ct.store(out, 0, ct.load(pair[0], 0, 8) * pair[1])
+
+    @ct.kernel
+    def whole(pair, out):
+        ct.store(out, 0, ct.load(pair, 0, 8))
+
+    x = np.arange(8, dtype=np.float32)
+    out = backends.run_all(kernel, 1, lambda: [(x, 3), np.zeros(8, np.float32)])[1]
+    assert np.array_equal(out, 3 * x)
+    backends.rejects(whole, 1, lambda: [(x, 3), x.copy()], TileTypeError, "needs an array .*, found")
+    backends.rejects(kernel, 1, lambda: [(object(), 3), x.copy()], TileTypeError, r"'pair\[0\]'")
+
+
 def test_arrays_of_a_list_agree_in_what_is_constant(backends: Backends) -> None:
     x, out = np.zeros((4, 10), np.int64), np.zeros((4, 8), np.int64)
     many = [np.zeros((2, 5), np.float32), np.zeros((3, 6), np.float32)]

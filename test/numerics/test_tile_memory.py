@@ -431,7 +431,7 @@ def test_refused(backends: Backends, name: str, error: Any, match: str) -> None:
 
 
 @pytest.mark.spec("T-023")
-@pytest.mark.parametrize("value", ["text", None, object(), [1.0], proves((1, 2), of="T-150")])
+@pytest.mark.parametrize("value", ["text", None, object(), [1.0], (1, 2)])
 def test_refused_arguments(backends: Backends, value: Any) -> None:
     """What no kernel takes is refused as an argument, a constant or a structure where an array is wanted."""
 
