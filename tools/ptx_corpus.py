@@ -114,7 +114,8 @@ def jobs(targets: list[str]) -> Iterator[tuple[str, Any, Any, str]]:
 # --- One kernel --------------------------------------------------------------------------------------
 
 DECLARED = re.compile(
-    r"^.*\.(?:entry|func|global|shared|const)\b[^;({=]*?([A-Za-z_$][\w$]*)\s*(?:\[\d*\])?\s*[(;={]", re.MULTILINE
+    r"^\s*(?:\.\w+\s+)*\.(?:entry|func|global|shared|const)\b[^;({=]*?([A-Za-z_$][\w$]*)\s*(?:\[\d*\])?\s*[(;={]",
+    re.MULTILINE,
 )
 
 

@@ -19,6 +19,7 @@ PTX = """.global .align 4 .u32 counter;
 \tld.param.b64 %rd1, [scale_param_0];
 \tmov.b64 %rd2, counter;
 \tadd.s32 %r1, %r2, 1;
+\tst.shared.b32 [%r3], %r1;
 }
 """
 
@@ -27,6 +28,12 @@ def test_names_do_not_matter() -> None:
     renamed = PTX.replace("scale", "double_it").replace("counter", "c")
     assert ptx_corpus.normalized(PTX) == ptx_corpus.normalized(renamed)
     assert ptx_corpus.normalized(PTX) != ptx_corpus.normalized(PTX.replace("%r2, 1", "%r2, 2"))
+
+
+def test_registers_and_types_do() -> None:
+    """Of instructions that name a space of memory no word is a symbol."""
+    assert "st.shared.b32 [%r3], %r1;" in ptx_corpus.normalized(PTX)
+    assert ptx_corpus.normalized(PTX) != ptx_corpus.normalized(PTX.replace("[%r3], %r1", "[%r3], %r4"))
 
 
 def test_writes_and_compares(tmp_path: Path) -> None:
