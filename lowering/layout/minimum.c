@@ -235,17 +235,6 @@ static int64_t solve(solver_t *s, int *chosen) {
   return sum;
 }
 
-int64_t tw_choice_cost(const tw_choice_graph_t *graph, const int *chosen) {
-  int64_t sum = 0;
-  for (int v = 0; v < graph->num_variables; v++)
-    sum += graph->cost[v][chosen[v]];
-  for (int p = 0; p < graph->num_pairs; p++) {
-    const tw_pair_cost_t *pair = &graph->pairs[p];
-    sum += pair->cost[chosen[pair->at[0]]][chosen[pair->at[1]]];
-  }
-  return sum;
-}
-
 int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen, bool *out_least) {
   effort_t effort = {0, false};
   *out_least = true;

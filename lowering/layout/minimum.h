@@ -25,8 +25,6 @@ typedef struct tw_choice_graph {
   const tw_pair_cost_t *pairs;
 } tw_choice_graph_t;
 
-int64_t tw_choice_cost(const tw_choice_graph_t *graph, const int *chosen);
-
 /* Fills `chosen` and returns its cost. `fixed` >= 0: that variable must make the choice `to`. Between equal costs the
  * lower choice of a variable is taken.
  *

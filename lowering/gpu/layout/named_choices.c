@@ -9,7 +9,8 @@
 
 enum { MOST_BITS_TEXT = 1024 };
 
-void twl_label(const twl_choices_t *choices, int i, char out[TWL_MAX_LABEL]) {
+/* The kind, with its number where others of the kind come before it. */
+static void label_of(const twl_choices_t *choices, int i, char out[TWL_MAX_LABEL]) {
   int number = 1;
   for (int k = 0; k < i; k++)
     number += !strcmp(choices->at[k].kind, choices->at[i].kind);
@@ -56,7 +57,7 @@ int twl_choice_named(const twl_choices_t *choices, MlirStringRef text) {
   bool is_bits = choices->count > 0 && twl_read_bits(text, &choices->at[0].layout, &bits, &why);
   for (int i = 0; i < choices->count; i++) {
     char label[TWL_MAX_LABEL];
-    twl_label(choices, i, label);
+    label_of(choices, i, label);
     if (tw_str_is(text, label) || (is_bits && tw_layout_equal(&bits, &choices->at[i].layout)))
       return i;
   }
@@ -68,7 +69,7 @@ void twl_labels(const twl_choices_t *choices, size_t size, char *out) {
   out[0] = 0;
   for (int i = 0; i < choices->count && used + TWL_MAX_LABEL + 2 < size; i++) {
     char label[TWL_MAX_LABEL];
-    twl_label(choices, i, label);
+    label_of(choices, i, label);
     used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", label);
   }
 }
@@ -92,7 +93,7 @@ MlirAttribute twl_choices_attribute(MlirAttribute names, MlirType tile, const tw
   int64_t slots[TW_MAX_CHOICES];
   for (int i = 0; i < choices->count; i++) {
     char label[TWL_MAX_LABEL];
-    twl_label(choices, i, label);
+    label_of(choices, i, label);
     kinds[i] = mlirStringAttrGet(context, tw_str(label));
     bits[i] = bits_attribute(context, &choices->at[i].layout);
     slots[i] = choices->at[i].slots;

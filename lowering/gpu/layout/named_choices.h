@@ -27,9 +27,6 @@ typedef struct twl_choices {
 } twl_choices_t;
 
 enum { TWL_MAX_LABEL = 24 };
-/* The kind, with its number where others of the kind come before it. */
-void twl_label(const twl_choices_t *choices, int i, char out[TWL_MAX_LABEL]);
-
 /* The choice that a text names by its label or its bits; -1: none. */
 int twl_choice_named(const twl_choices_t *choices, MlirStringRef text);
 
