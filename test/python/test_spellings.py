@@ -215,6 +215,15 @@ def test_offsets_advanced_by_a_stride_of_run_time(divisor: int) -> None:
     assert (len(same) == 4 and found.counts["tma loads"] > 0) == (divisor == 16), str(found)
 
 
+def test_blocks_take_several_tiles_of_rows_in_flat_arrays(tmp_path: Path) -> None:
+    """Nothing is left of the offsets that would show where blocks lie."""
+    choices = respell.gemm(tile=(128, 128, 64), size=(4000, 4360, 4104, 1), left="flat", right="flat")
+    kernel = respell.kernel_of(respell.program_of(choices).source(""), tmp_path)
+    arrays = ["A=bf16[16416000]", "B=bf16[17893440]", "C=bf16[4000,4360]"]
+    module = kernel.capture("sm_90a", cli.specialization(kernel, arrays))
+    assert "coarsens its tiles" in str(plans.lower(module, compiler.GPU_STAGES, module.lower))
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_flat_offsets_of_columns_are_a_transposed_load(side: str) -> None:
     plain, found = (respell.plan_of(respell.gemm(tile=(128, 128, 64), **{side: x})) for x in ("T", "flat columns"))

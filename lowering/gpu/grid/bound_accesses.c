@@ -397,25 +397,40 @@ static void rewrite_load(bounded_access_t *a, MlirValue array) {
 
 static bool is_access(MlirOperation op) { return tw_op_gathers(op) || tw_op_scatters(op) || tw_op_loads_tile(op); }
 
-static void bound(MlirOperation func, MlirOperation op) {
+/* Whether the access is another one now. */
+static bool bound(MlirOperation func, MlirOperation op) {
   intptr_t first;
   bounded_access_t a = {.func = func, .op = op, .array = tw_access_array(op, &first)};
   bool is_load = tw_op_loads_tile(op);
   if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
     tw_unwrap_indices(op);
   if (!is_argument(func, a.array) || !(is_load ? read_load(&a) : read_elements(&a)))
-    return;
+    return false;
   MlirValue shown = a.array;
   if (a.is_flat || a.has_bounds)
     shown = tw_view_of(func, a.array, a.rank, a.bounds, a.is_flat ? &a.pitch : NULL);
   if (mlirValueIsNull(shown))
-    return;
+    return false;
   if (a.is_flat)
     rewrite_rows(&a, shown);
   else if (is_load)
     rewrite_load(&a, shown);
   else
     rewrite_elements(&a, shown);
+  return true;
+}
+
+static bool is_dead(MlirOperation op, const void *user) {
+  (void)user;
+  return tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
+         tw_is_unused(mlirOperationGetResult(op, 0));
+}
+
+/* What nothing needs any more would show where blocks lie (coarsen_tiles.c). */
+static void erase_dead(MlirOperation func) {
+  for (MlirOperation op = tw_find_op(func, is_dead, NULL); !mlirOperationIsNull(op);
+       op = tw_find_op(func, is_dead, NULL))
+    tw_erase_dead(op);
 }
 
 bool tw_bound_accesses(MlirOperation func) {
@@ -425,8 +440,12 @@ bool tw_bound_accesses(MlirOperation func) {
   if (as_launched)
     return true;
   tw_ops_t accesses = tw_ops_in(func, is_access, MlirWalkPreOrder);
+  bool changed = false;
   for (int i = 0; i < accesses.count; i++)
-    bound(func, accesses.at[i]);
+    changed |= bound(func, accesses.at[i]);
   tw_ops_free(&accesses);
-  return tw_gather_to_load(func);
+  bool ok = tw_gather_to_load(func);
+  if (changed)
+    erase_dead(func);
+  return ok;
 }
