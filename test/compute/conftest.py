@@ -17,16 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
+import executions
 
 from tilewright import arrays
 from tilewright.compute import objects, plans
 
 
 def pytest_generate_tests(metafunc):
-    if "device" in metafunc.fixturenames:
-        known = {"cuda": ["cuda"], "all": ["cpu", "emulator", "cuda"]}
-        names = known.get(metafunc.config.getoption("--backend"), ["cpu", "emulator"])
-        metafunc.parametrize("device", names, indirect=True)
+    executions.on_each(metafunc, "device")
 
 
 class Host:
@@ -54,9 +52,8 @@ class Gpu:
 
 @pytest.fixture
 def device(request, monkeypatch):
+    executions.needs_gpu(request.param)
     if request.param == "cuda":
-        if not arrays._has_gpu():
-            pytest.skip("--backend=cuda runs on a GPU, and there is none")
         return Gpu()
     if request.param == "emulator":
         emulate.stand_in(monkeypatch)

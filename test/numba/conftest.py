@@ -14,15 +14,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
+import executions
 
 from tilewright import arrays
 
 
 def pytest_generate_tests(metafunc):
-    if "run" in metafunc.fixturenames:
-        known = {"cuda": ["cuda"], "all": ["cpu", "emulator", "cuda"]}
-        names = known.get(metafunc.config.getoption("--backend"), ["cpu", "emulator"])
-        metafunc.parametrize("run", names, indirect=True)
+    executions.on_each(metafunc, "run")
 
 
 @pytest.fixture
@@ -30,8 +28,7 @@ def run(request, monkeypatch):
     if request.param == "emulator":
         emulate.stand_in(monkeypatch)
         return afresh
-    if request.param == "cuda" and not arrays._has_gpu():
-        pytest.skip("--backend=cuda runs on a GPU, and there is none")
+    executions.needs_gpu(request.param)
     return {"cpu": on_cpu, "cuda": on_gpu}[request.param]
 
 

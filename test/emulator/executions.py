@@ -1,0 +1,19 @@
+"""On what a test runs that holds on each execution: --backend says it."""
+
+import pytest
+
+from tilewright import arrays
+
+_ASKED = {"cuda": ["cuda"], "all": ["cpu", "emulator", "cuda"]}
+
+
+def on_each(metafunc, fixture):
+    """Have the tests that take a fixture run on "cpu", "emulator" and "cuda", as far as --backend asks for them."""
+    if fixture in metafunc.fixturenames:
+        names = _ASKED.get(metafunc.config.getoption("--backend"), ["cpu", "emulator"])
+        metafunc.parametrize(fixture, names, indirect=True)
+
+
+def needs_gpu(name):
+    if name == "cuda" and not arrays._has_gpu():
+        pytest.skip("--backend=cuda runs on a GPU, and there is none")
