@@ -296,12 +296,22 @@ static void emit_strip(cpu_t *cx, MlirOperation loop, MlirValue first, MlirValue
   cpu_if(cx, whole, then, threads_block(cx, loop, first, count), 0, NULL);
 }
 
-void cpu_place_strips(cpu_t *cx, MlirOperation loop) {
+/* The only thread along x, as a scalar. */
+static MlirBlock one_thread(cpu_t *cx, MlirOperation loop) {
+  MlirBlock block = mlirBlockCreate(0, NULL, NULL);
+  cpu_inner_t inner = cpu_open_block(cx, block);
+  cpu_set_scalar(cx, tw_loop_iv(loop), cpu_int_const(cx, cpu_int(cx, 32), 0));
+  cpu_emit_block(cx, tw_loop_body(loop));
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cpu_close_block(cx, inner);
+  return block;
+}
+
+static void emit_strips(cpu_t *cx, MlirOperation loop, MlirValue count) {
   cpu_strip_t strip = {.loop = loop, .lanes = cpu_has_warp_ops(loop) ? CPU_WARP : cx->lanes};
-  tw_uniform_find_in(&strip.uniform, loop);
-  MlirValue count = cpu_int_to_i64(cx, cpu_scalar(cx, mlirOperationGetOperand(loop, 1)));
   cpu_loop_t strips;
   cpu_index_t to = {.base = count, .depth = cx->depth};
+  tw_uniform_find_in(&strip.uniform, loop);
   cpu_index_t first = cpu_loop_begin(cx, &strips, cpu_index(0), to, strip.lanes, 0, NULL);
   cx->strip = &strip;
   if (cx->rows) /* they are multiples of a warp */
@@ -311,4 +321,18 @@ void cpu_place_strips(cpu_t *cx, MlirOperation loop) {
   cx->strip = NULL;
   cpu_loop_end(cx, &strips, NULL, NULL);
   tw_uniform_free(&strip.uniform);
+}
+
+void cpu_place_strips(cpu_t *cx, MlirOperation loop) {
+  MlirValue count = cpu_int_to_i64(cx, cpu_scalar(cx, mlirOperationGetOperand(loop, 1)));
+  if (cx->rows) {
+    emit_strips(cx, loop, count);
+    return;
+  }
+  MlirBlock then = one_thread(cx, loop), other = mlirBlockCreate(0, NULL, NULL);
+  cpu_inner_t inner = cpu_open_block(cx, other);
+  emit_strips(cx, loop, count);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cpu_close_block(cx, inner);
+  cpu_if(cx, cpu_cmpi(cx, CPU_EQ, count, cpu_i64_const(cx, 1)), then, other, 0, NULL);
 }

@@ -71,8 +71,9 @@ func.func @rounds(%x: memref<?xi32, strided<[1]>>, %n: i32) attributes {tile.ker
 
 // -----
 
-// A loop that lanes leave one by one ends when none is left.
+// A loop that lanes leave one by one ends when none is left; a thread that is alone along x is no vector.
 // CHECK-LABEL: func.func @leaving
+// CHECK: scf.while {{.*}} : (i32) -> i32
 // CHECK: scf.while {{.*}} vector<16xi1>
 // CHECK: vector.bitcast {{.*}} : vector<16xi1> to vector<1xi16>
 // CHECK: scf.condition
