@@ -205,6 +205,20 @@ def test_structures(run):
     np.testing.assert_array_equal(packed["x"], [1.5, 2, -2.5, 3])
 
 
+@cuda.jit((from_dtype(POINT)[:],))
+def fields_by_name(r):
+    i = cuda.grid(1)
+    known = cuda.const.array_like(POINTS)
+    r[i]["n"] = r[i]["x"] + known[i]["x"]
+
+
+def test_fields_by_their_names(run):
+    r = np.zeros(4, POINT).view(np.recarray)
+    r["x"] = 3
+    (r,) = run(fields_by_name, 1, 4, r)
+    np.testing.assert_array_equal(r["n"], 3 + POINTS["x"])
+
+
 def test_types_of_dtypes():
     assert from_dtype(np.int32) is int32 and from_dtype("bool").name == "bool_"
     assert from_dtype(POINT).dtype == POINT

@@ -342,6 +342,60 @@ def test_names_of_cuda_cpp(run):
     np.testing.assert_array_equal(h[[0, 1, 4, 6]], np.float16([1.5 * 2.5 + 3.5, 2**2.5, 6, 7.25]))
 
 
+@cuda.jit
+def walked(x, y, out, n):
+    for v in x:
+        out[0] += v
+    for i, v in enumerate(x):
+        out[1] += i * v
+    for i, (a, b) in enumerate(zip(x, y, strict=False), 2):
+        out[2] += i * a * b
+    for (i, a), b in zip(enumerate(x), y, strict=False):
+        out[3] += i * a + b
+    for i, j in enumerate(range(n)):
+        out[4] += i * j
+    for j, v in zip(range(1, n), x, strict=False):
+        if j > 2:
+            break
+        out[5] += j * v
+    else:
+        out[5] = 100
+    for i, c in enumerate((3, 4)):
+        out[6] += i * c
+
+
+def test_loops_over_arrays(run):
+    x, y = np.arange(5.0), np.arange(4.0) + 1
+    out = run(walked, 1, 1, x, y, np.zeros(7), 6)[2]
+    pairs = list(zip(x, y, strict=False))
+    expected = [
+        x.sum(),
+        sum(i * v for i, v in enumerate(x)),
+        sum(i * a * b for i, (a, b) in enumerate(pairs, 2)),
+        sum(i * a + b for i, (a, b) in enumerate(pairs)),
+        sum(i * i for i in range(6)),
+        2,
+        4,
+    ]
+    np.testing.assert_array_equal(out, expected)
+
+
+@cuda.jit
+def extremes(x, olds):
+    olds[0] = cuda.atomic.max(x, 0, x[4])
+    olds[1] = cuda.atomic.min(x, 1, x[4])
+    olds[2] = cuda.atomic.max(x, 2, 7)
+    olds[3] = cuda.atomic.nanmax(x, 3, 7)
+
+
+def test_atomic_extremes_of_what_is_no_number(run):
+    """It stays where it is, but for nanmax, and is never put there."""
+    nan = np.nan
+    x, olds = run(extremes, 1, 1, np.array([1, 2, nan, nan, nan]), np.zeros(4))
+    np.testing.assert_array_equal(x, [1, 2, nan, 7, nan])
+    np.testing.assert_array_equal(olds, [1, 2, nan, nan])
+
+
 # === memory ===========================================================================================================
 
 

@@ -176,6 +176,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         return each(frame, value, lambda choice: entry_of(frame, choice, index))
     if hasattr(value, "__tw_item__"):
         return value.__tw_item__(frame, index)
+    if isinstance(index, str) and hasattr(type(value), "__tw_struct__") and index in type(value).__tw_struct__:
+        return attribute(frame, value, index)
     if records.method_of(value, "__getitem__"):
         return records.call_method(frame, value, "__getitem__", [index], {})
     if isinstance(value, Array) and frame.capture.rules.simt:

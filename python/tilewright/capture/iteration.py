@@ -21,6 +21,7 @@ from .operators import condition, truth_of
 from .statements import assign, run_statements, run_unless
 from .static import iterated
 from .values import Tile, describe, is_run_time
+from .walking import Walk, walks
 
 # ---------------------------------------------------------------------------------------------
 # Loops
@@ -180,6 +181,8 @@ def _constant_length(name: str) -> str:
 
 
 def _zip(frame: Frame, *iterables: Any, strict: bool = False) -> Any:
+    if iterables and not strict and walks(frame, iterables):
+        return Walk(iterables)
     lists = [elements(frame, v, _constant_length("zip")) for v in iterables]
     try:
         return tuple(zip(*lists, strict=strict))
@@ -188,6 +191,8 @@ def _zip(frame: Frame, *iterables: Any, strict: bool = False) -> Any:
 
 
 def _enumerate(frame: Frame, iterable: Any, start: int = 0) -> Any:
+    if walks(frame, [iterable]) and type(start) is int:
+        return Walk((iterable,), start)
     return tuple(builtins.enumerate(elements(frame, iterable, _constant_length("enumerate")), start))
 
 

@@ -27,7 +27,6 @@ from .expressions import evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
 from .operators import condition
-from .simt import arrays as simt_arrays
 from .source import assigned_names, is_read_later
 from .statements import handles, run_statements
 from .static import iterated
@@ -46,6 +45,7 @@ from .templates import (
     with_slots,
 )
 from .values import Array, LocalFunction, Range, Tile, Unusable, describe, is_run_time, tile_type, type_name
+from .walking import walk, walks
 
 _MOST_PLANS = 32  # kept of one loop: an unrolled loop around it enters it with other constants each time
 
@@ -464,8 +464,8 @@ def _for(frame: Frame, node: ast.For) -> None:
         static = iterated(frame, node.iter)
         bounds = evaluate(frame, node.iter) if static is None else tuple(static)
         frame.at(node.iter)
-        if frame.capture.rules.walks_arrays and isinstance(bounds, Array) and bounds.ndim:
-            _walk(frame, node, bounds)
+        if not isinstance(bounds, Range) and walks(frame, [bounds]):
+            walk(frame, node, bounds)
             return
         if not isinstance(bounds, Range):
             unrolled(frame, node, elements(frame, bounds, "a 'for' loop"))
@@ -494,23 +494,6 @@ def _for(frame: Frame, node: ast.For) -> None:
     if type(loop.before.get(name)) is Unusable:
         frame.env[name] = loop._maybe_unassigned(name)
     loop.run_orelse()
-
-
-def _walk(frame: Frame, node: ast.For, array: Array) -> None:
-    """`for x in array` of device code: over its first axis, each element or part of the array in turn."""
-    counted = getattr(node, "_tw_counted", None)
-    if counted is None:
-        part = ast.Subscript(ast.Name("$array", ast.Load()), ast.Name("$place", ast.Load()), ast.Load())
-        first = ast.Assign([node.target], part)
-        place, places = ast.Name("$place", ast.Store()), ast.Name("$range", ast.Load())
-        counted = ast.For(place, places, [first, *node.body], node.orelse)
-        for child in (counted, counted.target, counted.iter, first, part, part.value, part.slice):
-            ast.copy_location(child, node.iter if child is not counted else node)
-        node._tw_counted = counted  # type: ignore[attr-defined]
-    around = {name: frame.env.get(name) for name in ("$array", "$range")}
-    frame.env |= {"$array": array, "$range": Range(0, simt_arrays.extent(frame, array, 0), 1)}
-    run_statements(frame, [counted])
-    frame.env |= around
 
 
 def _surely_runs(bounds: Range) -> bool:

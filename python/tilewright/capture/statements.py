@@ -161,6 +161,9 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
         _unpack(frame, target, value)
     elif isinstance(target, ast.Subscript):
         what = evaluate(frame, target.value)
+        if (field := _field_of(what, target)) is not None:
+            _assign_field(frame, field, value)
+            return
         if _has_elements(frame, what):
             index = index_of(frame, target.slice)
             frame.at(target)
@@ -188,6 +191,14 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             f"only names and tuples of names can be assigned in {code}; ct.store writes to an array",
             frame.places(target),
         )
+
+
+def _field_of(what: Any, target: ast.Subscript) -> ast.Attribute | None:
+    """`what.x` of `what["x"]`, if that is a field of a struct."""
+    name = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    if not isinstance(name, str) or name not in getattr(type(what), "__tw_struct__", ()):
+        return None
+    return ast.copy_location(ast.Attribute(target.value, name, ast.Store()), target)
 
 
 def _instead_of_item(frame: Frame, what: Any) -> str:

@@ -105,6 +105,8 @@ class Kernel(_kernel):
             return {self.signature.arguments: self.compile(self.signature).inspect_asm()}
         return self._each(signature, Overload.inspect_asm)
 
+    inspect_lto_ptx = inspect_asm  # there is one module, and nothing is linked later
+
     def inspect_llvm(self, signature: Any = None) -> Any:
         return self._each(signature, Overload.inspect_llvm)
 
@@ -230,7 +232,7 @@ def _made(function: Any, signature: Any, options: dict[str, Any], kind: type[Ker
     made: Kernel = kind(function)
     _check_signature(made, signature)
     made.signature, made.options, made.links = signature, options, links
-    made.extensions = options.get("extensions") or ()
+    made.extensions = list(options.get("extensions") or ())
     return made
 
 

@@ -151,6 +151,15 @@ def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
     return held.dtype != other and other.kind in "iu" and held.dtype.itemsize == other.itemsize
 
 
+def _is_same(dtype: Any, wanted: Any) -> bool:
+    """Whether an array's dtype is NumPy's `wanted`, of whatever library it is."""
+    import numpy as np
+
+    if isinstance(dtype, np.dtype) and dtype.names is not None:
+        return bool(dtype == wanted)
+    return str(dtype).removeprefix("torch.") == str(wanted)
+
+
 def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if isinstance(wanted, types.Type):
         return value if wanted is types.void else wanted.dtype.type(value)
@@ -158,7 +167,7 @@ def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if _differs_in_sign(held, wanted):
         return held.view(wanted.element.dtype)
     dtype, shape = getattr(held, "dtype", None), getattr(held, "shape", None)
-    if shape is None or len(shape) != wanted.ndim or str(dtype).removeprefix("torch.") != str(wanted.element.dtype):
+    if shape is None or len(shape) != wanted.ndim or not _is_same(dtype, wanted.element.dtype):
         raise TileTypeError(
             f"kernel {kernel}, argument '{name}': its signature has {wanted}, found "
             f"{type(held).__name__} of {dtype} and shape {shape}; convert it, or leave the signature away"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,17 @@ def _atomic(name: str, frame: Frame, ary: Any, idx: Any, val: Any) -> Tile:
     return found
 
 
+def _extreme(name: str, frame: Frame, ary: Any, idx: Any, val: Any) -> Tile:
+    """`max` and `min`: what is no number stays in the array, and as a value it changes nothing."""
+    rules, emit = _rules(frame), frame.emit
+    dtype = getattr(ary, "dtype", None)
+    if isinstance(dtype, DType) and dtype.is_float and rules.is_scalar(val):
+        value = rules.converted(emit, val, dtype, "cuda.atomic")
+        least = emit.constant(-math.inf if name == "max" else math.inf, dtype)
+        val = emit.select(emit.compare("equal", value, value), value, least)
+    return _atomic(name, frame, ary, idx, val)
+
+
 def _cas(frame: Frame, ary: Any, idx: Any, old: Any, val: Any) -> Tile:
     method: Any = atomics.METHODS["cas"]
     found: Tile = method(frame, atomics.atomic_ref(frame, ary, idx), old, val, "relaxed", "device")
@@ -329,11 +341,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
         f"atomic.{name}": functools.partial(_atomic, method)
         for name, method in {
-            **{n: n for n in ("add", "sub", "xor", "max", "min", "nanmax", "nanmin", "exch")},
+            **{n: n for n in ("add", "sub", "xor", "nanmax", "nanmin", "exch")},
             "and_": "and_",
             "or_": "or_",
         }.items()
     },
+    **{f"atomic.{name}": functools.partial(_extreme, name) for name in ("max", "min")},
     "atomic.cas": _cas,
     "atomic.compare_and_swap": _compare_and_swap,
     "atomic.inc": functools.partial(_counted, True),
