@@ -81,7 +81,7 @@ def _internal_of(module_name: str) -> Any:
     def find(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if module_name.endswith("errors") and name.endswith(("Error", "Warning")):
+        if name.endswith("Error") or (module_name.endswith("errors") and name.endswith("Warning")):
             return _error_of(name)
         return _same if name.startswith(("skip", "xfail", "expected")) else Internal(f"{module_name}.{name}")
 
@@ -122,6 +122,8 @@ class Config(types.ModuleType):
 
 
 class TestCase(unittest.TestCase):
+    FLOAT16_RTOL, FLOAT32_RTOL, FLOAT64_RTOL = 2.0**-10, 2.0**-23, 2.0**-52
+
     def setUp(self) -> None:
         self._warn = None
 
@@ -237,6 +239,7 @@ def install(tests: Path | None = None) -> None:
         found = getattr(cuda, name, None)
         if found is not None:
             module(f"numba.cuda.{name}", **{n: getattr(found, n) for n in found.__all__})
+    our_types.__dict__.update(_domains(our_types))
     module("numba.cuda.types", **our_types.__dict__)
     module("numba.cuda.core", config=config, __path__=[])
     module("numba.cuda.np", __path__=[])
@@ -246,6 +249,15 @@ def install(tests: Path | None = None) -> None:
     for name in [n for n in sys.modules if n == "numba" or n.startswith("numba.")]:
         if not isinstance(sys.modules[name], Config):
             sys.modules[name].__dict__.setdefault("__getattr__", _internal_of(name))
+
+
+def _domains(types_: Any) -> dict[str, Any]:
+    """The sets of types that tests choose from."""
+    signed = frozenset((types_.int8, types_.int16, types_.int32, types_.int64))
+    unsigned = frozenset((types_.uint8, types_.uint16, types_.uint32, types_.uint64))
+    real, complex_ = frozenset((types_.float32, types_.float64)), frozenset((types_.complex64, types_.complex128))
+    sets = {"signed": signed, "unsigned": unsigned, "integer": signed | unsigned, "real": real, "complex": complex_}
+    return {f"{name}_domain": members for name, members in sets.items()}
 
 
 def _linkable(cuda: Any) -> dict[str, Any]:

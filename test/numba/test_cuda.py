@@ -267,6 +267,11 @@ def counted(x):
     x[cuda.grid(1)] = cuda.gridsize(1)
 
 
+@cuda.jit("void(float64[:], int32)")
+def wraps(x, n):
+    x[0] = n
+
+
 def test_signatures():
     x = np.ones(5, np.float32)
     scaled[1, 8](x, 3)
@@ -274,6 +279,8 @@ def test_signatures():
     y = np.zeros(8)
     counted[2, 4](y)
     np.testing.assert_array_equal(y, 8)
+    wraps[1, 1](y, 0xFFFFFFFF)
+    assert y[0] == -1
     scaled.forall(5)(x, 2)
     np.testing.assert_array_equal(x, 6)
     with pytest.raises(TileTypeError, match=r"argument 'x': its signature has float32\[:\], found ndarray of float64"):

@@ -93,16 +93,13 @@ class Kernel(_kernel):
         return self.signature is not None
 
     def _each(self, signature: Any, look: Callable[[Overload], Any]) -> Any:
-        """Of the signature, of the kernel's own, or a dict of all."""
-        wanted = self.signature if signature is None else types.parse(signature)
-        if wanted is not None:
-            return look(self.compile(wanted))
+        """Of a signature, or a dict of all."""
+        if signature is not None:
+            return look(self.compile(signature))
         return {key: look(overload) for key, overload in self.overloads.items()}
 
     def inspect_asm(self, signature: Any = None) -> Any:
         """The PTX of what was compiled so far: a text for a signature, else one for each."""
-        if signature is None and self.signature is not None:
-            return {self.signature.arguments: self.compile(self.signature).inspect_asm()}
         return self._each(signature, Overload.inspect_asm)
 
     inspect_lto_ptx = inspect_asm  # there is one module, and nothing is linked later
@@ -115,7 +112,8 @@ class Kernel(_kernel):
         return self._each(signature, Overload.inspect_sass)
 
     def _resource(self, signature: Any, name: str) -> Any:
-        return self._each(signature, lambda overload: getattr(overload.resources(), name))
+        """Of a kernel with a signature that one's."""
+        return self._each(signature or self.signature, lambda overload: getattr(overload.resources(), name))
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
         return self._resource(signature, "registers")

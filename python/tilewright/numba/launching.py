@@ -151,6 +151,16 @@ def _differs_in_sign(held: Any, wanted: types.Array) -> bool:
     return held.dtype != other and other.kind in "iu" and held.dtype.itemsize == other.itemsize
 
 
+def _number(dtype: Any, value: Any) -> Any:
+    """A number of a dtype; an integer that is too large wraps, as in C."""
+    import numpy as np
+
+    try:
+        return dtype.type(value)
+    except OverflowError:
+        return np.asarray(value & (2**64 - 1), np.uint64).astype(dtype)[()]
+
+
 def _is_same(dtype: Any, wanted: Any) -> bool:
     """Whether an array's dtype is NumPy's `wanted`, of whatever library it is."""
     import numpy as np
@@ -162,7 +172,7 @@ def _is_same(dtype: Any, wanted: Any) -> bool:
 
 def _one_typed(kernel: str, name: str, wanted: Any, value: Any) -> Any:
     if isinstance(wanted, types.Type):
-        return value if wanted is types.void else wanted.dtype.type(value)
+        return value if wanted is types.void else _number(wanted.dtype, value)
     held = value.host if isinstance(value, _Copied) else value
     if _differs_in_sign(held, wanted):
         return held.view(wanted.element.dtype)

@@ -141,8 +141,12 @@ def of_values(values: Any) -> Signature:
     import numpy as np
 
     def one(value: Any) -> Any:
+        if isinstance(value, Type | Array):
+            return value
         if isinstance(value, bool | int | float | complex):
             return from_dtype(np.asarray(value).dtype)
+        if isinstance(value, type):
+            return from_dtype(value)
         found = from_dtype(getattr(value, "dtype", type(value)))
         rank = len(getattr(value, "shape", ()))
         return Array(found, rank) if rank else found
