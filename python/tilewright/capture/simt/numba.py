@@ -13,7 +13,7 @@ from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..numba_rules import NPM, NUMBA
 from ..values import Array, Tile, describe
-from . import arrays, atomics, barriers, made_arrays, positions, records, views, warps
+from . import arrays, atomics, barriers, intrinsics, made_arrays, positions, records, views, warps
 
 
 def _rules(frame: Frame) -> Any:
@@ -262,24 +262,17 @@ def _typed(frame: Frame, value: Any, wanted: Any, what: str) -> Any:
 
 
 def _bits(name: str, frame: Frame, x: Any) -> Any:
-    from ...numba import lowering
-
     rules = _rules(frame)
     value = rules.as_type(frame.emit, x, rules.dtype_of(x))
     if not value.dtype.is_integral:
         raise TileTypeError(f"cuda.{name} needs an integer, found {describe(value)}")
-    wide = value.dtype.bits == 64
-    unsigned = frame.emit.cast(value, uint64 if wide else uint32)
-    return rules.call(frame, getattr(lowering, name), unsigned)
+    return intrinsics.of_bits(frame, name, frame.emit.cast(value, uint64 if value.dtype.bits == 64 else uint32))
 
 
 def _cbrt(frame: Frame, x: Any) -> Any:
-    from ...numba import lowering
-
     rules = _rules(frame)
     dtype = rules.dtype_of(x)
-    value = rules.as_type(frame.emit, x, dtype if dtype.is_float else float64)
-    return rules.call(frame, lowering.cbrt, value)
+    return intrinsics.cbrt(frame, rules.as_type(frame.emit, x, dtype if dtype.is_float else float64))
 
 
 def _hinted_load(frame: Frame, ary: Any, i: Any) -> Any:
@@ -299,9 +292,13 @@ def _selp(frame: Frame, a: Any, b: Any, c: Any) -> Any:
 
 
 def _fma(frame: Frame, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c; the product and the sum are rounded together where the GPU does so."""
+    """a * b + c, rounded once; of integers in float64."""
     rules = _rules(frame)
-    return rules.binary(frame, "add", rules.binary(frame, "mul", a, b), c)
+    dtype = functools.reduce(rules.joined, map(rules.dtype_of, (a, b, c)))
+    wide = dtype if dtype.is_float and dtype.bits >= 32 else float64
+    operands = [rules.as_type(frame.emit, v, wide).ir for v in (a, b, c)]
+    found = frame.emit.typed("math.fma", operands, None, wide, ())
+    return frame.emit.cast(found, dtype) if dtype.is_float else found
 
 
 def _bit_count(frame: Frame, value: Any) -> Any:
