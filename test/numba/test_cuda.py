@@ -371,6 +371,20 @@ def walked(x, y, out, n):
         out[6] += i * c
 
 
+@cuda.jit
+def numpy_names(x, out):
+    out[0] = np.arctan2(x[0], x[1])
+    out[1] = np.maximum(x[0], x[1]) + np.absolute(x[2])
+    out[2] = np.power(x[0], x[1])
+    out[3] = round(x[3], 3)
+    out[4] = round(x[4], 2)
+
+
+def test_functions_by_their_names_in_numpy(run):
+    _, out = run(numpy_names, 1, 1, np.array([1, 2, -3, 1.7e308, 2.345]), np.zeros(5))
+    np.testing.assert_allclose(out, [np.arctan2(1, 2), 5, 1, 1.7e308, 2.35], rtol=1e-15)
+
+
 def test_loops_over_arrays(run):
     x, y = np.arange(5.0), np.arange(4.0) + 1
     out = run(walked, 1, 1, x, y, np.zeros(7), 6)[2]

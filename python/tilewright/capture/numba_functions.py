@@ -91,7 +91,9 @@ class _Functions:
             return frame.emit.cast(self.rules.call(frame, c_math.rint, value), int64)
         scale = self.rules.as_type(frame.emit, self.pow(frame, 10.0, digits), value.dtype)
         rounded = self.rules.call(frame, c_math.rint, frame.emit.binary("mul", value, scale))
-        return frame.emit.binary("truediv", rounded, scale)
+        found = frame.emit.binary("truediv", rounded, scale)
+        is_finite = frame.emit.compare("equal", frame.emit.binary("sub", found, found), 0)
+        return frame.emit.select(is_finite, found, value)  # too large for the scale: it has no such digits
 
     def pow(self, frame: Frame, x: Any, y: Any) -> Any:
         return x**y if is_number(x) and is_number(y) else self.rules.binary(frame, "pow", x, y)
@@ -166,13 +168,22 @@ class _Functions:
 
 def of_numpy(known: dict[Any, Function]) -> dict[Any, Function]:
     """NumPy's functions of the same names as those of `math`."""
-    return {
-        getattr(np, name): known[f]
-        for name, f in vars(math).items()
-        if callable(f) and f in known and hasattr(np, name)
-    }
+    same = {name: f for name, f in vars(math).items() if callable(f) and f in known and hasattr(np, name)}
+    return {getattr(np, name): known[f] for name, f in (same | _OTHER_NAMES).items()}
+
+
+_OTHER_NAMES: dict[str, Any] = {
+    **{f"arc{name}": getattr(math, f"a{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    "absolute": abs,
+    "power": pow,
+    "maximum": max,
+    "minimum": min,
+    "deg2rad": math.radians,
+    "rad2deg": math.degrees,
+}
 
 
 for _rules in (NUMBA, NPM):
     _rules.builtins = _Functions(_rules).table()
     _rules.names = {"xrange": range}
+NUMBA.builtins.update(of_numpy(NUMBA.builtins))
