@@ -22,7 +22,7 @@ from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned
 from .warps import LANES, lane, warp_inclusive
 
-_THREADS = 512
+_THREADS = 384
 _MOST = 1 << 29  # items of a launch, of which counts of 30 bits tell
 _COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
 _PIECES = 2

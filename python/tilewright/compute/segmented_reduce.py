@@ -63,7 +63,8 @@ class SegmentedReduce(Algorithm):
 
 def _mean(given: Given, n: int) -> float:
     """The length of a segment as far as the call tells it."""
-    items = getattr(given["d_in"], "count", _GUESSED * n)
+    known = getattr(given["d_in"], "count", None)
+    items = _GUESSED * n if known is None else known
     return min(items / n, given.get("max_segment_size") or items)
 
 
