@@ -79,6 +79,21 @@ def test_an_atomic_access(execution: str) -> None:
     assert list(bins) == [1, 1, 1, 0]
 
 
+@device.kernel
+def halves(x, mask):
+    t = device.int32(device.thread_idx.x)
+    x[t] = device.shfl_xor_sync(mask, x[t], 1)
+
+
+def test_a_mask_without_its_lane(execution: str) -> None:
+    x = np.arange(32, dtype=np.int32)
+    error = told(halves, x, 0xFFFF, block=32)
+    assert "thread (16, 0, 0) of block (0, 0, 0) fails an assertion: device.shfl_xor_sync: the mask lacks" in str(error)
+    assert {f.thread[0] for f in error.findings if f.thread} <= set(range(16, 32))
+    assert list(x[:16]) == [i ^ 1 for i in range(16)]
+    device.launch(halves, x, -1, grid=1, block=32, check=True)
+
+
 def test_an_assertion(execution: str) -> None:
     x = np.array([1, 2, 7, 8], np.float32)
     error = told(asserts, x)

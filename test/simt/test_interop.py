@@ -190,7 +190,7 @@ extern "C" __device__ float both_ways(float *p, int n) {
 """
 
 
-@pytest.mark.spec("D-255", "D-256")
+@pytest.mark.spec("D-255", "D-256", "D-258")
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc of a CUDA toolkit, which has mdspan")
 def test_descriptors_are_made_of_mdspan_and_back(tmp_path: Path) -> None:
     (tmp_path / "spans.cu").write_text(MDSPAN)

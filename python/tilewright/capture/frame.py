@@ -38,6 +38,7 @@ class Capture:
     def __init__(self, builder: Any, rules: Rules = TILE, target: str = "") -> None:
         self.builder = builder
         self.combiner = ""  # ct.reduce or ct.scan, whose function is being captured: arithmetic of scalars
+        self.checked = False  # whether what goes wrong is told, as by launch(check=True)
         self.writes = 0  # accesses so far that write to arrays, or are atomic
         self.mapped = ""  # the function of threads that is being captured for elements of tiles
         self.rules, self.target = rules, target

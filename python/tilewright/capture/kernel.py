@@ -147,6 +147,7 @@ def capture(
     `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
     uses them. `links` are files that it is linked with, beside those of the functions that it calls."""
     capturing = Capturing(function, arguments, target, rules, extra=extra)
+    capturing.state.checked = bool((wanted or {}).get("check"))
     capturing.state.links.update(dict.fromkeys(links))
     capturing.body()
     capturing.builder.op("func.return", [], None, [])

@@ -92,13 +92,26 @@ def lanemask_lt(frame: Frame) -> Mask:
 # What lanes do together
 
 
+def _meeting(frame: Frame, mask: Any, what: str) -> Mask:
+    """A mask whose lanes meet. In check mode a lane that is none of them says so, and meets nobody."""
+    lanes = _mask(frame, mask, what)
+    if not frame.capture.checked:
+        return lanes
+    emit = frame.emit
+    own = emit.binary("bitwise_lshift", emit.constant(1, int32), emit.typed("tile.lane_id", [], None, int32, ()))
+    holds = emit.compare("not_equal", emit.binary("bitwise_and", lanes, own), 0)
+    told = frame.told(frame.node, f"{what}: the mask lacks the lane that calls it")
+    frame.builder.op("tile.assert", [holds.ir], {"message": told}, [])
+    return as_mask(emit.select(holds, lanes, own))
+
+
 def syncwarp(frame: Frame, mask: Any) -> None:
-    frame.builder.op("tile.sync_warp", [_mask(frame, mask, "device.syncwarp").ir], None, [])
+    frame.builder.op("tile.sync_warp", [_meeting(frame, mask, "device.syncwarp").ir], None, [])
 
 
 def _vote(frame: Frame, name: str, mask: Any, pred: Any) -> Tile:
     what = f"device.{name}"
-    lanes = _mask(frame, mask, what)
+    lanes = _meeting(frame, mask, what)
     value = predicate(frame, pred, what)
     told = int32 if name == "ballot_sync" else bool_
     return frame.emit.typed("tile.vote", [lanes.ir, value.ir], {"kind": _VOTES[name]}, told, ())
@@ -124,7 +137,7 @@ def _shuffle(frame: Frame, name: str, mask: Any, value: Any, lane: Any) -> Any:
     what = f"device.{name}"
     if is_number(mask) and name == "shfl_sync" and type(lane) is int and 0 <= lane < LANES and not mask >> lane & 1:
         raise TileValueError(f"{what}: lane {lane} is not in the mask {mask & 0xFFFFFFFF:#x}; read one that is")
-    lanes, source = _mask(frame, mask, what), _lane(frame, lane, what)
+    lanes, source = _meeting(frame, mask, what), _lane(frame, lane, what)
     return _exchanged(frame, _SHUFFLES[name], what, lanes, value, source)
 
 
@@ -177,7 +190,7 @@ def shfl_xor_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> Any:
 
 def _match(frame: Frame, name: str, mask: Any, value: Any) -> Mask:
     what = f"device.{name}"
-    lanes, number = _mask(frame, mask, what), frame.emit.tile(value, f"{what}: the value")
+    lanes, number = _meeting(frame, mask, what), frame.emit.tile(value, f"{what}: the value")
     return as_mask(frame.emit.typed("tile.match", [lanes.ir, number.ir], {"kind": _MATCHES[name]}, int32, ()))
 
 
