@@ -19,8 +19,12 @@ def _assert(frame: Frame, condition: Any, message: Any) -> None:
     holds = frame.emit.tile(condition, "ct.assert_")
     if holds.dtype is not bool_:
         raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {describe(holds)}; compare, as in x != 0")
-    text = frame.told(frame.node, message or "ct.assert_ failed")
-    frame.builder.op("tile.assert", [holds.ir], {"message": text}, [])
+    state(frame, holds, message or "ct.assert_ failed")
+
+
+def state(frame: Frame, holds: Tile, message: str) -> None:
+    """The kernel says the message, and where that is, if a condition does not hold."""
+    frame.builder.op("tile.assert", [holds.ir], {"message": frame.told(frame.node, message)}, [])
 
 
 @op("assume_divisible_by")
