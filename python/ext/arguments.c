@@ -409,7 +409,9 @@ static inline void put_place(call_t *call, Py_ssize_t i, int kind, int device_id
 
 static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
   if (TW_UNLIKELY(array->dtype == TW_DTYPE_RECORD))
-    return tw_ext_fail(TW_TYPE_ERROR, "its elements are structures; pass their fields as arrays, or its bytes");
+    return tw_ext_fail(TW_TYPE_ERROR, call->self->threads
+                                          ? "its elements are structures; pass tilewright.as_array of it"
+                                          : "its elements are structures; pass their fields as arrays, or its bytes");
   if (TW_UNLIKELY(call->word_count + 1 + 2 * (size_t)array->rank > TW_MAX_WORDS)) {
     tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
     return -1;

@@ -500,13 +500,14 @@ def from_interface(interface: Mapping[str, Any], owner: Any = None) -> Array:
 
 def _dtype_of(interface: Mapping[str, Any]) -> Any:
     import numpy as np
+    from numpy.lib.format import descr_to_dtype
 
     descr = interface.get("descr")
     typestr = interface["typestr"]
     if typestr[1] != "V" or not descr or descr == [("", typestr)]:
         return np.dtype(typestr)
     try:
-        dtype = np.dtype([tuple(field) for field in descr])
+        dtype = descr_to_dtype([tuple(field) for field in descr])  # np.dtype would name the gaps between the fields
     except (TypeError, ValueError) as error:
         raise TileTypeError(f"its array interface has a descr that NumPy refuses: {error}") from error
     if dtype.itemsize != int(typestr[2:]):

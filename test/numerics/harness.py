@@ -104,6 +104,8 @@ def run_cuda(kernel: Any, grid: Any, args: Arguments) -> None:
         if isinstance(value, np.ndarray) and value.dtype != object:  # which no other memory can hold
             arrays.append(GpuArray(value, arrays))
             return arrays[-1].value
+        if isinstance(value, list):  # which `assembled` would make a tuple, as tile code sees it
+            return list(map(moved, value))
         found = structure.described(value)
         return structure.assembled(*found[:2], list(map(moved, found[2]))) if found else value
 

@@ -22,6 +22,7 @@ import pytest
 from fake_driver import find_driver
 
 import tilewright
+from cuda import device
 from tilewright import _core, dtype
 from tilewright.arrays import Array, as_array, empty, from_interface, to_device, zeros
 from tilewright.errors import TileError, TileTypeError, TileValueError
@@ -161,7 +162,31 @@ def structures() -> None:
         from_interface,
         described(typestr="|V4", descr=[("a", "<f8")]),
     )
-    refused(TileTypeError, "argument 'A': its elements are structures", launch, a)
+    refused(TileTypeError, "argument 'A': its elements are structures; pass their fields as arrays", launch, a)
+
+
+@device.kernel
+def take(x):
+    x[1].a = 3
+
+
+@case("I-038", "D-247")
+def structures_with_gaps() -> None:
+    """The gaps between fields are no fields, and a kernel of threads takes the array, also a part of it."""
+    inner = np.dtype([("b", "f4"), ("c", "u1")], align=True)
+    dtype = np.dtype([("a", "i2"), ("inner", inner), ("m", "f8", (2, 2))], align=True)
+    host = np.zeros(6, dtype)
+    host["m"] = np.arange(4).reshape(2, 2)
+    theirs = Producer(host, shape=(3,), strides=(2 * dtype.itemsize,))
+    found = as_array(theirs)
+    assert found.dtype == dtype and found.dtype.names == ("a", "inner", "m")
+    np.testing.assert_array_equal(found.to_numpy(), host[::2])
+    device.launch(take, found, grid=1, block=1)
+    refused(
+        TileTypeError,
+        "argument 'x': its elements are structures; pass tilewright.as_array of it",
+        lambda: device.launch(take, theirs, grid=1, block=1),
+    )
 
 
 @case("I-016", "I-017")

@@ -70,7 +70,8 @@ def _placed(array: np.ndarray) -> Any:
         whole = whole.base
     if whole is array or whole.dtype != array.dtype:
         return tilewright.to_device(array, device="cuda:0")
-    return Strided(tilewright.to_device(whole, device="cuda:0"), array, whole)
+    view = Strided(tilewright.to_device(whole, device="cuda:0"), array, whole)
+    return tilewright.as_array(view) if array.dtype.names else view  # only an array of our own has structs
 
 
 class Strided:
