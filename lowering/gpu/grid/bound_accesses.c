@@ -395,7 +395,10 @@ static void rewrite_load(bounded_access_t *a, MlirValue array) {
 /* ---- the whole -----------------------------------------------------------------------------------------------------
  */
 
-static bool is_access(MlirOperation op) { return tw_op_gathers(op) || tw_op_scatters(op) || tw_op_loads_tile(op); }
+/* Offsets in an array's memory may lie beyond its extents, which bound nothing then. */
+static bool is_access(MlirOperation op) {
+  return (tw_op_gathers(op) || tw_op_scatters(op) || tw_op_loads_tile(op)) && !tw_has_attr(op, "tile.flat");
+}
 
 /* Whether the access is another one now. */
 static bool bound(MlirOperation func, MlirOperation op) {
