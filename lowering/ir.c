@@ -6,6 +6,7 @@
 
 #include "mlir-c/Dialect/LLVM.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -410,7 +411,8 @@ bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest) {
 bool tw_is_zero(MlirValue value) {
   int64_t integer;
   double number;
-  return (tw_known_int(value, &integer) && integer == 0) || (tw_known_float(value, &number) && number == 0);
+  return (tw_known_int(value, &integer) && integer == 0) ||
+         (tw_known_float(value, &number) && number == 0 && !signbit(number));
 }
 
 /* --- Messages ------------------------------------------------------------------------------------- */

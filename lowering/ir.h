@@ -181,7 +181,7 @@ bool tw_known_int(MlirValue value, int64_t *out);
 bool tw_known_float(MlirValue value, double *out);
 /* If `value` is a product of floats with a constant, returns that and the other operand. */
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest);
-/* Whether it is the constant zero of either kind. */
+/* Whether it is the constant zero of either kind; -0.0 is another number. */
 bool tw_is_zero(MlirValue value);
 
 /* --- Messages ------------------------------------------------------------------------------------- */

@@ -673,3 +673,18 @@ def test_products_of_what_the_block_wrote(backends: Backends, apart: bool, num_w
     x, s = (draw.integers(-3, 4, (320, 64)).astype(np.float16) for _ in range(2))
     kernel = products_of_written.replace_hints(num_warps=num_warps)
     backends.run_all(kernel, 1, lambda: [x.copy(), s.copy(), np.zeros((64, 64), np.float32), 4, apart])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_what_is_gathered_outside_keeps_its_sign(backends: Backends, dtype: Any) -> None:
+    """Padding of -0.0 is not 0.0."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        i = ct.arange(16, dtype=ct.int32) - 1
+        ct.store(Y, 0, ct.gather(X, i, padding_value=-0.0))
+        ct.store(Z, 0, ct.load_advanced_indexing(X, (i,), padding_mode=ct.PaddingMode.NEG_ZERO))
+
+    arrays = backends.run_all(kernel, 1, lambda: [np.ones(9, dtype), np.zeros(16, dtype), np.zeros(16, dtype)])
+    for found in arrays[1:]:
+        assert np.array_equal(np.signbit(found), [True] + 9 * [False] + 6 * [True])

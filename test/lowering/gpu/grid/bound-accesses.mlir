@@ -118,3 +118,23 @@ module attributes {tile.target = "sm_90a"} {
     return %t : !T
   }
 }
+
+// -----
+
+// Offsets in the memory of an array may lie beyond its extents: nothing bounds them but their mask.
+// CHECK-LABEL: @memory
+// CHECK-NOT: views
+// CHECK: tile.gather %{{.*}} mask
+module attributes {tile.target = "sm_90a"} {
+  func.func @memory(%A: memref<?x?xf16, strided<[?, 1]>>, %C: memref<?xf16, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %zeros = arith.constant dense<0> : tensor<64xi32>
+    %zero = arith.constant dense<0.0> : tensor<64xf16>
+    %at = tile.iota : tensor<64xi32>
+    %most = tensor.splat %n : tensor<64xi32>
+    %mask = arith.cmpi slt, %at, %most : tensor<64xi32>
+    %t = tile.gather %A[%zeros, %at] mask %mask : tensor<64xi1> else %zero : tensor<64xf16> {tile.flat} : memref<?x?xf16, strided<[?, 1]>>, tensor<64xi32>, tensor<64xi32> -> tensor<64xf16>
+    tile.store %t, %C[%i] : tensor<64xf16>, memref<?xf16, strided<[1]>>, i32
+    return
+  }
+}
