@@ -152,24 +152,25 @@ int64_t tw_mma_cycles(MlirOperation mma) {
 
 /* ---- how many warps ------------------------------------------------------------------------------ */
 
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32 };
+enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32, CARRIED_PER_WARP = 64 * TW_WARP_LANES };
 
 typedef struct {
   const tw_async_mma_t *async; /* of the target; null if it has none */
   int64_t largest;             /* elements of the largest accumulator */
   int64_t rows;                /* and its rows */
-  bool chained, fma, promoted, computed, narrow;
+  int64_t carried;             /* elements that threads carry in small pieces in each step */
+  bool chained, fma, promoted, computed;
 } need_t;
 
-/* Whether threads carry an operand in pieces of less than 16 bytes: rows of its array begin anywhere. */
-static bool is_carried_narrowly(MlirOperation mma, int operand) {
+/* The elements of an operand that threads carry in pieces of less than 16 bytes: rows of its array begin anywhere. */
+static int64_t carried_narrowly(MlirOperation mma, int operand) {
   enum { ACCESS_BITS = 128 };
   MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
   if (mlirOperationIsNull(load) || !tw_op_loads_tile(load))
-    return false;
+    return 0;
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int vector = tw_access_inner_vector_bits(load, (int)tw_rank(tile));
-  return (int64_t)tw_memory_bits(tw_element(tile)) << vector < ACCESS_BITS;
+  return (int64_t)tw_memory_bits(tw_element(tile)) << vector < ACCESS_BITS ? tw_count(tile) : 0;
 }
 
 /* Inputs that no instruction of the target takes are widened to float16 (layout/widen_mma.c), of which there is one for
@@ -192,10 +193,10 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   need->chained |= tw_rows_stay_together(op);
   need->fma |= synchronous_family(op) == &tw_fma_family && !is_widened(op);
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
-  for (int i = 0; i < 2; i++) {
+  int64_t carried = carried_narrowly(op, 0) + carried_narrowly(op, 1);
+  need->carried = carried > need->carried ? carried : need->carried;
+  for (int i = 0; i < 2; i++)
     need->computed |= tw_has_loads_behind(op, i);
-    need->narrow |= is_carried_narrowly(op, i);
-  }
   return MlirWalkResultAdvance;
 }
 
@@ -207,11 +208,13 @@ int tw_mma_num_warps(MlirOperation func) {
   int warps = 4;
   /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
    * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit.
-   * Where operands are computed, a second group of warps does so while the first one's product runs; and where threads
-   * carry them in small pieces, these are what a block waits for. */
-  bool few = need.fma || need.promoted || need.computed || need.narrow;
+   * Where operands are computed, a second group of warps does so while the first one's product runs. What threads carry
+   * in small pieces is in their registers beside the sums, and what a block waits for. */
+  bool few = need.fma || need.promoted || need.computed || need.carried > 0;
   int64_t per_warp = few ? FEW_ACC_PER_WARP : ACC_PER_WARP;
-  while (warps < MAX_WARPS && (need.chained ? warps * 16 < need.rows : warps * per_warp < need.largest))
+  while (warps < MAX_WARPS &&
+         (need.chained ? warps * 16 < need.rows
+                       : warps * per_warp < need.largest || warps * (int64_t)CARRIED_PER_WARP < need.carried))
     warps *= 2;
   return warps;
 }

@@ -72,18 +72,18 @@ module attributes {tile.target = "sm_90a"} {
   func.func @rows_on_16_bytes(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32>) attributes {tile.kernel} {
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
     %i = tile.block_id 0
-    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<128x32xf16>
-    %b = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<32x128xf16>
-    %d = tile.mma %a, %b, %zero : tensor<128x32xf16>, tensor<32x128xf16>, tensor<128x128xf32>
+    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<128x64xf16>
+    %b = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<64x128xf16>
+    %d = tile.mma %a, %b, %zero : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
     tile.store %d, %y[%i, %i] : tensor<128x128xf32>, memref<?x?xf32>, i32, i32
     return
   }
   func.func @rows_anywhere(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 1, 1>}, %y: memref<?x?xf32>) attributes {tile.kernel} {
     %zero = arith.constant dense<0.0> : tensor<128x128xf32>
     %i = tile.block_id 0
-    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<128x32xf16>
-    %b = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<32x128xf16>
-    %d = tile.mma %a, %b, %zero : tensor<128x32xf16>, tensor<32x128xf16>, tensor<128x128xf32>
+    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<128x64xf16>
+    %b = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<64x128xf16>
+    %d = tile.mma %a, %b, %zero : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
     tile.store %d, %y[%i, %i] : tensor<128x128xf32>, memref<?x?xf32>, i32, i32
     return
   }
