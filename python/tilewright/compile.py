@@ -195,8 +195,9 @@ def compile_kernel(
 
 
 def _address(text: str, target: str, plan: int = 0) -> bytes:
-    """Of an image in the disk cache."""
-    return _core.hash128(f"{_version()}\n{target}\n{text}" + (f"\nplan {plan}" if plan else ""))
+    """Of an image in the disk cache: PTX where no GPU of the target is, and what a driver makes, are two."""
+    driver = "" if _device_of(target) is None else f"\ndriver {_core.driver_version()}"
+    return _core.hash128(f"{_version()}\n{target}\n{text}" + (f"\nplan {plan}" if plan else "") + driver)
 
 
 def image_of(

@@ -35,7 +35,8 @@ def test_a_function_of_a_number():
     returned, name, parameters = HEAD.search(ptx).groups()
     assert name == "op" and ".b32 func_retval0" in returned and parameters.split() == [".param", ".b32", "op_param_0"]
     assert "shl.b32" in ptx and "mul" not in ptx
-    assert cuda.compile_ptx(op, "int32(int32)", device=True)[0] == ptx
+    least = cuda.compile(op, sig=numba.int32(numba.int32), cc=(8, 0))[0]  # what compile_ptx is for, with a GPU or not
+    assert cuda.compile_ptx(op, "int32(int32)", device=True)[0] == least
 
 
 @compute.gpu_struct

@@ -59,7 +59,7 @@ def test_nothing_but_launches(tmp_path):
     from fake_driver import find_driver
 
     (tmp_path / "program.py").write_text(ON_THE_STAND_IN)
-    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver())}
+    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver()), "TILEWRIGHT_CACHE_DIR": str(tmp_path)}
     environment |= {"PYTHONPATH": os.pathsep.join([str(TESTS / "compute"), *filter(None, sys.path)])}
     done = subprocess.run(
         [sys.executable, tmp_path / "program.py"], env=environment, capture_output=True, text=True, timeout=240

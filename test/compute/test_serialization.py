@@ -58,7 +58,22 @@ def test_for_gpus_that_are_not_there(name, monkeypatch):
         again(*([None] if again.has_storage else []), **call.values())
 
 
-def test_what_a_proxy_is_not():
+def test_machine_code_and_what_newer_gpus_run(monkeypatch):
+    """Both are kept, where a GPU is there whose driver has made machine code."""
+    monkeypatch.setenv("TILEWRIGHT_NO_CACHE", "1")
+    monkeypatch.setattr(serialization.compile, "assemble", lambda ptx, target: b"\x7fELF")
+    compute.clear_all_caches()
+    call = calls()["reduce_into"]
+    made = call.make(**proxies_of(call), compute_capability=80)
+    again = compute.deserialize(made.serialize())
+    compute.clear_all_caches()
+    used = [row for kernel in serialization.kernels_of(again).values() for row in kernel.stored.args[2]]
+    assert used and all(row.codes["cubin"] == b"\x7fELF" for row in used)
+    assert all(b".target sm_80" in row.codes["ptx"] for row in used)
+
+
+def test_what_a_proxy_is_not(monkeypatch):
+    monkeypatch.setattr(arrays, "_has_gpu", lambda: False)  # a proxy is for the GPU that is there
     x, out, zero = np.arange(3), np.zeros(1, np.int64), np.int64(0)
     with pytest.raises(TileTypeError, match="'d_in' is a ProxyArray of int64, which is on no device"):
         compute.make_reduce_into(ProxyArray(np.int64), out, OpKind.PLUS, zero)

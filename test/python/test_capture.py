@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -883,3 +885,14 @@ def test_source_that_has_changed(tmp_path: Path) -> None:
     for name in ("kernel", "other"):
         with pytest.raises(ct.TileSyntaxError, match=f"the source of {name} has changed since it was imported"):
             capture(names[name], [N], "cpu")
+
+
+def test_lambdas_of_constants() -> None:
+    """Python 3.12 keeps no place of their results: the lambda of the line with the same instructions is it."""
+    every = (lambda v: 0, lambda v: 0.0, lambda v, w=lambda: 2: (1, 2))
+    for function, body in zip(every, ("0", "0.0", "(1, 2)"), strict=True):
+        code = function.__code__
+        nowhere = types.FunctionType(code.replace(co_linetable=b""), globals())
+        for each in (function, nowhere):
+            returned = source_of(each).tree.body[-1]
+            assert isinstance(returned, ast.Return) and returned.value and ast.unparse(returned.value) == body

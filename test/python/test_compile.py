@@ -443,6 +443,15 @@ def test_kernels_that_move_registers_stay_ptx(monkeypatch: pytest.MonkeyPatch) -
     assert compile.assemble(b"setmaxnreg.inc.sync.aligned.u32 240; ret;", "sm_90a").endswith(b"ret;")
 
 
+def test_the_cache_keeps_ptx_and_what_drivers_make_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {compile._address("text", "sm_90a")}
+    monkeypatch.setattr(compile, "_device_of", lambda target: 0)
+    for version in (12040, 13000):
+        monkeypatch.setattr(compile._core, "driver_version", lambda version=version: version)
+        found.add(compile._address("text", "sm_90a"))
+    assert len(found) == 3
+
+
 # ---------------------------------------------------------------------------------------------
 # Time
 

@@ -137,7 +137,19 @@ def _parse_lambda(function: types.FunctionType, lines: list[str]) -> tuple[ast.F
     except SyntaxError:
         return None
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and all(_is_inside(n.body, *p) for p in places)]
-    return (lambda_as_function(found[-1]), 0) if found and places else None
+    if not places:  # the result is a constant, whose place Python 3.12 does not keep
+        found = [n for n in found if _has_instructions(n, function.__code__)]
+    return (lambda_as_function(found[-1]), 0) if found else None
+
+
+def _has_instructions(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether a lambda begins in the line of `code` and has its instructions, parameters and constants."""
+    if node.lineno != code.co_firstlineno:
+        return False
+    constants = compile(ast.Expression(node), code.co_filename, "eval").co_consts
+    made = [c for c in constants if isinstance(c, types.CodeType)][-1]  # those of its defaults are before it
+    first, second = ((c.co_code, c.co_varnames, repr(c.co_consts)) for c in (made, code))
+    return first == second
 
 
 def _is_inside(node: ast.expr, line: int | None, end_line: int | None, at: int | None, end_at: int | None) -> bool:

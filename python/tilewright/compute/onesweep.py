@@ -324,8 +324,10 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         for k in range(me, warps * DIGITS, _THREADS):
             shared[k] = 0
         if me < DIGITS:
-            for k in range(tile, most, tiles):
+            k = tile
+            while k < most:  # no range, which would ask whether its step is 0
                 states[other + k * DIGITS + me] = 0
+                k += tiles
         cuda.syncthreads()
         own = i32.mul(warp, DIGITS)
         ranks = rank(shared, own, held, small(first - start), valid, shift, mask)

@@ -222,9 +222,18 @@ def _rows(kernel: ComputeKernel, code: bytearray) -> Iterator[dict[str, Any]]:
             continue
         image = kernel.images[target, key]
         row |= {"record": image.record.hex()}
-        if image.is_ptx:
-            row |= _kept(code, "ptx", image.code)
+        row |= _kept(code, "ptx", _ptx(kernel, target, key, image))
         yield row | _kept(code, "cubin", _cubin(image, target))
+
+
+def _ptx(kernel: ComputeKernel, target: str, key: Any, image: compile.Image) -> bytes:
+    """What newer GPUs run, also where this machine's GPU made machine code of it; nothing of what is linked with."""
+    if image.is_ptx:
+        return image.code
+    module = compile.capture_kernel(kernel, target, key).module
+    times = Times(kernel.name, target)
+    again = compile.build(module, target, kernel.name, times, lambda ptx, _: ptx, image.plan)
+    return again.code if again.is_ptx else b""
 
 
 def _cubin(image: compile.Image, target: str) -> bytes:
