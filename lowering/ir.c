@@ -294,7 +294,8 @@ MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, M
 
 MlirValue tw_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y) {
   MlirValue operands[] = {x, y};
-  return tw_op1_attr(at, "arith.cmpi", mlirIntegerTypeGet(at->context, 1), 2, operands, "predicate",
+  MlirType bit = mlirIntegerTypeGet(at->context, 1), type = mlirValueGetType(x);
+  return tw_op1_attr(at, "arith.cmpi", tw_is_tile(type) ? tw_with_element(type, bit) : bit, 2, operands, "predicate",
                      mlirIntegerAttrGet(tw_i64(at->context), predicate));
 }
 

@@ -115,6 +115,7 @@ class Specialization:
     target: str
     key: Key
     overlapping: bool = False  # arrays may share memory
+    as_launched: bool = False  # nothing is assumed of the launch's grid and rows
     plan: int = 0  # the first to try (plans.py)
     assembler: Assembler | None = None
     made: Made | None = None  # hears of every variant
@@ -129,7 +130,8 @@ class Specialization:
         times = Times(name, self.target)
         with deadline.running(name):
             with times.step("capture"):
-                captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping)
+                told = {"as_launched": 1} if self.as_launched else {}
+                captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping, name=None, **told)
             text = captured.module.text(_needs_places(self.kernel.hints_for(self.target)))
             if knobs.log_ir():
                 print(text, file=sys.stderr)
@@ -167,11 +169,12 @@ class Specialization:
 
     def _better(self, kind: str, number: int) -> Any:
         """The same for launches that do better otherwise (`tw_alternative_kind_t` of include/tilewright/runtime.h)."""
+        if kind == "as_launched":
+            return dataclasses.replace(self, as_launched=True).compile()[0]
         hints = {
             "slice": {"slice_tiles": number},
             "coarsen": {"coarsen_tiles": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
-            "as_launched": {"as_launched": 1},
             "split_k": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]
         return dataclasses.replace(self, kernel=self.kernel.replace_hints(**hints)).compile()[0]

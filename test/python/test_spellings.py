@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tilewright import cli, plans
+from tilewright import _core, cli, plans
 from tilewright import compile as compiler
 from tilewright import tile as ct
 
@@ -252,6 +252,26 @@ def test_rows_that_are_wrapped_around_and_not_stored_are_a_tile() -> None:
     same = ("roles", "stages", "waits", "spills", "remarks")
     assert [getattr(found, name) for name in same] == [getattr(plain, name) for name in same], str(found)
     assert found.counts["tma loads"] and found.counts["tma stores"] == plain.counts["tma stores"]
+
+
+def test_rows_that_are_cut_off_and_gathered_are_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The loop counts columns down, so that they are no tile's: each row is compared with the end."""
+    emulate.stand_in(monkeypatch, "sm_90a")
+    how = {"left": "flat wrapped", "loop": "reversed", "store": "flat"}
+    choices = respell.gemm(**how, tile=(128, 64, 64), size=(200, 160, 72, 1), small=True)
+    outcome = check(choices, "cpu", tmp_path)
+    assert outcome.kind == "right", outcome.text
+
+
+def test_a_launch_whose_rows_lie_otherwise_has_a_variant_that_assumes_nothing() -> None:
+    arrays = [entry for _, entry in map(cli.parse_argument, ("A=bf16[?]", "B=bf16[?]", "C=bf16[?]"))]
+    images: list[compiler.Image] = []
+    first = compiler.Specialization(
+        wrapped, "sm_90a", (*arrays, *3 * [("scalar", "int32", 16)]), made=lambda _, image, __: images.append(image)
+    )
+    first.compile()
+    first._better("as_launched", 0)
+    assert [bool(_core.launch_facts(image.record)["views"]) for image in images] == [True, False]
 
 
 @ct.kernel

@@ -110,7 +110,7 @@ static bool ends_unseen(followed_t *f, MlirValue value, int axis) {
 
 /* ---- rewriting --------------------------------------------------------------------------------------------------- */
 
-/* The sum with the term's tile as it is before it is wrapped around. */
+/* The sum with the term's tile as it is before it is wrapped around; where that is false, it is no sum any more. */
 static bool unwrap_term(tw_index_sum_t *sum, int which, const wrapped_t *wrapped) {
   tw_index_term_t term = sum->terms[which], factor = term;
   tw_index_sum_t product, by = {.count = 0}, index = along(&wrapped->index, term.axis);
@@ -149,8 +149,10 @@ static bool unwrap_once(MlirOperation gather) {
       followed_t followed = {.wrapped = &wrapped};
       bool unseen = ends_unseen(&followed, result, axis);
       tw_map_free(&followed.axis_of);
-      if (!unseen || !unwrap_term(&sum, i, &wrapped))
+      if (!unseen)
         continue;
+      if (!unwrap_term(&sum, i, &wrapped))
+        return false;
       unwrap(gather, first + d, &sum, &wrapped, axis);
       return true;
     }

@@ -39,3 +39,37 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!V = memref<?xf16, strided<[1]>>
+!T = tensor<8x8xf16>
+!I = tensor<8x8xi32>
+
+// Columns that count down are no tile's: the rows stay compared one by one, and not as one for all.
+// CHECK-LABEL: @backwards
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<8x8xi32>
+// CHECK: tile.gather %{{.*}}[%{{.*}}] mask %[[IN]] : tensor<8x8xi1>
+module attributes {tile.target = "sm_90a"} {
+  func.func @backwards(%A: !V, %C: memref<?x?xf16, strided<[?, 1]>>, %m: i32) attributes {tile.kernel} {
+    %zero = arith.constant dense<0.0> : !T
+    %pitch = arith.constant dense<8> : !I
+    %rows = tile.iota : tensor<8xi32>
+    %end = tensor.splat %m : tensor<8xi32>
+    %rest = arith.remui %rows, %end : tensor<8xi32>
+    %r0 = tile.reshape %rows : tensor<8xi32> -> tensor<8x1xi32>
+    %r = tile.broadcast %r0 : tensor<8x1xi32> -> !I
+    %c0 = tile.reshape %rows : tensor<8xi32> -> tensor<1x8xi32>
+    %c = tile.broadcast %c0 : tensor<1x8xi32> -> !I
+    %w0 = tile.reshape %rest : tensor<8xi32> -> tensor<8x1xi32>
+    %w = tile.broadcast %w0 : tensor<8x1xi32> -> !I
+    %from = arith.muli %w, %pitch : !I
+    %at = arith.subi %from, %c : !I
+    %in0 = arith.cmpi slt, %rows, %end : tensor<8xi32>
+    %in1 = tile.reshape %in0 : tensor<8xi1> -> tensor<8x1xi1>
+    %in = tile.broadcast %in1 : tensor<8x1xi1> -> tensor<8x8xi1>
+    %a = tile.gather %A[%at] else %zero : !T {check_bounds} : !V, !I -> !T
+    tile.scatter %a, %C[%r, %c] mask %in : tensor<8x8xi1> {check_bounds} : !T, memref<?x?xf16, strided<[?, 1]>>, !I, !I
+    return
+  }
+}
