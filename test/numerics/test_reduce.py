@@ -110,6 +110,14 @@ def test_arg_extremum(backends: Backends, dtype: dt.DType, op: Any, shape: Any, 
     assert np.array_equal(y, getattr(np, op.__tw_op__)(x.astype(np.float64), axis))
 
 
+@pytest.mark.parametrize("op", [ct.argmax, ct.argmin], ids=by_name)
+def test_arg_extremum_of_bytes_of_two_warps(backends: Backends, op: Any) -> None:
+    """Two warps leave two bytes in shared memory; the indices behind them are aligned."""
+    x = np.random.default_rng(1).integers(-99, 99, 64).astype(np.int8)
+    y = check(backends, op, x, 0, np.int32, EXACT)
+    assert y == getattr(np, op.__tw_op__)(x)
+
+
 @pytest.mark.parametrize(("shape", "axis"), CASES[:13:3], ids=str)
 @pytest.mark.parametrize("dtype", ARITHMETIC, ids=by_name)
 def test_product(backends: Backends, dtype: dt.DType, shape: Any, axis: Any) -> None:

@@ -6,6 +6,12 @@
 #include "lowering/layout/cost.h"
 #include "tilewright/dialect.h"
 
+/* What one value of an op needs ends where another of any width may begin. */
+static int64_t whole_words(int64_t bytes) {
+  enum { ALIGN = 8 };
+  return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 /* ---- reductions ---------------------------------------------------------------------------------- */
 
 bool tw_reduces_to_index(tw_reduce_kind_t kind) { return kind == TW_REDUCE_ARGMIN || kind == TW_REDUCE_ARGMAX; }
@@ -19,6 +25,8 @@ int tw_across_bits(MlirOperation op) {
   return bits;
 }
 
+int64_t tw_reduce_index_offset(int64_t count, int64_t part_bytes) { return whole_words(count * part_bytes); }
+
 static int64_t reduce_scratch(MlirOperation op) {
   tw_layout_t l;
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
@@ -28,7 +36,8 @@ static int64_t reduce_scratch(MlirOperation op) {
     return 0;
   int64_t results = tw_count(type) / tw_layout_extent(&l, axis);
   int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : tw_part_bytes(element);
-  return (results << (warps + tw_across_bits(op))) * (wide + (tw_reduces_to_index(kind) ? 4 : 0));
+  int64_t count = results << (warps + tw_across_bits(op));
+  return tw_reduces_to_index(kind) ? tw_reduce_index_offset(count, wide) + count * 4 : count * wide;
 }
 
 /* ---- scans --------------------------------------------------------------------------------------- */
@@ -54,11 +63,10 @@ bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits) {
 }
 
 int64_t tw_scan_part_offset(MlirOperation op, int64_t count, int part) {
-  enum { ALIGN = 8 };
   int64_t offset = 0;
   for (int p = 0; p < part; p++) {
     int64_t bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, p))));
-    offset += (count * (bits < 8 ? 1 : bits / 8) + ALIGN - 1) / ALIGN * ALIGN;
+    offset += whole_words(count * (bits < 8 ? 1 : bits / 8));
   }
   return offset;
 }

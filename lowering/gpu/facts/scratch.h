@@ -21,6 +21,8 @@ int tw_consumer_groups_of(MlirOperation kernel);
 bool tw_reduces_to_index(tw_reduce_kind_t kind);
 /* Bytes of a partial result in shared memory. */
 int64_t tw_part_bytes(MlirType held);
+/* Where the indices begin, behind so many partial results of these bytes. */
+int64_t tw_reduce_index_offset(int64_t count, int64_t part_bytes);
 /* log2 of the blocks that reduce together. */
 int tw_across_bits(MlirOperation op);
 

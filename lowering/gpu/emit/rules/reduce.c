@@ -244,7 +244,7 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
   MlirType types[MAX_PARTS] = {r->held, e->i32};
   MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
   base[0] = twg_scratch_at(e, op, 0);
-  base[1] = twg_scratch_at(e, op, (results << bits) * bytes[0]);
+  base[1] = twg_scratch_at(e, op, tw_reduce_index_offset(results << bits, bytes[0]));
   if (blocks > 0) {
     MlirValue block = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
                                  twg_const_i32(e, (1 << blocks) - 1));
