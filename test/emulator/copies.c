@@ -23,6 +23,11 @@ void note_read(int64_t offset) { note(reads[current].groups[reads[current].close
 
 void emu_load(const void *from) { note(reads[current].loads, (const unsigned char *)from - emu_shared); }
 
+void emu_aligned(uint64_t address, int64_t bytes) {
+  if (address % (uint64_t)bytes != 0)
+    give_up("a load or store of %lld bytes that is not aligned", (long long)bytes);
+}
+
 void emu_fence(void) { memset(reads[current].loads, 0, sizeof reads[current].loads); }
 
 /* Where these bytes are in the set, or -1. */

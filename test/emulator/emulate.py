@@ -95,6 +95,7 @@ class Rewriter:
     def __init__(self) -> None:
         self.extra: list[str] = []
         self.made: dict[str, str] = {}
+        self.accesses = 0  # of which the alignment is checked
 
     # ---- inline assembly ----------------------------------------------------------------------
 
@@ -294,6 +295,9 @@ class Rewriter:
     def guarded_store(types: list[str], bits: int, guard: int, pointer: int, offset: int) -> str:
         out = [f"  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
         out.append(f"  %p = getelementptr i8, {types[pointer]} %a{pointer}, i64 {offset}")
+        out.append(
+            f"  %n = ptrtoint {types[pointer]} %p to i64\n  call void @emu_aligned(i64 %n, i64 {bits * pointer // 8})"
+        )
         for i in range(pointer):
             value = f"%a{i}"
             if types[i] in ("float", "i16") and bits == 8:
@@ -310,6 +314,9 @@ class Rewriter:
         padding = padding or [0, 0, 0, 0]
         out = [f"entry:\n  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
         out.append(f"  %p = getelementptr i8, {types[0]} %a0, i64 {offset}")
+        out.append(
+            f"  %n = ptrtoint {types[0]} %p to i64\n  call void @emu_aligned(i64 %n, i64 {bits * len(kinds) // 8})"
+        )
         for i, kind in enumerate(kinds):
             out.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * bits // 8}")
             if bits == 8:
@@ -537,6 +544,18 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
+    def aligned(self, access: re.Match[str]) -> str:
+        """Whether the address is what the access says, which no CPU minds."""
+        space, pointer, bytes_ = access.groups()
+        if bytes_ == "1":
+            return access[0]
+        self.accesses += 1
+        address = f"%aligned{self.accesses}"
+        return (
+            f"  {address} = ptrtoint ptr {space} {pointer} to i64\n"
+            f"  call void @emu_aligned(i64 {address}, i64 {bytes_})\n{access[0]}"
+        )
+
     def module(self, text: str, start: Start) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
@@ -548,6 +567,13 @@ class Rewriter:
         text = re.sub(
             r"^ *%\S+ = load [^,\n]*, (ptr addrspace\(3\) (?:getelementptr [a-z ]*\((?:[^()]|\(3\))*\)|[^,\n]*)), .*$",
             r"  call void @emu_load(\1)\n\g<0>",
+            text,
+            flags=re.M,
+        )
+        text = re.sub(
+            r"^ *(?:%\S+ = load|store) .*?, ptr (addrspace\([13]\)) "
+            r"((?:getelementptr [a-z ]*\((?:[^()]|\([13]\))*\))|[^,\n]*), align (\d+).*$",
+            self.aligned,
             text,
             flags=re.M,
         )
@@ -590,6 +616,7 @@ declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_load(ptr addrspace(3))
+declare void @emu_aligned(i64, i64)
 declare void @emu_fence()
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_stmatrix(ptr, ptr, i32, i32)

@@ -71,6 +71,7 @@ typedef struct {
 extern reads_t reads[MAX_THREADS];
 
 void emu_load(const void *from);
+void emu_aligned(uint64_t address, int64_t bytes); /* gives up where a GPU would, too */
 void emu_fence(void);
 void note_read(int64_t offset); /* of shared memory, by a product */
 void make_maps(const int64_t *words);
