@@ -255,6 +255,7 @@ def tables(path: str, folder: Path) -> int:
         "TileLegalizers.inc": own_functions(path, "legalizer"),
         "GpuRules.inc": "".join(f"TWG_ROW({kind})\n" for kind in sorted(rules_of("lowering/gpu"))),
         "CpuRules.inc": "".join(f"CPU_ROW({kind})\n" for kind in sorted(rules_of("lowering/cpu"))),
+        "CpuStripRules.inc": "".join(f"CPU_STRIP_ROW({kind})\n" for kind in sorted(strip_rules())),
     }
     for name, text in texts.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
@@ -280,6 +281,12 @@ def rules_of(back_end: str) -> set[str]:
     files, row = RULE_ROWS[back_end]
     texts = [path.read_text() for path in sorted((ROOT / back_end).rglob(files))]
     return {kind for text in texts for kind in row.findall(text)}
+
+
+def strip_rules() -> set[str]:
+    """The kinds of ops that lanes of a strip of threads do in another way than one thread."""
+    texts = [path.read_text() for path in sorted((ROOT / "lowering/cpu").glob("strip*.c"))]
+    return {kind for text in texts for kind in re.findall(r"^CPU_STRIP_RULE\(TW_(\w+),", text, re.MULTILINE)}
 
 
 def lowered_names(op: Record) -> list[str]:

@@ -316,6 +316,13 @@ MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x) {
 /* --- scopes and loops ------------------------------------------------------------------------------------ */
 
 /* Past the limit the depth still counts up, so that each pop finds its push. */
+MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types) {
+  MlirLocation *locations = cpu_alloc(cx, (size_t)(num + 1) * sizeof *locations);
+  for (int i = 0; i < num; i++)
+    locations[i] = cx->location;
+  return mlirBlockCreate(num, types, locations);
+}
+
 void cpu_scope_push(cpu_t *cx, MlirBlock block) {
   if (++cx->depth < CPU_MAX_DEPTH)
     cx->scope[cx->depth] = block;

@@ -84,13 +84,6 @@ static MlirValue op_result(const void *op, int i) { return mlirOperationGetResul
 static MlirValue block_arg(const void *block, int i) { return mlirBlockGetArgument(*(const MlirBlock *)block, i); }
 static MlirValue block_arg_1(const void *block, int i) { return block_arg(block, i + 1); }
 
-MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types) {
-  MlirLocation *locations = cpu_alloc(cx, (size_t)(num + 1) * sizeof *locations);
-  for (int i = 0; i < num; i++)
-    locations[i] = cx->location;
-  return mlirBlockCreate(num, types, locations);
-}
-
 /* --- in place -------------------------------------------------------------------------------------------------- */
 
 static bool single_use(MlirValue value, MlirOperation *user, int *operand) {
@@ -166,18 +159,6 @@ static void carry_yields(cpu_t *cx, MlirOperation yield, int from, const carried
 
 /* --- blocks ---------------------------------------------------------------------------------------------------- */
 
-cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block) {
-  cpu_inner_t inner = {cx->scratch_used, cx->filled_size};
-  cpu_scope_push(cx, block);
-  return inner;
-}
-
-void cpu_close_block(cpu_t *cx, cpu_inner_t inner) {
-  cpu_scope_pop(cx);
-  cx->scratch_used = inner.scratch;
-  cpu_forget_filled(cx, inner.filled);
-}
-
 static void before(cpu_t *cx, MlirOperation op) {
   cpu_before_regions(cx, op);
   if (cpu_writes(op))
@@ -239,13 +220,6 @@ static bool looks(MlirOperation loop) {
   return more;
 }
 
-static bool any_differs(cpu_t *cx, MlirOperation op, int num) {
-  for (int i = 0; cx->strip && i < num; i++)
-    if (cpu_differs(cx, mlirOperationGetOperand(op, i)))
-      return true;
-  return false;
-}
-
 static bool is_threads(MlirOperation op) { return tw_has_attr(op, TW_THREADS); }
 
 /* Whether there is another loop over threads in it. */
@@ -258,17 +232,11 @@ static bool has_threads(MlirOperation loop) {
 }
 
 static void place_for(cpu_t *cx, MlirOperation op) {
-  if (any_differs(cx, op, 3)) {
-    cpu_strip_for(cx, op);
-    return;
-  }
   if (tw_has_attr(op, TW_THREADS) && cpu_is_strips(cx, op)) {
     cpu_place_strips(cx, op);
     return;
   }
   cx->apart |= tw_has_attr(op, TW_THREADS) && !has_threads(op) && cpu_has_warp_ops(op);
-  if (cpu_unroll_shuffles(cx, op))
-    return;
   before(cx, op);
   carried_t carried;
   int num = (int)mlirOperationGetNumResults(op);
@@ -334,10 +302,6 @@ static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carri
 }
 
 static void place_if(cpu_t *cx, MlirOperation op) {
-  if (any_differs(cx, op, 1)) {
-    cpu_strip_if(cx, op);
-    return;
-  }
   before(cx, op);
   carried_t carried = carry_results(cx, op);
   MlirValue condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
@@ -350,11 +314,6 @@ static void place_if(cpu_t *cx, MlirOperation op) {
 
 /* `before` and `after` carry different values; tiles of each have their own homes. */
 static void place_while(cpu_t *cx, MlirOperation op) {
-  MlirOperation ends = mlirBlockGetTerminator(tw_region_block(op, 0));
-  if (cx->strip && !tw_uniform_has(&cx->strip->uniform, mlirOperationGetOperand(ends, 0))) {
-    cpu_strip_while(cx, op);
-    return;
-  }
   before(cx, op);
   carried_t head, tail;
   if (!carry_inits(cx, op, 0, (int)mlirOperationGetNumOperands(op), tw_region_block(op, 0), 0, &head))

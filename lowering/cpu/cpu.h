@@ -189,6 +189,8 @@ MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x);
 MlirBlock cpu_enter_depth(cpu_t *cx, int depth);
 void cpu_leave_depth(cpu_t *cx, MlirBlock saved);
 
+/* With arguments of these types. */
+MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types);
 void cpu_scope_push(cpu_t *cx, MlirBlock block);
 void cpu_scope_pop(cpu_t *cx);
 
@@ -264,9 +266,15 @@ void cpu_nest_end(cpu_t *cx, cpu_nest_t *nest);
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer);
 /* To call after it: the buffers that the nest has filled are valid. */
 void cpu_planned(cpu_t *cx);
-/* Makes the tiles virtual again whose buffers were added after the list had `since` entries: they were filled on one
- * path only. */
-void cpu_forget_filled(cpu_t *cx, size_t since);
+
+/* Emits a region's block into a new one, from open to close; scratch memory that it takes is free again after it, and
+ * tiles from outside that it put there have no buffer any more. */
+typedef struct {
+  int64_t scratch;
+  size_t filled;
+} cpu_inner_t;
+cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block);
+void cpu_close_block(cpu_t *cx, cpu_inner_t inner);
 
 void cpu_analyze(cpu_t *cx, MlirBlock block);
 /* Before an op that writes memory: keeps what later ops need of the memory as it is. A nest over `space` of these
@@ -401,16 +409,6 @@ MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
 /* simt.c: the body of a SIMT kernel as the function of one thread, and the entry's call that runs all threads. */
 MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel);
 void cpu_call_threads(cpu_t *cx, MlirOperation kernel, MlirOperation thread);
-/* control.c: emits a region's block into a new one, from open to close; scratch memory that it takes is free again
- * after it, and tiles from outside that it put there have no buffer any more. */
-typedef struct {
-  int64_t scratch;
-  size_t filled;
-} cpu_inner_t;
-cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block);
-void cpu_close_block(cpu_t *cx, cpu_inner_t inner);
-/* Block arguments of types. */
-MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types);
 
 /* strip.c: threads of a SIMT kernel that are side by side along x, as lanes of vectors. A scalar of the source is then
  * a vector, unless it is the same in all lanes. */
@@ -440,27 +438,24 @@ MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask);
 /* Both of two masks, either of which may be null: all lanes. */
 MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y);
 
-/* strip_control.c: where lanes part. */
-void cpu_strip_if(cpu_t *cx, MlirOperation op);
-void cpu_strip_for(cpu_t *cx, MlirOperation op);
-void cpu_strip_while(cpu_t *cx, MlirOperation op);
-
-/* strip_memory.c: gathers and scatters of strips. */
+/* strip_memory.c: places an access by element to elements that are each lane's own; false where it is none. */
+bool cpu_strip_access(cpu_t *cx, MlirOperation op);
+/* Whether a scalar of the source is another one in each lane. */
 bool cpu_differs(cpu_t *cx, MlirValue value);
-void cpu_strip_gather(cpu_t *cx, MlirOperation op);
-void cpu_strip_scatter(cpu_t *cx, MlirOperation op);
-bool cpu_strip_accesses(cpu_t *cx, MlirOperation op);
-
-/* strip_warp.c: what lanes of a warp tell each other. */
-enum { CPU_WARP = 32 };
 bool cpu_has_warp_ops(MlirOperation op);
-void cpu_strip_vote(cpu_t *cx, MlirOperation op);
-void cpu_strip_match(cpu_t *cx, MlirOperation op);
-void cpu_strip_shuffle(cpu_t *cx, MlirOperation op);
-void cpu_strip_sync(cpu_t *cx, MlirOperation op);
-void cpu_strip_active(cpu_t *cx, MlirOperation op);
-/* A loop of few rounds with such ops, round after round, so that what lanes read of each other is known. */
+enum { CPU_WARP = 32 };
+/* strip_warp.c: a loop of few rounds with such ops, round after round, so that what lanes read of each other is known;
+ * false where it is no such loop. */
 bool cpu_unroll_shuffles(cpu_t *cx, MlirOperation op);
+/* What an op is in a strip, if it is something else there than for one thread: CPU_STRIP_RULE(TW_TILE_VOTE, place),
+ * a row behind its function, which tools/twgen.py finds. `place` emits it at its place, or gives back false for the
+ * op's rule to do it. */
+#define CPU_STRIP_RULE(kind, place)                                                                                    \
+  bool cpu_strip_rule_of_##kind(cpu_t *cx, MlirOperation op) { return place(cx, op); }
+#define CPU_STRIP_ROW(kind) bool cpu_strip_rule_of_TW_##kind(cpu_t *cx, MlirOperation op);
+#include "CpuStripRules.inc"
+#undef CPU_STRIP_ROW
+
 /* simt.c: the line of an op in the source, as a constant: one for each op. */
 MlirValue cpu_site(cpu_t *cx, MlirOperation op);
 

@@ -444,9 +444,7 @@ static MlirValue scalar_operand(cpu_t *cx, MlirValue value, const cpu_point_t *p
 
 static void place_gather(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
-  if (cx->strip && cpu_strip_accesses(cx, op))
-    cpu_strip_gather(cx, op);
-  else if (!tw_is_tile(mlirValueGetType(result)))
+  if (!tw_is_tile(mlirValueGetType(result)))
     cpu_set_scalar(cx, result, gather_with(cx, op, scalar_operand, NULL));
 }
 
@@ -474,10 +472,6 @@ static void scatter_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *indic
 }
 
 static void place_scatter(cpu_t *cx, MlirOperation op) {
-  if (cx->strip && cpu_strip_accesses(cx, op)) {
-    cpu_strip_scatter(cx, op);
-    return;
-  }
   MlirValue value = tw_operand(op, TW_OPERAND_VALUE), tiles[TW_MAX_RANK + 2], indices[TW_MAX_RANK];
   MlirType space = mlirValueGetType(value);
   int num_tiles = 0;

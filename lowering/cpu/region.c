@@ -432,12 +432,26 @@ void cpu_planned(cpu_t *cx) {
   cx->num_tees = 0;
 }
 
-void cpu_forget_filled(cpu_t *cx, size_t since) {
+/* Tiles whose buffers were added after the list had so many entries are virtual again: they were filled on one path
+ * only. */
+static void forget_filled(cpu_t *cx, size_t since) {
   while (cx->filled_size > since) {
     cpu_slot_t *slot = cx->filled[--cx->filled_size];
     slot->kind = CPU_VIRTUAL;
     slot->now = (MlirValue){NULL};
   }
+}
+
+cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block) {
+  cpu_inner_t inner = {cx->scratch_used, cx->filled_size};
+  cpu_scope_push(cx, block);
+  return inner;
+}
+
+void cpu_close_block(cpu_t *cx, cpu_inner_t inner) {
+  cpu_scope_pop(cx);
+  cx->scratch_used = inner.scratch;
+  forget_filled(cx, inner.filled);
 }
 
 /* Fills the buffer of a tile by the rule's own way. */

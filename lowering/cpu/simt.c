@@ -142,23 +142,12 @@ static void place_sync_vote(cpu_t *cx, MlirOperation op) {
   set_told(cx, op, cpu_call1(cx, "tw_simt_sync_vote", i32, 3, operands));
 }
 
-/* By a strip of threads, which is a warp, or by a fiber. */
-static bool placed_in_strip(cpu_t *cx, MlirOperation op, void (*place)(cpu_t *, MlirOperation)) {
-  if (cx->strip)
-    place(cx, op);
-  return cx->strip != NULL;
-}
-
 static void place_sync_warp(cpu_t *cx, MlirOperation op) {
-  if (placed_in_strip(cx, op, cpu_strip_sync))
-    return;
   MlirValue operands[2] = {operand(cx, op, 0), cpu_site(cx, op)};
   cpu_call(cx, "tw_simt_sync_warp", 2, operands);
 }
 
 static void place_vote(cpu_t *cx, MlirOperation op) {
-  if (placed_in_strip(cx, op, cpu_strip_vote))
-    return;
   MlirType i32 = cpu_int(cx, 32);
   MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
                            cpu_cast(cx, "arith.extui", operand(cx, op, 1), i32), cpu_site(cx, op)};
@@ -166,16 +155,12 @@ static void place_vote(cpu_t *cx, MlirOperation op) {
 }
 
 static void place_match(cpu_t *cx, MlirOperation op) {
-  if (placed_in_strip(cx, op, cpu_strip_match))
-    return;
   MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
                            to_bits(cx, operand(cx, op, 1)), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_match", cpu_int(cx, 32), 4, operands));
 }
 
 static void place_shuffle(cpu_t *cx, MlirOperation op) {
-  if (placed_in_strip(cx, op, cpu_strip_shuffle))
-    return;
   MlirValue value = operand(cx, op, 1);
   MlirValue operands[5] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0), to_bits(cx, value),
                            operand(cx, op, 2), cpu_site(cx, op)};
@@ -213,8 +198,6 @@ static void place_lane_id(cpu_t *cx, MlirOperation op) {
 
 /* Only one fiber runs at a time, so this one is alone. */
 static void place_active_mask(cpu_t *cx, MlirOperation op) {
-  if (placed_in_strip(cx, op, cpu_strip_active))
-    return;
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", i32_const(cx, 1), lane_of(cx)));
 }
 

@@ -149,7 +149,7 @@ static void emit_whole(cpu_t *cx, const branch_t *b, MlirValue *out) {
     out[i] = mlirOperationGetResult(op, i);
 }
 
-void cpu_strip_if(cpu_t *cx, MlirOperation op) {
+static void emit_if(cpu_t *cx, MlirOperation op) {
   branch_t b = {.op = op, .num = mlirOperationGetNumResults(op)};
   MlirValue *out = new_values(cx, b.num);
   b.types = cpu_alloc(cx, (size_t)(b.num + 1) * sizeof *b.types);
@@ -238,7 +238,7 @@ static void emit_iterations(cpu_t *cx, strip_rounds_t *c, MlirValue from, MlirVa
   cpu_loop_end(cx, &loop, cx->failed ? loop.args : next, c->carried);
 }
 
-void cpu_strip_for(cpu_t *cx, MlirOperation op) {
+static void emit_for(cpu_t *cx, MlirOperation op) {
   strip_rounds_t c = {.op = op, .num = mlirOperationGetNumResults(op)};
   c.carried = new_values(cx, c.num);
   if (c.num > 60) {
@@ -316,7 +316,7 @@ static void fill_types(cpu_t *cx, leaving_t *w) {
 }
 
 /* Of a lane that has left nothing counts but what it had, so the others need not spare it. */
-void cpu_strip_while(cpu_t *cx, MlirOperation op) {
+static void emit_while(cpu_t *cx, MlirOperation op) {
   leaving_t w = {.op = op, .num = mlirOperationGetNumOperands(op), .results = mlirOperationGetNumResults(op)};
   MlirValue *inits = new_values(cx, w.num + w.results + 1), here = cx->strip->here;
   fill_types(cx, &w);
@@ -343,3 +343,38 @@ void cpu_strip_while(cpu_t *cx, MlirOperation op) {
   for (intptr_t i = 0; i < w.results && !cx->failed; i++)
     cpu_set_scalar(cx, mlirOperationGetResult(op, i), mlirOperationGetResult(loop, i));
 }
+
+/* --- rules ------------------------------------------------------------------------------------------------------- */
+
+static bool any_differs(cpu_t *cx, MlirOperation op, int num) {
+  for (int i = 0; i < num; i++)
+    if (cpu_differs(cx, mlirOperationGetOperand(op, i)))
+      return true;
+  return false;
+}
+
+static bool place_if(cpu_t *cx, MlirOperation op) {
+  if (!any_differs(cx, op, 1))
+    return false;
+  emit_if(cx, op);
+  return true;
+}
+
+static bool place_for(cpu_t *cx, MlirOperation op) {
+  if (!any_differs(cx, op, TW_FOR_INITS))
+    return cpu_unroll_shuffles(cx, op);
+  emit_for(cx, op);
+  return true;
+}
+
+static bool place_while(cpu_t *cx, MlirOperation op) {
+  MlirOperation ends = mlirBlockGetTerminator(tw_region_block(op, 0));
+  if (tw_uniform_has(&cx->strip->uniform, mlirOperationGetOperand(ends, 0)))
+    return false;
+  emit_while(cx, op);
+  return true;
+}
+
+CPU_STRIP_RULE(TW_SCF_FOR, place_for)
+CPU_STRIP_RULE(TW_SCF_IF, place_if)
+CPU_STRIP_RULE(TW_SCF_WHILE, place_while)

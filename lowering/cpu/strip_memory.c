@@ -16,9 +16,8 @@ typedef struct {
   bool neighbours;
 } place_t;
 
-bool cpu_differs(cpu_t *cx, MlirValue value) { return cpu_lanes_of(cpu_scalar(cx, value)) > 1; }
-
-bool cpu_strip_accesses(cpu_t *cx, MlirOperation op) {
+/* Whether lanes access elements of their own, or under masks or with values of their own. */
+static bool lanes_access(cpu_t *cx, MlirOperation op) {
   for (intptr_t i = 1; i < mlirOperationGetNumOperands(op); i++)
     if (cpu_differs(cx, mlirOperationGetOperand(op, i)))
       return true;
@@ -88,7 +87,7 @@ static MlirValue all_of(cpu_t *cx, MlirValue mask) {
   return mask.ptr ? mask : cpu_int_const(cx, cpu_vector(cpu_int(cx, 1), cx->strip->lanes), 1);
 }
 
-void cpu_strip_gather(cpu_t *cx, MlirOperation op) {
+static void gather(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0), given = tw_operand(op, TW_OPERAND_PADDING);
   place_t place = place_of(cx, op);
   MlirValue padding = mlirValueIsNull(given)
@@ -146,7 +145,7 @@ static void store_one(cpu_t *cx, const place_t *place, MlirValue value) {
   cpu_if(cx, any, then, (MlirBlock){NULL}, 0, NULL);
 }
 
-void cpu_strip_scatter(cpu_t *cx, MlirOperation op) {
+static void scatter(cpu_t *cx, MlirOperation op) {
   place_t place = place_of(cx, op);
   if (cx->failed)
     return;
@@ -162,4 +161,14 @@ void cpu_strip_scatter(cpu_t *cx, MlirOperation op) {
     cpu_store(cx, value, first_address(cx, &place), (int)tw_bytes(place.type));
   else
     cpu_masked_store(cx, value, first_address(cx, &place), place.mask);
+}
+
+bool cpu_strip_access(cpu_t *cx, MlirOperation op) {
+  if (!lanes_access(cx, op) || !(tw_op_loads(op) || tw_op_stores(op)))
+    return false;
+  if (tw_op_loads(op))
+    gather(cx, op);
+  else
+    scatter(cx, op);
+  return true;
 }

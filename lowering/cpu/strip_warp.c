@@ -15,10 +15,6 @@
 #include "tilewright/dialect.h"
 #include "tilewright/kernel_calls.h"
 
-static bool meets_warp(MlirOperation op) { return tw_op_has(op, TW_MEETS_WARP); }
-
-bool cpu_has_warp_ops(MlirOperation op) { return tw_has_op_like(op, meets_warp); }
-
 static MlirType i32_of(cpu_t *cx) { return cpu_int(cx, 32); }
 
 static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, i32_of(cx), value); }
@@ -31,7 +27,7 @@ static MlirValue operand(cpu_t *cx, MlirOperation op, intptr_t i) {
 
 /* --- who meets --------------------------------------------------------------------------------------------------- */
 
-static bool meets(MlirOperation op) { return meets_warp(op) || tw_has_attr(op, TW_THREADS); }
+static bool meets(MlirOperation op) { return tw_op_has(op, TW_MEETS_WARP) || tw_has_attr(op, TW_THREADS); }
 
 /* Whether a lane that does not take part in `op` comes to another one where lanes or threads meet. */
 static bool meets_later(MlirOperation op) {
@@ -165,16 +161,17 @@ static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
   cpu_set_scalar(cx, result, cpu_cast(cx, wider ? "arith.extui" : "arith.trunci", told, type));
 }
 
-void cpu_strip_vote(cpu_t *cx, MlirOperation op) {
+static bool place_vote(cpu_t *cx, MlirOperation op) {
   MlirValue lanes = met(cx, op), predicate = cpu_splat(cx, operand(cx, op, 1), CPU_WARP);
   MlirValue yes = cpu_bin(cx, "arith.andi", lanes, cpu_mask_bits(cx, predicate));
   MlirValue all = cpu_cmpi(cx, CPU_EQ, yes, lanes), any = not_zero(cx, yes);
   switch (tw_attr_int(op, "kind", 0)) {
-  case TW_SIMT_ALL: set_told(cx, op, all); return;
-  case TW_SIMT_ANY: set_told(cx, op, any); return;
-  case TW_SIMT_UNI: set_told(cx, op, cpu_bin(cx, "arith.ori", all, cpu_bin_i(cx, "arith.xori", any, 1))); return;
+  case TW_SIMT_ALL: set_told(cx, op, all); break;
+  case TW_SIMT_ANY: set_told(cx, op, any); break;
+  case TW_SIMT_UNI: set_told(cx, op, cpu_bin(cx, "arith.ori", all, cpu_bin_i(cx, "arith.xori", any, 1))); break;
   default: set_told(cx, op, yes);
   }
+  return true;
 }
 
 static MlirValue bits_of(cpu_t *cx, MlirValue x) {
@@ -184,19 +181,24 @@ static MlirValue bits_of(cpu_t *cx, MlirValue x) {
   return mlirTypeIsAFloat(type) ? cpu_bits(cx, x, cpu_int(cx, tw_bits(type))) : x;
 }
 
-void cpu_strip_match(cpu_t *cx, MlirOperation op) {
+static bool place_match(cpu_t *cx, MlirOperation op) {
   MlirValue lanes = met(cx, op), bits = bits_of(cx, cpu_splat(cx, operand(cx, op, 1), CPU_WARP));
   MlirValue same = cpu_bin(cx, "arith.andi", same_lanes(cx, bits), lanes);
   if (tw_attr_int(op, "kind", 0) != TW_SIMT_MATCH_ANY)
     same = cpu_select(cx, cpu_cmpi(cx, CPU_EQ, same, lanes), lanes, cpu_int_const(cx, mlirValueGetType(same), 0));
   set_told(cx, op, same);
+  return true;
 }
 
-void cpu_strip_sync(cpu_t *cx, MlirOperation op) { met(cx, op); }
+static bool place_sync(cpu_t *cx, MlirOperation op) {
+  met(cx, op);
+  return true;
+}
 
-void cpu_strip_active(cpu_t *cx, MlirOperation op) {
+static bool place_active(cpu_t *cx, MlirOperation op) {
   MlirValue here = cx->strip->here;
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), here.ptr ? cpu_mask_bits(cx, here) : i32_const(cx, -1));
+  return true;
 }
 
 /* --- shuffles -------------------------------------------------------------------------------------------------------
@@ -276,18 +278,19 @@ static MlirValue permuted(cpu_t *cx, MlirValue value, MlirValue from) {
   return is_bool ? cpu_cast(cx, "arith.trunci", value, cpu_int(cx, 1)) : value;
 }
 
-void cpu_strip_shuffle(cpu_t *cx, MlirOperation op) {
+static bool place_shuffle(cpu_t *cx, MlirOperation op) {
   MlirValue lanes = met(cx, op), value = operand(cx, op, 1), by = operand(cx, op, 2);
   int64_t kind = tw_attr_int(op, "kind", 0), known;
   if (cpu_lanes_of(value) == 1) { /* the same everywhere */
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0), value);
-    return;
+    return true;
   }
   if (is_all(lanes) && known_number(by, 8, &known) && known < CPU_WARP)
     value = shuffle_known(cx, kind, value, known);
   else
     value = permuted(cx, value, sources(cx, kind, by, lanes));
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), value);
+  return true;
 }
 
 /* --- short loops -----------------------------------------------------------------------------------------------------
@@ -298,9 +301,9 @@ enum { MOST_ROUNDS = 8 };
 bool cpu_unroll_shuffles(cpu_t *cx, MlirOperation op) {
   int64_t from, to, step;
   intptr_t num = mlirOperationGetNumResults(op);
-  if (!cx->strip || !tw_known_int(mlirOperationGetOperand(op, 0), &from) ||
-      !tw_known_int(mlirOperationGetOperand(op, 1), &to) || !tw_known_int(mlirOperationGetOperand(op, 2), &step) ||
-      from < 0 || step <= 0 || (to - from) / step > MOST_ROUNDS || !cpu_has_warp_ops(op))
+  if (!tw_known_int(mlirOperationGetOperand(op, 0), &from) || !tw_known_int(mlirOperationGetOperand(op, 1), &to) ||
+      !tw_known_int(mlirOperationGetOperand(op, 2), &step) || from < 0 || step <= 0 ||
+      (to - from) / step > MOST_ROUNDS || !cpu_has_warp_ops(op))
     return false;
   MlirValue *now = cpu_alloc(cx, (size_t)(num + 1) * sizeof *now);
   for (intptr_t i = 0; i < num; i++)
@@ -317,3 +320,9 @@ bool cpu_unroll_shuffles(cpu_t *cx, MlirOperation op) {
     cpu_set_scalar(cx, mlirOperationGetResult(op, i), now[i]);
   return true;
 }
+
+CPU_STRIP_RULE(TW_TILE_VOTE, place_vote)
+CPU_STRIP_RULE(TW_TILE_MATCH, place_match)
+CPU_STRIP_RULE(TW_TILE_SHUFFLE, place_shuffle)
+CPU_STRIP_RULE(TW_TILE_SYNC_WARP, place_sync)
+CPU_STRIP_RULE(TW_TILE_ACTIVE_MASK, place_active)

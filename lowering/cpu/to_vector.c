@@ -66,6 +66,19 @@ static const cpu_rule_t *const rules[TW_NUM_OP_KINDS] = {
 #undef CPU_ROW
 };
 
+static bool (*const strip_rules[TW_NUM_OP_KINDS])(cpu_t *, MlirOperation) = {
+#define CPU_STRIP_ROW(kind) [TW_##kind] = cpu_strip_rule_of_TW_##kind,
+#include "CpuStripRules.inc"
+#undef CPU_STRIP_ROW
+};
+
+static bool placed_in_strip(cpu_t *cx, MlirOperation op) {
+  if (!cx->strip)
+    return false;
+  bool (*place)(cpu_t *, MlirOperation) = strip_rules[tw_op_kind(op)];
+  return place ? place(cx, op) : tw_op_has(op, TW_BY_ELEMENT) && cpu_strip_access(cx, op);
+}
+
 static void place(cpu_t *cx, MlirOperation op) {
   const cpu_rule_t *rule = cpu_rule(cx, op);
   cx->location = mlirOperationGetLocation(op);
@@ -80,6 +93,8 @@ static void place(cpu_t *cx, MlirOperation op) {
       cpu_error(cx, op, "is of a dtype that tile-legalize makes signless");
       return;
     }
+  if (placed_in_strip(cx, op))
+    return;
   if (rule->place)
     rule->place(cx, op);
   if (rule->space == CPU_EFFECT)

@@ -574,9 +574,9 @@ def that_no_plan_does_better_is_remembered() -> None:
     os.environ["TILEWRIGHT_CACHE_DIR"] = tempfile.mkdtemp()
     captured, capture, build = [], compiler.capture_kernel, compiler.build
 
-    def counted_capture(*args: Any) -> Any:
+    def counted_capture(*args: Any, **told: Any) -> Any:
         captured.append(args)
-        return capture(*args)
+        return capture(*args, **told)
 
     def build_with_spills(*args: Any) -> Any:
         image = build(*args)
