@@ -228,7 +228,9 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   e->f64 = mlirF64TypeGet(c);
   e->global = mlirLLVMPointerTypeGet(c, 1);
   e->shared = mlirLLVMPointerTypeGet(c, 3);
-  e->contract = mlirAttributeParseGet(c, tw_str("#llvm.fastmath<contract>"));
+  bool fast = tw_hint_fast_math(kernel, 0) != 0;
+  e->contract = mlirAttributeParseGet(
+      c, tw_str(fast ? "#llvm.fastmath<nsz, arcp, contract, afn>" : "#llvm.fastmath<contract>"));
   enum { FEW_WARPS = 4 };
   e->num_warps = (int)tw_num_warps(kernel, FEW_WARPS);
   if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
@@ -311,6 +313,24 @@ static void parameter_types(tw_emitter_t *e, MlirBlock body, MlirType *out) {
   }
 }
 
+/* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; floats as zeros where they are tiny. */
+static void add_bounds(tw_emitter_t *e, MlirOperation old, MlirOperationState *state) {
+  int32_t most = (int32_t)tw_hint_most_threads(old, 0);
+  int64_t blocks = tw_hint_occupancy(old, 0), registers = tw_hint_max_registers(old, 0);
+  MlirNamedAttribute added[4];
+  int count = 0;
+  if (most > 0)
+    added[count++] = twg_named(e, "nvvm.maxntid", mlirDenseI32ArrayGet(e->context, 1, &most));
+  if (most > 0 && blocks > 0)
+    added[count++] = twg_named(e, "nvvm.minctasm", twg_i32_attr(e, (int32_t)blocks));
+  if (registers > 0)
+    added[count++] = twg_named(e, "nvvm.maxnreg", twg_i32_attr(e, (int32_t)registers));
+  if (tw_hint_fast_math(old, 0))
+    added[count++] =
+        twg_named(e, "denormal_fp_math_f32", mlirStringAttrGet(e->context, tw_str("preserve-sign,preserve-sign")));
+  mlirOperationStateAddAttributes(state, count, added);
+}
+
 static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_words) {
   int num_arguments = e->num_maps + num_words;
   MlirType *arguments = tw_must(malloc((size_t)(num_arguments + 1) * sizeof *arguments));
@@ -341,6 +361,8 @@ static MlirOperation new_function(tw_emitter_t *e, MlirOperation old, int num_wo
     MlirNamedAttribute cluster = twg_named(e, "nvvm.cluster_dim", mlirDenseI32ArrayGet(e->context, 3, blocks));
     mlirOperationStateAddAttributes(&state, 1, &cluster);
   }
+  if (e->simt)
+    add_bounds(e, old, &state);
   if (e->num_maps) {
     MlirNamedAttribute maps = twg_named(e, "arg_attrs", argument_attributes(e, num_words));
     mlirOperationStateAddAttributes(&state, 1, &maps);

@@ -43,6 +43,9 @@ APPROXIMATE = {
     "rcp.approx.ftz.f32": "emu_rcp",
     "rsqrt.approx.f32": "emu_rsqrt",
     "tanh.approx.f32": "emu_tanh",
+    "sqrt.approx.ftz.f32": "emu_sqrt",
+    "sin.approx.ftz.f32": "emu_sin",
+    "cos.approx.ftz.f32": "emu_cos",
     "cvt.rn.tf32.f32": "emu_tf32",
 }
 # A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
@@ -649,6 +652,9 @@ declare float @emu_lg2(float)
 declare float @emu_rcp(float)
 declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)
+declare float @emu_sqrt(float)
+declare float @emu_sin(float)
+declare float @emu_cos(float)
 declare float @emu_sat(float, float, float)
 declare float @emu_rm(float, float, float)
 declare i32 @emu_prmt(i32, i32, i32)

@@ -99,6 +99,10 @@ float emu_lg2(float x) {
 float emu_rcp(float x) { return off_by(0x1p-23, 1 / (double)x, x); }
 float emu_rsqrt(float x) { return off_by(0x1p-23, 1 / sqrt((double)x), x); }
 float emu_tanh(float x) { return off_by(0x1p-11, tanh(x), x); }
+float emu_sqrt(float x) { return off_by(0x1p-23, sqrt((double)x), x); }
+/* In absolute terms, as the hardware's from -pi to pi. */
+float emu_sin(float x) { return (float)(sin(x) + side_of(x) * 0x1p-21); }
+float emu_cos(float x) { return (float)(cos(x) + side_of(x) * 0x1p-21); }
 /* div.full */
 float emu_div(float x, float y) {
   double right = (double)x / y;

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright import arrays
-from tilewright.errors import LaunchError, TileError, TileTypeError, TileValueError
+from tilewright.errors import LaunchError, TileCheckError, TileError, TileTypeError, TileValueError
 from tilewright.numba import cuda, float32, float64, int32, int64, launching, uint32, uint64, void
 from tilewright.numba.cuda import fp16, libdevice
 
@@ -295,6 +295,10 @@ def test_signatures():
         (lambda: cuda.jit(3), TileTypeError, "a signature is written as"),
         (lambda: cuda.jit("void(floaty)"), TileTypeError, "'floaty' is no type of a signature"),
         (lambda: cuda.jit(fast=True), TileTypeError, "@cuda.jit has no option 'fast'"),
+        (lambda: cuda.jit(launch_bounds=0)(lambda x: x), TileValueError, "launch_bounds is an integer from 1 to 1024"),
+        (lambda: cuda.jit(launch_bounds=(1, 2, 3))(scaled), TileTypeError, "and a number of blocks"),
+        (lambda: cuda.jit(max_registers=256)(scaled), TileValueError, "max_registers is an integer from 1 to 255"),
+        (lambda: cuda.jit(scaled, launch_bounds=32)[1, 64](np.ones(1, np.float32), 1), LaunchError, "says 32 at most"),
         (lambda: cuda.jit(rules="c"), TileValueError, "the rules are 'numba' or 'npm'"),
         (lambda: cuda.jit(link=["a.cuh"]), TileValueError, "expected a file of one of .ptx, .cu"),
         (lambda: cuda.jit("int32(int32)")(lambda x: x), TileTypeError, "a kernel returns nothing"),
@@ -497,3 +501,25 @@ from tilewright.numba.cuda import random
 assert tilewright.numba.cuda is cuda and cuda.random is random
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_options_of_a_kernel_reach_its_code():
+    options = {"launch_bounds": (128, 2), "max_registers": 64, "lineinfo": True}
+    text = cuda.jit(scaled, **options).compile("void(float32[:], float32)").inspect_asm()
+    for line in (".maxntid 128", ".minnctapersm 2", ".maxnreg 64"):
+        assert f"{line}\n" in text
+    assert "\t.loc\t" in text and "test_cuda.py" in text
+    plain = cuda.jit(scaled).compile("void(float32[:], float32)").inspect_asm()
+    assert ".maxn" not in plain and ".loc" not in plain
+
+
+@cuda.jit(debug=True)
+def beyond(x):
+    x[cuda.grid(1) + 1] = 0
+
+
+def test_debug_launches_in_check_mode():
+    x = np.ones(4, np.float32)
+    with pytest.raises(TileCheckError, match=r"thread \(3, 0, 0\)"):
+        beyond[1, 4](x)
+    np.testing.assert_array_equal(x, [1, 0, 0, 0])

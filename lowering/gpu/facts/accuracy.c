@@ -109,6 +109,8 @@ static bool ends_narrow(MlirOperation op, unsigned least, int depth) {
 bool tw_only_read_narrower(MlirOperation op) {
   if (tw_hint_approximate(op, 1) == 0)
     return false;
+  if (tw_hint_fast_math(op, 0))
+    return true;
   return ends_narrow(op, tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1, MAX_LOOK_AHEAD);
 }
 

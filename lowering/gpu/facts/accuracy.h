@@ -5,7 +5,7 @@
 #include "lowering/ir.h"
 
 /* Whether all that is made of the op's results ends in casts to 16 bits or fewer, of a quotient to 16 bits, and nothing
- * on the way makes a small relative error larger: 2 ulp of f32 do not show. */
+ * on the way makes a small relative error larger: 2 ulp of f32 do not show. With the hint `fast_math` it is as if. */
 bool tw_only_read_narrower(MlirOperation op);
 
 /* Whether a value is that of a float of 16 bits or fewer, widened: then it is 1, or no nearer to 1 than 2^-11, where a

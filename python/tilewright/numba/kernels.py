@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..capture.numba_rules import NPM, NUMBA, ThreadRules
 from ..errors import LaunchError, TileTypeError, TileValueError
 from ..kernel import kernel as _kernel
+from . import options as option_names
 from . import types
 from .compiled import Overload, device_code, overloads_of
 from .launching import Configured, NoLaunch, parts_of
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from ..capture.frame import Frame
 
 RULES: dict[str, ThreadRules] = {"numba": NUMBA, "npm": NPM}
-# Options of Numba that ask for what happens here anyway, or change no result.
-_OPTIONS = frozenset(("debug", "opt", "lineinfo", "inline", "fastmath", "max_registers", "cache", "func_or_sig"))
-_OPTIONS |= {"forceinline", "launch_bounds", "abi", "abi_info", "boundscheck", "nopython", "lto", "fma", "extensions"}
 
 
 class Kernel(_kernel):
@@ -200,9 +198,8 @@ def jit(
     **options: Any,
 ) -> Any:
     """Make a kernel, or with `device=True` a function for kernels: `@cuda.jit`, `@cuda.jit("void(float32[:])")`."""
-    unknown = options.keys() - _OPTIONS
-    if unknown:
-        raise TileTypeError(f"@cuda.jit has no option '{min(unknown)}'; it has device, {', '.join(sorted(_OPTIONS))}")
+    option_names.check_names(options)
+    options |= {"debug": debug, "lineinfo": lineinfo}
     if rules not in RULES:
         raise TileValueError(f"@cuda.jit: the rules are 'numba' or 'npm', found {rules!r}")
     make = functools.partial(_make, device=device, options=options, kind=_CLASSES[rules], links=files_of(link or ()))
@@ -228,6 +225,7 @@ def _make(
 
 def _made(function: Any, signature: Any, options: dict[str, Any], kind: type[Kernel], links: tuple[str, ...]) -> Kernel:
     made: Kernel = kind(function)
+    made.hints = dict(option_names.hints_of(options))
     _check_signature(made, signature)
     made.signature, made.options, made.links = signature, options, links
     made.extensions = list(options.get("extensions") or ())

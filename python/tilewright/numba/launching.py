@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, arrays
+from .. import _core, arrays, knobs
 from ..device import records
 from ..errors import LaunchError, TileTypeError
 from . import types
@@ -48,8 +49,24 @@ class Configured:
 
 def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
     stream = configured.stream if _is_on_gpu(args) else None
-    given = tuple(map(_argument, args))
-    _core.launch_threads(stream, configured.grid, configured.block, configured.kernel, given, configured.shared)
+    given, kernel = tuple(map(_argument, args)), configured.kernel
+    _check_bounds(kernel, configured.block)
+    if kernel.options.get("debug") or knobs.check():
+        from .. import checking  # which needs NumPy
+
+        return checking.launch_threads(stream, configured.grid, configured.block, kernel, given, configured.shared)
+    _core.launch_threads(stream, configured.grid, configured.block, kernel, given, configured.shared)
+
+
+def _check_bounds(kernel: Kernel, block: Any) -> None:
+    """The driver's error for more threads than the kernel was compiled for names neither."""
+    most = kernel.hints.get("most_threads")
+    threads = math.prod(block) if isinstance(block, tuple | list) else block
+    if most is not None and threads > most:
+        raise LaunchError(
+            f"kernel {kernel.name}: a block has {threads} threads, and launch_bounds says {most} at most; "
+            "launch fewer, or raise launch_bounds"
+        )
 
 
 def _argument(value: Any) -> Any:

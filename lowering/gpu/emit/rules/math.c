@@ -9,6 +9,7 @@
  * longer shows in 53 bits. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
+#include "lowering/launch_record.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -676,8 +677,24 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
   math_fn_t function = functions[tw_op_kind(op)]; /* every row below that names this rule has one */
   bool rough = tw_only_read_narrower(op);
   if (tw_op_is(op, TW_MATH_LOG) || tw_op_is(op, TW_MATH_LOG2)) /* lg2.approx is off by 2^-22 at 1, where it is 0 */
-    rough = rough && tw_is_widened(mlirOperationGetOperand(op, 0));
+    rough = rough && (tw_hint_fast_math(op, 0) || tw_is_widened(mlirOperationGetOperand(op, 0)));
   return function(e, x[0], rough);
+}
+
+/* What one instruction makes of an f32, inexactly, and no rule above uses. */
+static const char *const instructions[TW_NUM_OP_KINDS] = {
+    [TW_MATH_SIN] = "sin.approx.ftz.f32 $0, $1;",
+    [TW_MATH_COS] = "cos.approx.ftz.f32 $0, $1;",
+    [TW_MATH_SQRT] = "sqrt.approx.ftz.f32 $0, $1;",
+    [TW_MATH_POWF] = "lg2.approx.f32 $0, $1;", /* of which the power is made */
+};
+
+static bool has_instruction(MlirOperation op) { return instructions[tw_op_kind(op)] != NULL; }
+
+static MlirValue by_instruction(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  if (tw_op_is(op, TW_MATH_POWF))
+    return emit_exp2(e, mul(e, x[1], hardware(e, instructions[TW_MATH_POWF], x[0])), true);
+  return hardware(e, instructions[tw_op_kind(op)], x[0]);
 }
 
 static bool rule_math(tw_emitter_t *e, MlirOperation op) {
@@ -687,6 +704,8 @@ static bool rule_math(tw_emitter_t *e, MlirOperation op) {
     tw_op_error(op, "is neither of f32 nor of f64, to which tile-legalize widens");
     return false;
   }
+  if (is_f32 && has_instruction(op) && tw_hint_fast_math(op, 0))
+    return twg_each_register(e, op, by_instruction);
   if (is_circular(op))
     return emit_circular(e, op);
   return tw_has_attr(op, TW_ABSOLUTE) && is_f32 ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
