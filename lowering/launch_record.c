@@ -3,6 +3,7 @@
  * A number is an i32, or an i64 where its type is as long; several numbers are a dense array, which may leave out zeros
  * at its end where it is read; a struct is a dictionary, a list an array. See launch_record.h. */
 #include "lowering/launch_record.h"
+#include "dialect/layouts.h"
 #include "lowering/layout/memory.h"
 #include "tilewright/compiler.h"
 
@@ -348,4 +349,25 @@ MlirAttribute tw_layouts_of(MlirModule module, const char *kernel) {
   for (intptr_t i = 0; good && i < mlirArrayAttrGetNumElements(rows); i++)
     good = is_row(mlirArrayAttrGetElement(rows, i));
   return good ? rows : mlirAttributeGetNull();
+}
+
+/* ---- words of a launch ------------------------------------------------------------------------------- */
+
+int tw_words_of(MlirType argument) {
+  return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
+}
+
+int tw_first_word(MlirValue argument) {
+  MlirBlock entry = mlirBlockArgumentGetOwner(argument);
+  int word = 0;
+  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
+    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
+  return word;
+}
+
+tw_array_place_t tw_array_place(MlirValue array) {
+  MlirType type = mlirValueGetType(array);
+  return (tw_array_place_t){.word = (uint16_t)tw_first_word(array),
+                            .rank = (uint8_t)mlirShapedTypeGetRank(type),
+                            .bits = (uint8_t)tw_memory_bits(mlirShapedTypeGetElementType(type))};
 }

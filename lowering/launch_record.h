@@ -106,4 +106,14 @@ void tw_drop_hint(MlirOperation func, const char *name);
 /* The warps that hold the kernel's tiles: as decided, else as the program wants it, else `otherwise`. */
 int64_t tw_num_warps(MlirOperation op, int64_t otherwise);
 
+/* ---- words of a launch ------------------------------------------------------------------------------- */
+
+/* Words that an argument of a kernel takes: pointer, extents and strides of an array, or one. */
+int tw_words_of(MlirType argument);
+/* The first word of an argument, which of an array is its pointer. */
+int tw_first_word(MlirValue argument);
+
+/* How the launch record names an array: that word, its rank, the bits of an element. */
+tw_array_place_t tw_array_place(MlirValue array);
+
 #endif /* TILEWRIGHT_LOWERING_LAUNCH_RECORD_H */

@@ -42,16 +42,20 @@ static bool is_same(const tw_array_place_t *a, const tw_array_place_t *b, const 
          !memcmp(words + a->word, words + b->word, (1 + 2u * a->rank) * sizeof *words);
 }
 
-bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, uint64_t *words) {
-  if (TW_UNLIKELY(kernel->record.num_views != 0))
-    (void)tw_show_views(&kernel->record, words); /* where they do not fit, the launch says so */
+bool tw_would_overlap(const tw_no_alias_t *pairs, uint32_t count, const uint64_t *words) {
   bytes_t array = {.known = false}, other = {.known = false};
-  for (uint32_t i = 0; i < kernel->record.num_no_alias; i++) {
-    const tw_no_alias_t *pair = &kernel->record.no_alias[i];
+  for (uint32_t i = 0; i < count; i++) {
+    const tw_no_alias_t *pair = &pairs[i];
     const bytes_t *a = bytes_of(&pair->array, words, &array), *b = bytes_of(&pair->other, words, &other);
     bool overlap = a->first < b->end && b->first < a->end;
     if (TW_UNLIKELY(overlap) && !(pair->or_same && is_same(&pair->array, &pair->other, words)))
       return true;
   }
   return false;
+}
+
+bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, uint64_t *words) {
+  if (TW_UNLIKELY(kernel->record.num_views != 0))
+    (void)tw_show_views(&kernel->record, words); /* where they do not fit, the launch says so */
+  return tw_would_overlap(kernel->record.no_alias, kernel->record.num_no_alias, words);
 }

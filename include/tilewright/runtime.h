@@ -238,8 +238,8 @@ tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
 /* The device of an address; TW_VALUE_ERROR for memory that the driver does not know. */
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 
-/* Something to link: PTX, or a cubin, an object, a fatbin or an archive of these, as its bytes say. A zero stands behind
- * the last one. */
+/* Something to link: PTX, or a cubin, an object, a fatbin or an archive of these, as its bytes say. A zero stands
+ * behind the last one. */
 typedef struct tw_link_part {
   const char *name; /* for errors */
   const void *bytes;
@@ -285,8 +285,10 @@ typedef struct tw_alternative {
 tw_status_t tw_cuda_find_alternative(const tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
                                      uint64_t *words, tw_alternative_t *out);
 
-/* Whether arrays that the kernel assumes to be separate (`no_alias` of its record) overlap in a launch with these
- * words: the launch then needs a kernel compiled for that. */
+/* Whether arrays of some pairs (`no_alias` of a record), which a kernel assumes to be separate, overlap in a launch
+ * with these words: the launch then needs a kernel compiled for that. */
+bool tw_would_overlap(const tw_no_alias_t *pairs, uint32_t count, const uint64_t *words);
+/* The same of all pairs of a kernel, those with its views, too. */
 bool tw_cuda_would_overlap(const tw_cuda_kernel_t *kernel, uint64_t *words);
 
 /* Loads the kernel on a device now (a launch does it by itself). */

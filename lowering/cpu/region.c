@@ -3,6 +3,7 @@
  * cpu_analyze looks at the uses of each virtual tile of a block, backwards: a tile that more than one nest needs, and
  * that costs more than reading it back, is *wanted* in a buffer; so is one that a loop or branch inside needs. The
  * buffer is filled by the first nest that visits the whole tile in order, or else by a nest of its own (cpu_plan). */
+#include "lowering/aliasing.h"
 #include "lowering/cpu/cpu.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -302,6 +303,13 @@ static map_t operand_map(MlirOperation op, const cpu_rule_t *rule, const map_t *
   return inner;
 }
 
+static bool same_extents(MlirType x, MlirType y) {
+  bool same = tw_rank(x) == tw_rank(y);
+  for (int d = 0; same && d < tw_rank(x); d++)
+    same = tw_extent(x, d) == tw_extent(y, d);
+  return same;
+}
+
 /* Whether a tile is stored where it was loaded from. */
 static bool same_place(MlirOperation load, MlirOperation store) {
   intptr_t num = mlirOperationGetNumOperands(load);
@@ -316,17 +324,22 @@ static bool same_place(MlirOperation load, MlirOperation store) {
   return true;
 }
 
-/* Whether a nest that reads strip by strip while `writer` writes could read what was just written. Not if it reads
- * in its own order from another array, since two array arguments overlap only as the same view, or at the place that
- * it writes. A gather or scatter has other places. */
+/* Whether a nest that reads strip by strip while `writer` writes could read what was just written. Not if it reads in
+ * its own order at the place that it writes, or from another array: tiles of one shape are the same or apart there,
+ * even if a launch passes one array twice, and it looks whether arrays overlap in any other way. A gather or scatter
+ * has other places. */
 static bool read_too_late(const nest_plan_t *plan, MlirOperation read, const map_t *map) {
   if (mlirOperationIsNull(plan->writer))
     return false;
-  bool same_array = mlirValueEqual(mlirOperationGetOperand(read, 0), mlirOperationGetOperand(plan->writer, 0));
+  MlirValue source = mlirOperationGetOperand(read, 0), target = mlirOperationGetOperand(plan->writer, 0);
   MlirType type = mlirValueGetType(mlirOperationGetResult(read, 0));
-  if (!same_array && tw_op_loads_tile(read) && tw_op_stores_tile(plan->writer))
-    return !covers(plan->space, type, map);
-  return !covers(plan->space, type, map) || !same_place(read, plan->writer);
+  if (!covers(plan->space, type, map) || !tw_op_loads_tile(read) || !tw_op_stores_tile(plan->writer))
+    return true;
+  if (mlirValueEqual(source, target))
+    return !same_place(read, plan->writer);
+  bool alike =
+      same_extents(type, plan->space) && mlirAttributeEqual(tw_attr(read, "order"), tw_attr(plan->writer, "order"));
+  return !tw_assume_unwritten(source, target, alike);
 }
 
 /* A tile whose buffer is filled by blocks, not by a nest. */

@@ -14,7 +14,8 @@
  *       scf.for %block = %first to %last {
  *         scf.for %j = 0 to 1024 step 16 { llvm.intr.masked.load …
  *
- * and `scratch_bytes` in the launch record. What must hold: stage "legal"; every array is an argument of the kernel. */
+ * and `scratch_bytes` in the launch record, beside `no_alias`. What must hold: stage "legal"; every array is an
+ * argument of the kernel. */
 #include "lowering/c_values.h"
 #include "lowering/cpu/cpu.h"
 #include "lowering/launch_record.h"
@@ -280,6 +281,8 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
   read_target(&cx);
   MlirOperation unsplit = unsplit_of(&cx, kernel), entry = build_entry(&cx, kernel);
   *num_strings = cx.num_strings;
+  if (tw_has_attr(kernel, TW_LAUNCH))
+    tw_set_attr(entry, TW_LAUNCH, tw_attr(kernel, TW_LAUNCH));
   tw_launch_set_scratch_bytes(entry, (uint64_t)cx.scratch_peak);
   if (tw_has_attr(kernel, TW_HINTS))
     tw_set_attr(entry, TW_HINTS, tw_attr(kernel, TW_HINTS));

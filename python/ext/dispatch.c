@@ -179,23 +179,6 @@ static bool is_interrupted(void *user) {
   return raised;
 }
 
-/* The GIL is released: other Python threads run beside the kernel. The arguments are kept by the
- * caller's tuple, the code by a reference of our own. */
-static int run_on_cpu(call_t *call, tw_variant_t *variant) {
-  Py_INCREF((PyObject *)variant);
-  PyThreadState *state = PyEval_SaveThread();
-  tw_cpu_watch_t watch = {.is_interrupted = is_interrupted, .user = &state};
-  tw_status_t status =
-      tw_cpu_launch(&variant->cpu, call->words, call->grid, call->has_block ? call->block : NULL, &watch);
-  PyEval_RestoreThread(state);
-  Py_DECREF((PyObject *)variant);
-  if (watch.stopped) {
-    tw_status_free(status);
-    return -1;
-  }
-  return status ? tw_call_error(call->self, status) : 0;
-}
-
 /* Asks for a variant by another plan in the place of one that was not loaded, or spills. NULL: there is none. */
 static tw_variant_t *other_plan(call_t *call, tw_variant_t *variant, const char *problem, int local_bytes) {
   PyObject *made =
@@ -286,7 +269,8 @@ static tw_variant_t *find_alternative(call_t *call, tw_variant_t *variant) {
 
 /* The variant for arrays that overlap, where those of this launch do and the variant takes them for separate. */
 static tw_variant_t *ordered_variant(call_t *call, tw_variant_t *variant) {
-  bool overlap = tw_cuda_would_overlap(variant->cuda, call->words);
+  bool overlap = variant->cuda ? tw_cuda_would_overlap(variant->cuda, call->words)
+                               : tw_would_overlap(variant->apart, variant->num_apart, call->words);
   return TW_UNLIKELY(overlap) ? variant_for(call, variant->overlapping,
                                             (tw_alternative_t){.kind = TW_ALTERNATIVE_SPLIT_K}, &variant->overlapped)
                               : variant;
@@ -312,10 +296,27 @@ TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   return TW_UNLIKELY(status != NULL) ? tw_call_error(call->self, status) : 0;
 }
 
+/* The GIL is released: other Python threads run beside the kernel. The arguments are kept by the
+ * caller's tuple, the code by a reference of our own. */
+static int start_on_cpu(call_t *call, tw_variant_t *variant) {
+  if (!(variant = chosen_variant(call, variant)))
+    return -1;
+  PyThreadState *state = PyEval_SaveThread();
+  tw_cpu_watch_t watch = {.is_interrupted = is_interrupted, .user = &state};
+  tw_status_t status =
+      tw_cpu_launch(&variant->cpu, call->words, call->grid, call->has_block ? call->block : NULL, &watch);
+  PyEval_RestoreThread(state);
+  if (watch.stopped) {
+    tw_status_free(status);
+    return -1;
+  }
+  return status ? tw_call_error(call->self, status) : 0;
+}
+
 /* Compiling or loading may make this or another thread forget all variants. */
-TW_HOT static int run_on_gpu(call_t *call, tw_variant_t *variant) {
+TW_HOT static int run_variant(call_t *call, tw_variant_t *variant) {
   Py_INCREF((PyObject *)variant);
-  int failed = start_on_gpu(call, variant);
+  int failed = call->kind == TW_DEVICE_CPU ? start_on_cpu(call, variant) : start_on_gpu(call, variant);
   Py_DECREF((PyObject *)variant);
   return failed;
 }
@@ -338,7 +339,7 @@ TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
     return -1;
   if (TW_UNLIKELY(variant->written & (call->read_only | call->overlapping)))
     return check_written(call, variant->written);
-  return call->kind == TW_DEVICE_CPU ? run_on_cpu(call, variant) : run_on_gpu(call, variant);
+  return run_variant(call, variant);
 }
 
 /* A kernel of the one kind, launched as the other. */
@@ -765,9 +766,8 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
   if (variant) {
-    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in run_on_gpu */
-    if (call.kind != TW_DEVICE_CPU)
-      variant = chosen_variant(&call, variant);
+    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in run_variant */
+    variant = chosen_variant(&call, variant);
     result = variant ? Py_NewRef((PyObject *)variant) : NULL;
     Py_DECREF(first);
   }

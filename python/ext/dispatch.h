@@ -16,6 +16,8 @@ typedef struct tw_variant {
   PyObject *owner; /* owned or NULL: keeps the code of a CPU kernel alive */
   PyObject *name;  /* owned str */
   tw_cpu_kernel_t cpu;
+  tw_no_alias_t *apart; /* owned; of a CPU kernel: arrays that it takes for separate */
+  uint32_t num_apart;
   tw_cuda_kernel_t *cuda; /* owned */
   uint64_t written;       /* bit i: the kernel writes to leaf i of the arguments */
   /* What makes variants for launches that this one is not for, from a kind (tw_alternative_kind_t) and a number, and

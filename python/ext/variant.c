@@ -3,6 +3,7 @@
  * What a front end's on_miss returns: native code by its address, or PTX or a cubin by its bytes. */
 #include "dispatch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static tw_variant_t *variant_alloc(PyTypeObject *type, PyObject *name) {
@@ -18,6 +19,7 @@ static void variant_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   tw_cuda_kernel_destroy(variant->cuda);
+  free(variant->apart);
   Py_XDECREF(variant->owner);
   Py_XDECREF(variant->better);
   for (int kind = 0; kind < TW_ALTERNATIVE_SPLIT_K; kind++)
@@ -47,13 +49,30 @@ static int variant_traverse(PyObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
+static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
+
+/* Of a CPU kernel, which keeps no record. */
+static int keep_apart(tw_variant_t *variant, const tw_launch_record_t *record, PyObject *overlapping) {
+  if (!record->num_no_alias)
+    return 0;
+  size_t bytes = record->num_no_alias * sizeof *record->no_alias;
+  if (!(variant->apart = malloc(bytes))) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  memcpy(variant->apart, record->no_alias, bytes);
+  variant->num_apart = record->num_no_alias;
+  variant->overlapping = owned_or_null(overlapping);
+  return 0;
+}
+
 static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"address", "name", "record", "written", "owner", NULL};
-  PyObject *address, *name, *bytes, *owner = NULL;
+  static char *names[] = {"address", "name", "record", "written", "owner", "overlapping", NULL};
+  PyObject *address, *name, *bytes, *owner = NULL, *overlapping = NULL;
   unsigned long long written = 0;
   tw_launch_record_t record;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUO|KO:CpuKernel", names, &address, &name, &bytes, &written,
-                                   &owner) ||
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OUO|KOO:CpuKernel", names, &address, &name, &bytes, &written,
+                                   &owner, &overlapping) ||
       tw_ext_record_read(bytes, &record))
     return NULL;
   void *entry = PyLong_AsVoidPtr(address);
@@ -66,10 +85,11 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
   variant->cpu.scratch_bytes = record.scratch_bytes;
   variant->written = written;
   variant->owner = Py_XNewRef(owner);
-  return (PyObject *)variant;
+  if (!keep_apart(variant, &record, overlapping))
+    return (PyObject *)variant;
+  Py_DECREF((PyObject *)variant);
+  return NULL;
 }
-
-static PyObject *owned_or_null(PyObject *maker) { return maker && maker != Py_None ? Py_NewRef(maker) : NULL; }
 
 /* The bytes of PTX or of a cubin, borrowed. */
 static const char *read_image(PyObject *image, Py_ssize_t *size) {
@@ -174,8 +194,8 @@ static PyType_Slot cpu_slots[] = {
     {Py_tp_dealloc, variant_dealloc},
     {Py_tp_traverse, variant_traverse},
     {Py_tp_getset, cpu_properties},
-    {Py_tp_doc, "CpuKernel(address, name, record, written=0, owner=None): native code; owner is kept "
-                "alive with it"},
+    {Py_tp_doc, "CpuKernel(address, name, record, written=0, owner=None, overlapping=None): native code; "
+                "owner is kept alive with it, overlapping makes the kernel for arrays that share memory"},
     {0, NULL}};
 
 static PyType_Slot cuda_slots[] = {{Py_tp_new, cuda_new},

@@ -13,7 +13,8 @@ from typing import Any
 Key = tuple[tuple[Any, ...], ...]
 
 class CpuKernel:
-    """Native code: `void entry(words, grid, first, last, scratch)`. `owner` is kept alive with it.
+    """Native code: `void entry(words, grid, first, last, scratch)`. `owner` is kept alive with it. `overlapping(kind,
+    number)` gives the kernel for launches whose arrays share memory, if this one is only right for others.
 
     `written` has bit i set if the kernel writes to argument i (constants count as positions too).
     """
@@ -25,6 +26,7 @@ class CpuKernel:
         record: bytes,
         written: int = 0,
         owner: object = None,
+        overlapping: Callable[[str, int], CpuKernel] | None = None,
     ) -> CpuKernel: ...
     @property
     def name(self) -> str: ...

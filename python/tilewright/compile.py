@@ -382,7 +382,7 @@ def load(
     entry = symbol(name)
     if target.startswith("cpu"):
         code = _core.load_object(image.code, entry)
-        return _core.CpuKernel(code.address, name, image.record, written, code)
+        return _core.CpuKernel(code.address, name, image.record, written, code, overlapping)
     return _core.CudaKernel(image.code, entry, image.record, written, better, overlapping)
 
 

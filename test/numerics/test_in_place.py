@@ -45,13 +45,6 @@ def overlapping(pairs: Pairs, args: Sequence[Any]) -> bool:
 
 
 @pytest.fixture
-def on_cpu(backends: Backends, pytestconfig: pytest.Config) -> bool:
-    """Whether code for the CPU runs, which reads and writes a tile a strip at a time: of arrays that overlap in part it
-    promises nothing (docs/design/lowering.md)."""
-    return "cpu" in backends.names and not pytestconfig.pluginmanager.hasplugin("emulated")
-
-
-@pytest.fixture
 def run(
     backends: Backends, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Sequence[Any]]:
@@ -152,6 +145,11 @@ def turned_tile(X, Y, T: ct.Constant[int]):
 
 
 @ct.kernel
+def turned_row(X, Y, T: ct.Constant[int]):
+    ct.store(Y, index=(0, 40), tile=ct.load(X, index=(5, 0), shape=(1, T)).reshape((T, 1)) + 1)
+
+
+@ct.kernel
 def filled(X, Y, Z, T: ct.Constant[int]):
     """What is loaded goes elsewhere; its place is filled with something that no load has anything to do with."""
     i = ct.bid(0)
@@ -220,11 +218,9 @@ def test_one_array_twice(run: Callable[..., Sequence[Any]], name: str, warps: in
 @pytest.mark.spec("T-024")
 @pytest.mark.parametrize("name", ["scaled rows", "sums so far", "turned rows"])
 @pytest.mark.parametrize("shift", [1, 64, 128])
-def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], on_cpu: bool, name: str, shift: int) -> None:
+def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], name: str, shift: int) -> None:
     """Rows, or columns, that begin a little later."""
     kernel, _, fresh = CASES[name]
-    if on_cpu:
-        pytest.skip("a GPU's launch looks for that, one on the CPU does not")
 
     def shifted() -> list[Any]:
         x, *others = fresh()
@@ -237,6 +233,26 @@ def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], on_cpu: 
     args = shifted()
     assert overlapping(pairs_of(kernel, args, "sm_90a"), args)
     run(kernel, (1,), shifted)
+
+
+@pytest.mark.spec("T-024")
+@pytest.mark.parametrize("shift", [1, 16, 200])
+def test_a_tile_stored_a_little_later(run: Callable[..., Sequence[Any]], shift: int) -> None:
+    """All of the tile is read before any of it is written, if strips or threads follow each other, too."""
+
+    def shifted() -> list[Any]:
+        memory = integers(13, 1024 + shift)
+        return [memory[:1024], memory[shift:], 1024]
+
+    for target in ("cpu", "sm_90a"):
+        assert overlapping(pairs_of(relu, shifted(), target), shifted())
+    run(relu, (1,), shifted)
+
+
+@pytest.mark.spec("T-024")
+def test_a_row_stored_over_a_column(run: Callable[..., Sequence[Any]]) -> None:
+    """Of one array passed twice: the tiles have one element in common, in another place of each."""
+    run(turned_row, (1,), lambda: [*twice(integers(14, 64, 64)), 64])
 
 
 @pytest.mark.parametrize("side", [16, 64])
@@ -263,7 +279,7 @@ BODIES = {
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=40)
 @given(st.data())
 def test_random_loops(
-    run: Callable[..., Sequence[Any]], on_cpu: bool, kernel_of: Callable[[str], Any], data: st.DataObject
+    run: Callable[..., Sequence[Any]], kernel_of: Callable[[str], Any], data: st.DataObject
 ) -> None:
     def pick(values: Any) -> Any:
         return data.draw(st.sampled_from(values))
@@ -313,13 +329,4 @@ def kernel(X, W, Y, Z, R: ct.Constant[int], T: ct.Constant[int]):
     kernel = kernel_of(text)
     if warps:
         kernel = kernel.replace_hints(num_warps=warps)
-    # Each thread loads and stores its own elements, in the order of the program: the launch does not look, and arrays
-    # that overlap in part are the program's affair.
-    if how == "shifted" and (
-        on_cpu
-        or not any(
-            (row["array"]["word"], row["other"]["word"]) == (0, 10) for row in pairs_of(kernel, fresh(), "sm_90a")
-        )
-    ):
-        how = "same"
     run(kernel, (1,), fresh, tolerance=ulp(0))

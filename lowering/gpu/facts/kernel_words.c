@@ -1,21 +1,7 @@
 /* kernel_words.c - the words that a kernel takes. See kernel_words.h. */
 #include "lowering/gpu/facts/kernel_words.h"
+#include "base/memory.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
-
-#include "dialect/layouts.h"
-
-int tw_words_of(MlirType argument) {
-  return mlirTypeIsAMemRef(argument) ? 1 + 2 * (int)mlirShapedTypeGetRank(argument) : 1;
-}
-
-int tw_first_word(MlirValue argument) {
-  MlirBlock entry = mlirBlockArgumentGetOwner(argument);
-  int word = 0;
-  for (intptr_t i = 0; i < mlirBlockArgumentGetArgNumber(argument); i++)
-    word += tw_words_of(mlirValueGetType(mlirBlockGetArgument(entry, i)));
-  return word;
-}
 
 int64_t tw_word_behind(MlirOperation func, MlirValue value) {
   MlirBlock entry = tw_region_block(func, 0);
@@ -25,13 +11,6 @@ int64_t tw_word_behind(MlirOperation func, MlirValue value) {
   if (!mlirValueIsABlockArgument(argument) || !mlirBlockEqual(mlirBlockArgumentGetOwner(argument), entry))
     return -1;
   return tw_first_word(argument) + (is_dim ? 1 + tw_attr_int(dim, "axis", 0) : 0);
-}
-
-tw_array_place_t tw_array_place(MlirValue array) {
-  MlirType type = mlirValueGetType(array);
-  return (tw_array_place_t){.word = (uint16_t)tw_first_word(array),
-                            .rank = (uint8_t)mlirShapedTypeGetRank(type),
-                            .bits = (uint8_t)tw_memory_bits(mlirShapedTypeGetElementType(type))};
 }
 
 MlirValue tw_add_argument(MlirOperation func, MlirType type, MlirAttribute facts) {

@@ -4,16 +4,8 @@
 
 #include "lowering/launch_record.h"
 
-/* Words that an argument of a kernel takes: pointer, extents and strides of an array, or one. */
-int tw_words_of(MlirType argument);
-/* The first word of an argument, which of an array is its pointer. */
-int tw_first_word(MlirValue argument);
-
 /* The word of the launch that an extent of an array, or a scalar argument, comes from; -1 for anything else. */
 int64_t tw_word_behind(MlirOperation func, MlirValue value);
-
-/* How the launch record names an array: that word, its rank, the bits of an element. */
-tw_array_place_t tw_array_place(MlirValue array);
 
 enum { TW_GRID_AXES = 3 };
 

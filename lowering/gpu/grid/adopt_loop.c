@@ -12,8 +12,8 @@
  * each step stores to other places (same_tile.h), and no step reads what another one has written, so that steps may be
  * done in any order. */
 #include "lowering/gpu/grid/adopt_loop.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/loops.h"

@@ -1,8 +1,8 @@
 /* slices.c - blocks that compute a slice of a tile each. See slices.h. */
 #include "lowering/gpu/grid/slices.h"
 
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/launch_record.h"

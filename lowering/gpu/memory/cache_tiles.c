@@ -37,8 +37,8 @@
 #include "lowering/gpu/memory/cache_tiles.h"
 
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"

@@ -15,10 +15,10 @@
  *
  * The same holds of an array that the kernel writes: what another thread wrote, or may still read. Each thread keeps
  * to its own elements where two accesses are of tiles of one type, in which no element has two owners: such tiles are
- * the same or do not overlap; nor do threads meet for two arrays then, of which a launch passes one for both, or none
- * that overlaps in part. Other accesses to two arrays are assumed not to touch (aliasing.h), and threads meet where
- * they may. Copies have arrived, and threads have met, before anything is made of them. Blocks that a persistent kernel
- * runs one after the other are in no order.
+ * the same or do not overlap; nor do threads meet for two arrays then, which a launch may pass one for. Other accesses
+ * to two arrays are assumed not to touch (aliasing.h), and threads meet where they may. Copies have arrived, and
+ * threads have met, before anything is made of them. Blocks that a persistent kernel runs one after the other are in no
+ * order.
  *
  * The body of a tile.map that touches memory stands between two barriers, and has none inside.
  *
@@ -33,8 +33,8 @@
  * waited for. Order between asynchronous copies and reads of the same buffer is the business of the passes that make
  * them (tile-promote-memory, tile-pipeline). */
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
@@ -269,7 +269,7 @@ static bool may_touch(const open_access_t *earlier, const open_access_t *access)
   if (mlirOperationIsNull(earlier->op) || mlirOperationIsNull(access->op))
     return false;
   MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);
-  if (of_one_owner(earlier, access) && tw_may_be_disjoint(a, b))
+  if (of_one_owner(earlier, access) && tw_assume_disjoint_or_same(a, b))
     return false;
   bool in_place = tw_op_is(access->op, TW_TILE_TMA_STORE) && tw_reads_before(earlier->op, access->op, tw_null_op());
   return in_place || !tw_assume_disjoint(a, b);

@@ -45,8 +45,8 @@
  * layout and by loads that check bounds, nothing in the body writes to these arrays (aliasing.h), and no loop inside of
  * it copies. Other loops keep the form that they have. */
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"

@@ -32,8 +32,8 @@
  * the operands of products. What only the positions of copies need is left to tile-pipeline, unless a producer warp
  * does these. */
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"

@@ -21,8 +21,8 @@
  * (tile.late), and tile-order-stores has each piece loaded right before the store that it is for.
  *
  * Nothing moves into or out of a region, nor a load past an op that may write memory. Runs when layouts are known. */
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/passes.h"
 
 static bool is_boundary(MlirOperation op) { return tw_op_combines(op); }

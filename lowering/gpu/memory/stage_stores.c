@@ -23,8 +23,8 @@
  * dropped by the accelerator. */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"

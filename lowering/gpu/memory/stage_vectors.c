@@ -32,8 +32,8 @@
  * shared memory, and tile-prefetch-loads, which has taken what needs few registers. */
 #include "lowering/gpu/memory/stage_vectors.h"
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/copy_engine.h"

@@ -34,8 +34,8 @@
 #include "lowering/gpu/memory/strip_mine.h"
 
 #include "dialect/layouts.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"

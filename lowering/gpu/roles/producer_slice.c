@@ -1,7 +1,7 @@
 /* producer_slice.c - see producer_slice.h */
 #include "lowering/gpu/roles/producer_slice.h"
+#include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/aliasing.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/loops.h"

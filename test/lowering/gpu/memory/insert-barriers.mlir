@@ -127,7 +127,7 @@ func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n
 // Another array, of which a thread stores what another one loads: the launch sees to it that they do not overlap. Where
 // each thread keeps to its own elements, arrays may be one.
 // CHECK-LABEL: @others
-// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}, {array = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}]
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 1 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}}, {array = {bits = 32 : i32, rank = 2 : i32, word = 0 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}, {array = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}, or_same = 0 : i32, other = {bits = 32 : i32, rank = 2 : i32, word = 10 : i32}}]
 // CHECK-NOT: tile.barrier
 module {
   func.func @others(%x: !array, %y: !array, %z: !array, %i: i32) attributes {tile.kernel} {

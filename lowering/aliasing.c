@@ -1,6 +1,5 @@
 /* aliasing.c - arrays of a kernel that have no memory in common. See aliasing.h. */
-#include "lowering/gpu/facts/aliasing.h"
-#include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/aliasing.h"
 #include "lowering/launch_record.h"
 
 static MlirOperation function_of(MlirValue array) {
