@@ -13,6 +13,9 @@
  * products of which the right operand is computed are turned first (layout/swap_operands.c): rows decide the warps of
  * chained products.
  *
+ * Where whole operands of products do not fit into shared memory twice, but those of a step of k do, the step stands in
+ * tile.product_step, and tile-strip-mine makes the steps.
+ *
  * A hint is a wish: `occupancy` is dropped, with a remark, where a block's share of the registers does not hold the
  * sums of its products, which would go through local memory and one after the other.
  *
@@ -24,6 +27,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/strip_mine.h"
+#include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/gpu/replan.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -89,12 +93,21 @@ static void check_occupancy(MlirOperation func, int64_t num_warps) {
   tw_drop_hint(func, "occupancy");
 }
 
+/* Products of which whole operands are too large for the asynchronous family take k in steps. */
+static void choose_step(MlirOperation func, int64_t num_warps) {
+  int64_t step = tw_product_step(func, (int)num_warps);
+  if (step > 0 && tw_products_have_steps(func, step))
+    tw_set_int(func, TW_PRODUCT_STEP_ATTR, tw_i32(mlirOperationGetContext(func)), step);
+}
+
 bool tw_run_plan_block(MlirOperation func) {
   bool of_tiles = tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt");
   if (of_tiles)
     tw_swap_operands(func);
   int64_t of_products = of_tiles ? tw_mma_num_warps(func) : 0;
   int64_t wanted = tw_hint_num_warps(func, of_products);
+  if (of_products > 0)
+    choose_step(func, wanted);
   if (!tw_replan(func, of_products, &wanted))
     return false;
   if (of_tiles) {

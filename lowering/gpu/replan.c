@@ -16,6 +16,7 @@
 
 #include "lowering/gpu/machine/mma_family.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
@@ -90,9 +91,10 @@ static bool is_longer(MlirOperation op, const void *step) {
   return tw_extent(lhs, tw_rank(lhs) - 1) * tw_bytes(lhs) > *(const int64_t *)step;
 }
 
-/* Whether a product has more of k than a step. */
+/* Whether a product has more of k than a step, which it does not take anyway. */
 static bool has_steps(MlirOperation func, int64_t step) {
-  return step > 0 && !mlirOperationIsNull(tw_find_op(func, is_longer, &step));
+  return step > 0 && step != tw_attr_int(func, TW_PRODUCT_STEP_ATTR, 0) &&
+         !mlirOperationIsNull(tw_find_op(func, is_longer, &step));
 }
 
 static bool apply(const plan_t *plan, MlirOperation func, int64_t of_products, int64_t *num_warps) {
@@ -113,7 +115,7 @@ static bool apply(const plan_t *plan, MlirOperation func, int64_t of_products, i
   if (plan->spare)
     tw_set_int(func, TW_SPARE_SHARED, i32, target.shared_bytes * plan->spare / 100);
   if (plan->product_step)
-    tw_set_int(func, "tile.product_step", i32, plan->product_step);
+    tw_set_int(func, TW_PRODUCT_STEP_ATTR, i32, plan->product_step);
   return changes;
 }
 

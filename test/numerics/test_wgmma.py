@@ -92,6 +92,17 @@ def test_tiles(backends: Backends, kind: Any, tile: tuple[int, int]) -> None:
     assert np.array_equal(args[2], exact(a, b))
 
 
+@pytest.mark.parametrize("times", [1, 2.5])
+@pytest.mark.parametrize("kind", KINDS, ids=kind_name)
+def test_operands_that_do_not_fit_twice(backends: Backends, kind: Any, times: float) -> None:
+    """The product takes k in steps: alone, and in a loop whose iterations become the steps."""
+    lhs, rhs, acc, tk = kind
+    m, n, k = 100, 144, int(times * 8 * tk)
+    a, b = integers(lhs, (m, k), 1), arranged(integers(rhs, (k, n), 2), "column")
+    args = backends.run_all(matmul, (2, 2), lambda: [a, b, np.zeros((m, n), acc.numpy), 64, 128, 8 * tk, lhs, rhs])
+    assert np.array_equal(args[2], exact(a, b))
+
+
 @pytest.mark.parametrize("order", ["row", "column"])
 @pytest.mark.parametrize("tile", [(64, 32, 64), (64, 16, 32), (128, 64, 16)], ids=str)
 @pytest.mark.parametrize("kind", [ct.bfloat16, ct.float8_e4m3fn, ct.int8], ids=lambda kind: kind.name)

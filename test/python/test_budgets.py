@@ -57,9 +57,22 @@ def test_shared_memory_over_budget_names_the_tile() -> None:
         gemm("unaligned", tiles=(512, 256, 64), whole=True)
 
 
-def test_operands_over_budget_choose_a_smaller_plan() -> None:
-    """Operands that fit once are multiplied, if not as fast."""
+def test_operands_over_budget_are_taken_in_steps() -> None:
     told = gemm(tiles=(256, 256, 128), whole=True)
+    assert any("is done in 2 steps of 64 along k" in text for text in told)
+
+
+def test_operands_over_budget_that_stay_choose_a_smaller_plan() -> None:
+    """The left operand is loaded once, before the loop."""
+
+    @ct.kernel
+    def kept(A, B, C):
+        a = ct.load(A, index=(ct.bid(0), 0), shape=(128, 256))
+        for j in range(ct.num_tiles(B, axis=1, shape=(256, 256))):
+            c = ct.mma(a, ct.load(B, index=(0, j), shape=(256, 256)), ct.zeros((128, 256), dtype=ct.float32))
+            ct.store(C, index=(ct.bid(0), j), tile=c)
+
+    told = lower(kept, "A=bf16[?,?]", "B=bf16[?,?]", "C=f32[?,?]")
     assert any("do not fit into shared memory twice" in text for text in told)
 
 

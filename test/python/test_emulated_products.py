@@ -44,6 +44,7 @@ PLANS = {
     "sums of float16": GEMM | {"sum": "float16", "form": "zeros"},
     "sums of integers": GEMM | {"dtype": "int8", "out": "sum"},
     "left operand written by threads": GEMM | {"before right": "bytes", "num_stages": 1},
+    "operands that do not fit twice": GEMM | {"small": False, "tile": (64, 64, 512), "size": (64, 64, 1024, 1)},
     "left operand in registers": ATTENTION,
     "left operands in registers, sums of float16": {
         **GEMM, "sum": "float16", "right": "T", "loop": "reversed", "grid": "persistent while", "before left": "wide",

@@ -44,7 +44,7 @@ GEMM: dict[str, list[Any]] = {
     "tile": [
         (64, 64, 64), (128, 128, 64), (128, 256, 64), (128, 64, 64), (256, 128, 64), (64, 128, 32), (128, 128, 32),
         (64, 256, 64), (128, 128, 128), (32, 64, 64), (64, 32, 64), (32, 128, 32), (128, 32, 128), (16, 64, 64),
-        (256, 64, 32), (64, 16, 64),
+        (256, 64, 32), (64, 16, 64), (64, 64, 512), (128, 128, 256), (128, 256, 256),
     ],
     "left": OPERANDS,
     "right": OPERANDS,
@@ -159,8 +159,10 @@ def gemm_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[int, i
     steps = pick.choice([1, 2, 3, 4, 5, 7, 8, 9, 16])
     rows, columns = (pick.randint(8, 18), pick.randint(17, 24)) if fill else (pick.randint(1, 3), pick.randint(1, 3))
     if choices["small"]:
-        choices["tile"] = tuple(min(t, limit) for t, limit in zip(choices["tile"], (128, 128, 64), strict=True))
-        rows, columns, steps = min(rows, 2), min(columns, 2), min(steps, 4)
+        deep = choices["tile"][2] > 128
+        limits = (64, 64, 512) if deep else (128, 128, 64)
+        choices["tile"] = tuple(min(t, limit) for t, limit in zip(choices["tile"], limits, strict=True))
+        rows, columns, steps = min(rows, 2), min(columns, 2), min(steps, 2 if deep else 4)
     batches = 2 if choices["grid"] == "batch" else 1
     lengths = (
         ragged(pick, n * t, t, choices["unit"]) for n, t in zip((rows, columns, steps), choices["tile"], strict=True)

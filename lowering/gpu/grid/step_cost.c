@@ -28,17 +28,32 @@ static MlirValue count_of(MlirOperation loop) {
   return down ? mlirOperationGetOperand(op, 1) : (MlirValue){NULL};
 }
 
+/* By how much the value is multiplied, as a loop's end is whose iterations take a product's k in steps; 1 if it is not.
+ */
+static int64_t take_factor(MlirValue *value) {
+  MlirOperation op = tw_def(*value);
+  int64_t by;
+  if (mlirOperationIsNull(op) || !tw_op_is(op, TW_ARITH_MULI) || !tw_known_int(mlirOperationGetOperand(op, 1), &by))
+    return 1;
+  *value = mlirOperationGetOperand(op, 0);
+  return by;
+}
+
 bool tw_steps_of(MlirOperation func, MlirOperation loop, tw_steps_t *out) {
   MlirValue count = count_of(loop);
+  int64_t times;
   *out = (tw_steps_t){.word = -1, .per_step = 1};
   if (mlirValueIsNull(count))
     return false;
   if (tw_known_int(count, &out->steps))
     return true;
+  times = take_factor(&count);
   if (is_quotient(count, &out->per_step))
     count = mlirOperationGetOperand(tw_def(count), 0);
   out->word = tw_word_behind(func, count);
-  return out->word >= 0 && out->per_step > 0;
+  bool known = out->word >= 0 && out->per_step > 0 && times > 0 && out->per_step % times == 0;
+  out->per_step = known ? out->per_step / times : 1;
+  return known;
 }
 
 tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop) {

@@ -13,7 +13,8 @@
  * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer
  * that one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not
  * change stays in registers, too, where its products would keep shared memory busy and registers suffice. Everything
- * that products read must fit into shared memory, what is loaded twice. Why a product does not qualify is a remark.
+ * that products read must fit into shared memory, what is loaded twice: tile-plan-block asks here first whether they
+ * would in steps of k, and tile-strip-mine makes the steps. Why a product does not qualify is a remark.
  *
  * Where an instruction keeps fewer bits of a sum than float32 has, it sums up so much of k as the family says
  * (tile.promoted), and these sums are added up in float32. */
@@ -46,6 +47,8 @@ typedef struct {
   wanted_t *loads; /* owned */
   int num_loads;
   int64_t written; /* bytes of operands that are written */
+  int64_t step;    /* bytes of k that a product takes at a time; 0: all */
+  bool no_steps;   /* an operand is not loaded beside its product and for it alone */
   bool any;
 } selector_t;
 
@@ -68,14 +71,24 @@ static int64_t bytes_wanted(const selector_t *s) {
 
 static int64_t bytes_of(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
-static void note_load(selector_t *s, MlirOperation load) {
+/* In how many steps the product is done. */
+static int64_t steps_of(const selector_t *s, MlirOperation mma) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
+  int64_t bytes = tw_extent(lhs, tw_rank(lhs) - 1) * tw_memory_bits(tw_element(lhs)) / 8;
+  return s->step > 0 && bytes > s->step ? bytes / s->step : 1;
+}
+
+static void note_load(selector_t *s, MlirOperation load, MlirOperation mma) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
+  int64_t steps = steps_of(s, mma);
+  s->no_steps |= steps > 1 && tw_loop_around(load) != tw_loop_around(mma);
   for (int i = 0; i < s->num_loads; i++)
-    if (s->loads[i].op == load.ptr)
+    if (s->loads[i].op == load.ptr) {
+      s->no_steps |= steps > 1;
       return;
+    }
   s->loads = tw_room(s->loads, (size_t)s->num_loads, sizeof *s->loads);
-  s->loads[s->num_loads++] =
-      (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type)};
+  s->loads[s->num_loads++] = (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type) / steps};
 }
 
 /* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
@@ -238,12 +251,13 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
     tw_ops_t loads = tw_loads_behind(op, i);
     bool transposed;
     if (!mlirOperationIsNull(load))
-      note_load(s, load);
+      note_load(s, load, op);
     for (int l = loads.count; l > 0; l--)
-      note_load(s, loads.at[l - 1]);
+      if (!mlirOperationEqual(loads.at[l - 1], load))
+        note_load(s, loads.at[l - 1], op);
     tw_ops_free(&loads);
     if (tw_rank(type) == 2 && s->async->place(op, i, &transposed) == TW_PLACE_WRITTEN)
-      s->written += bytes_of(type);
+      s->written += bytes_of(type) / steps_of(s, op);
   }
   return MlirWalkResultAdvance;
 }
@@ -273,16 +287,50 @@ static bool check_family(MlirOperation func) {
   return good;
 }
 
+/* The products of the function, and what they read; false where none may be asynchronous. */
+static bool open_selector(selector_t *s, MlirOperation func, int num_warps, int64_t step) {
+  *s = (selector_t){.func = func, .target = tw_gpu_target_of(func), .num_warps = num_warps, .step = step};
+  s->family = tw_async_family(&s->target);
+  if (s->family == NULL || tw_has_attr(func, TW_NO_ASYNC_MMA))
+    return false;
+  if (tw_hint_family(func).length > 0 && !is_asked_for(s))
+    return false;
+  s->async = s->family->async;
+  mlirOperationWalk(func, collect, s, MlirWalkPreOrder);
+  return true;
+}
+
+static void close_selector(selector_t *s) {
+  tw_ops_free(&s->products);
+  free(s->loads);
+}
+
+/* Whether the family takes a product of the function, with operands of steps. */
+static bool takes_any(const selector_t *s) {
+  for (int i = 0; i < s->products.count; i++)
+    if (why_not(s, s->products.at[i]) == NULL)
+      return true;
+  return false;
+}
+
+static bool takes_any_in(MlirOperation func, int num_warps, int64_t step) {
+  selector_t s;
+  if (!open_selector(&s, func, num_warps, step))
+    return false;
+  bool any = takes_any(&s) && !s.no_steps;
+  close_selector(&s);
+  return any;
+}
+
+int64_t tw_product_step(MlirOperation func, int num_warps) {
+  bool helps = !takes_any_in(func, num_warps, 0) && takes_any_in(func, num_warps, TW_PRODUCT_STEP);
+  return helps ? TW_PRODUCT_STEP : 0;
+}
+
 static bool select_async(MlirOperation func) {
-  selector_t s = {.func = func, .target = tw_gpu_target_of(func)};
-  s.family = tw_async_family(&s.target);
-  if (s.family == NULL || tw_has_attr(func, TW_NO_ASYNC_MMA))
+  selector_t s;
+  if (!open_selector(&s, func, (int)tw_num_warps(func, 0), 0))
     return true;
-  if (tw_hint_family(func).length > 0 && !is_asked_for(&s))
-    return true;
-  s.async = s.family->async;
-  s.num_warps = (int)tw_num_warps(func, 0);
-  mlirOperationWalk(func, collect, &s, MlirWalkPreOrder);
   bool good = true;
   for (int i = 0; good && i < s.products.count; i++) {
     const char *reason = why_not(&s, s.products.at[i]);
@@ -293,8 +341,7 @@ static bool select_async(MlirOperation func) {
     else
       mark(&s, s.products.at[i]);
   }
-  tw_ops_free(&s.products);
-  free(s.loads);
+  close_selector(&s);
   if (s.any)
     tw_set_attr(func, TW_HAS_ASYNC_MMA, mlirUnitAttrGet(mlirOperationGetContext(func)));
   return good;

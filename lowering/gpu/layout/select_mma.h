@@ -3,11 +3,16 @@
 #define TILEWRIGHT_LOWERING_GPU_LAYOUT_SELECT_MMA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "mlir-c/IR.h"
 
 /* swap_operands.c, in tile-plan-block: what is computed becomes the left operand, which may stay in registers. */
 void tw_swap_operands(MlirOperation func);
+/* Bytes of k that products take at a time where whole operands are too large for the asynchronous family, and those of
+ * a step are not; else 0. */
+enum { TW_PRODUCT_STEP = 128 };
+int64_t tw_product_step(MlirOperation func, int num_warps);
 /* widen_mma.c, behind it: inputs that no instruction of the target takes are widened. */
 bool tw_widen_mma(MlirOperation func);
 

@@ -231,24 +231,44 @@ static step_t wrap(const product_t *p) {
 /* ---- the pass -----------------------------------------------------------------------------------------------------
  */
 
-static void walk(MlirOperation mma, int64_t bytes) {
+/* The product in steps of so many bytes; false where it is done in one. */
+static bool in_steps(MlirOperation mma, int64_t bytes, product_t *p) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
-  int rank = (int)tw_rank(lhs), axes[2] = {rank - 1, rank - 2};
-  product_t p = {.mma = mma, .extent = tw_extent(lhs, rank - 1), .part = bytes / tw_bytes(lhs)};
-  if (tw_bytes(lhs) == 0 || p.extent <= p.part)
-    return;
+  *p = (product_t){.mma = mma, .extent = tw_extent(lhs, tw_rank(lhs) - 1)};
+  p->part = tw_bytes(lhs) > 0 ? bytes / tw_bytes(lhs) : p->extent;
+  return p->extent > p->part;
+}
+
+/* The axes of k of the operands. */
+static void put_axes(const product_t *p, int axes[2]) {
+  axes[0] = (int)tw_rank(mlirValueGetType(mlirOperationGetOperand(p->mma, 0))) - 1;
+  axes[1] = axes[0] - 1;
+}
+
+static bool can_step(product_t *p) {
   bool ok = true;
+  int axes[2];
+  put_axes(p, axes);
   for (int i = 0; ok && i < 2; i++) {
-    tw_map_free(&p.axes);
-    p.axes = (tw_map_t){0};
-    ok = has_parts(&p, mlirOperationGetOperand(mma, i), axes[i]);
+    tw_map_free(&p->axes);
+    p->axes = (tw_map_t){0};
+    ok = has_parts(p, mlirOperationGetOperand(p->mma, i), axes[i]);
   }
-  tw_map_free(&p.axes);
-  if (!ok) {
+  tw_map_free(&p->axes);
+  return ok;
+}
+
+static void walk(MlirOperation mma, int64_t bytes) {
+  product_t p;
+  int axes[2];
+  if (!in_steps(mma, bytes, &p))
+    return;
+  if (!can_step(&p)) {
     tw_op_remark(mma, "stays whole: its operands are no tiles of arrays, of which a part would do at a time");
     return;
   }
   tw_op_remark(mma, "is done in %d steps of %d along k", (int)parts_of(&p), (int)p.part);
+  put_axes(&p, axes);
   MlirOperation loop = own_loop(&p);
   step_t step = mlirOperationIsNull(loop) ? wrap(&p) : count_steps(&p, loop);
   take_step(&p, axes, &step);
@@ -256,8 +276,18 @@ static void walk(MlirOperation mma, int64_t bytes) {
 
 static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
+bool tw_products_have_steps(MlirOperation func, int64_t bytes) {
+  tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  product_t p;
+  bool ok = true;
+  for (int i = 0; ok && i < products.count; i++)
+    ok = !in_steps(products.at[i], bytes, &p) || can_step(&p);
+  tw_ops_free(&products);
+  return ok;
+}
+
 bool tw_strip_mine_products(MlirOperation func) {
-  int64_t bytes = tw_attr_int(func, "tile.product_step", 0);
+  int64_t bytes = tw_attr_int(func, TW_PRODUCT_STEP_ATTR, 0);
   if (bytes <= 0)
     return true;
   if (bytes < (int64_t)sizeof(double) || (bytes & (bytes - 1))) {

@@ -88,3 +88,32 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Operands that do not fit into shared memory twice: k is taken in steps, unless one is not loaded beside its product.
+// CHECK-LABEL: func.func @large
+// CHECK-SAME: tile.product_step = 128
+// CHECK-LABEL: func.func @apart
+// CHECK-NOT: tile.product_step
+!A = memref<?x?xf16, strided<[?, 1]>>
+module attributes {tile.target = "sm_90a"} {
+  func.func @large(%x: !A, %zero: tensor<128x256xf32>) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<128x512xf16>
+    %b = tile.load %x[%i, %i] padding zero : !A, i32, i32 -> tensor<512x256xf16>
+    %d = tile.mma %a, %b, %zero : tensor<128x512xf16>, tensor<512x256xf16>, tensor<128x256xf32>
+    return
+  }
+  func.func @apart(%x: !A, %n: i32, %zero: tensor<128x256xf32>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = tile.load %x[%c0, %c0] padding zero : !A, i32, i32 -> tensor<128x256xf16>
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x256xf32> : i32 {
+      %b = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<256x256xf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x256xf16>, tensor<256x256xf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    return
+  }
+}
