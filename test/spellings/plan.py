@@ -53,14 +53,17 @@ class Plan:
         return f"{counts}; {loops}; {rings}; {self.roles}; {self.registers} registers, {self.spills} B {said}"
 
 
-def of(kernel: Any, key: Any, target: str = "sm_90a") -> Plan:
+def of(kernel: Any, key: Any, target: str = "sm_90a", told: list[Any] | None = None) -> Plan:
+    """`told` gets what the compiler says of each stage."""
     module = kernel.capture(target, key)
     seen: dict[str, str] = {}
 
     def run(stage: str) -> plans.Diagnostics:
-        told = module.lower(stage)
+        said = module.lower(stage)
         seen[stage] = module.text(False)
-        return told
+        if told is not None:
+            told.extend(said)
+        return said
 
     plans.lower(module, compiler.GPU_STAGES, run)
     return read(module.emit(compiler.EMIT_ASSEMBLY).rstrip(b"\0").decode(), seen["pipelined"], target)

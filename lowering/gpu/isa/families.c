@@ -152,7 +152,13 @@ int64_t tw_mma_cycles(MlirOperation mma) {
 
 /* ---- how many warps ------------------------------------------------------------------------------ */
 
-enum { MAX_WARPS = 8, ACC_PER_WARP = 64 * 64, FEW_ACC_PER_WARP = 64 * 32, CARRIED_PER_WARP = 64 * TW_WARP_LANES };
+enum {
+  MAX_WARPS = 8,
+  ACC_PER_WARP = 64 * 64,
+  FEW_ACC_PER_WARP = 64 * 32,
+  MOST_ACC_PER_WARP = 16 * 256, /* of rows that stay together: half of the registers */
+  CARRIED_PER_WARP = 64 * TW_WARP_LANES
+};
 
 typedef struct {
   const tw_async_mma_t *async; /* of the target; null if it has none */
@@ -213,7 +219,7 @@ int tw_mma_num_warps(MlirOperation func) {
   bool few = need.fma || need.promoted || need.computed || need.carried > 0;
   int64_t per_warp = few ? FEW_ACC_PER_WARP : ACC_PER_WARP;
   while (warps < MAX_WARPS &&
-         (need.chained ? warps * 16 < need.rows
+         (need.chained ? warps * 16 < need.rows || warps * (int64_t)MOST_ACC_PER_WARP < need.largest
                        : warps * per_warp < need.largest || warps * (int64_t)CARRIED_PER_WARP < need.carried))
     warps *= 2;
   return warps;

@@ -20,7 +20,7 @@
  * see when it happens; within a loop of the program it stores to another place each time, and no other array that the
  * kernel accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers
  * leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are
- * dropped by the accelerator. */
+ * dropped by the accelerator. Where there is no room for the exchange above either, threads store what they computed. */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
@@ -28,6 +28,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
+#include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/store_boxes.h"
@@ -240,6 +241,21 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   s->num_staged++;
 }
 
+/* Has threads store what they computed where buffers leave no room to exchange it: their pieces are shorter. A tile that
+ * alone is too large stays as it is, for which other plans follow. */
+static void store_as_computed(const stager_t *s, MlirOperation store, intptr_t at) {
+  MlirOperation conversion = tw_def(mlirOperationGetOperand(store, at));
+  int64_t room = tw_gpu_target_of(store).shared_bytes - BARRIERS;
+  if (mlirOperationIsNull(conversion) || !tw_op_is(conversion, TW_TILE_CONVERT_LAYOUT))
+    return;
+  int64_t exchanged = tw_scratch_bytes(conversion);
+  if (exchanged > room || s->taken + exchanged <= room)
+    return;
+  mlirOperationSetOperand(store, at, mlirOperationGetOperand(conversion, 0));
+  tw_erase_dead(conversion);
+  tw_op_remark(store, "stores what each thread computed: shared memory has no room to exchange it");
+}
+
 bool tw_stage_stores(MlirOperation func) {
   stager_t s = {.func = func};
   if (!tw_has_engine(func) || !tw_has_async_mma(func))
@@ -252,10 +268,12 @@ bool tw_stage_stores(MlirOperation func) {
     MlirValue array = tw_access_array(store, &first);
     MlirValue value = computed(mlirOperationGetOperand(store, first + mlirShapedTypeGetRank(mlirValueGetType(array))));
     const char *reason = plan(&s, store, value, &buffer);
-    if (reason)
+    if (reason) {
       tw_op_remark(store, "is done by the threads: %s", reason);
-    else
+      store_as_computed(&s, store, first + mlirShapedTypeGetRank(mlirValueGetType(array)));
+    } else {
       rewrite(&s, store, value, buffer);
+    }
   }
   tw_ops_free(&s.stores);
   return true;

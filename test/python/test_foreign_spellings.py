@@ -1,0 +1,51 @@
+"""Programs in the habits of other people (test/spellings/foreign.py): what they compute on GPUs, emulated, is what the
+reference computes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright import tile as ct
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "emulator"))
+import emulate
+import foreign
+import plan
+
+
+@pytest.mark.parametrize("name", foreign.PROGRAMS)
+def test_it_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = foreign.PROGRAMS[name]
+    grid, given = foreign.launch_of(program)
+    found, wanted = ([x.copy() if isinstance(x, np.ndarray) else x for x in given] for _ in range(2))
+    program.kernel.interpret(grid, tuple(wanted))
+    emulate.stand_in(monkeypatch, "sm_90a")
+    ct.launch(None, grid, program.kernel, tuple(found))
+    for x, y in zip(found, wanted, strict=True):
+        if isinstance(x, np.ndarray):
+            f, w = x.astype(np.float64), y.astype(np.float64)
+            assert np.allclose(f, w, rtol=0, atol=2e-2 * max(1e-30, np.abs(w).max())), np.abs(f - w).max()
+
+
+# ---- plans ---------------------------------------------------------------------------------------------------------
+
+
+def plan_of(name: str) -> plan.Plan:
+    return foreign.compiled(foreign.PROGRAMS[name])[0]
+
+
+def test_operands_that_fit_shared_memory_once_come_in_steps() -> None:
+    plain, found = plan_of("gemm"), plan_of("operands that fit once")
+    assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+def test_sums_of_512_columns_have_two_warpgroups() -> None:
+    """Whose sums stay in registers, and whose tiles a producer brings."""
+    found = plan_of("MLA decode")
+    assert found.counts["wgmma"] > 0 and found.counts["mma"] == 0 and found.counts["tma loads"] > 0, str(found)
+    assert found.spills == 0 and found.votes and not found.remarks, str(found)
