@@ -314,7 +314,7 @@ static int start_on_cpu(call_t *call, tw_variant_t *variant) {
 }
 
 /* Compiling or loading may make this or another thread forget all variants. */
-TW_HOT static int run_variant(call_t *call, tw_variant_t *variant) {
+TW_HOT int tw_call_run(call_t *call, tw_variant_t *variant) {
   Py_INCREF((PyObject *)variant);
   int failed = call->kind == TW_DEVICE_CPU ? start_on_cpu(call, variant) : start_on_gpu(call, variant);
   Py_DECREF((PyObject *)variant);
@@ -339,7 +339,7 @@ TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
     return -1;
   if (TW_UNLIKELY(variant->written & (call->read_only | call->overlapping)))
     return check_written(call, variant->written);
-  return run_variant(call, variant);
+  return tw_call_run(call, variant);
 }
 
 /* A kernel of the one kind, launched as the other. */
@@ -755,6 +755,14 @@ static PyObject *shape_key(PyObject *object, PyObject *arguments) {
   return tell_of_launch(object, arguments, make_shape_key);
 }
 
+static PyObject *make_words(const call_t *call, PyObject *arguments) {
+  (void)arguments;
+  return PyBytes_FromStringAndSize((const char *)call->words, (Py_ssize_t)(call->word_count * sizeof *call->words));
+}
+
+/* words(args) -> bytes: the parameter words of a launch. */
+static PyObject *words(PyObject *object, PyObject *arguments) { return tell_of_launch(object, arguments, make_words); }
+
 /* chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run. */
 static PyObject *chosen(PyObject *object, PyObject *both) {
   call_t call;
@@ -766,7 +774,7 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
   if (variant) {
-    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in run_variant */
+    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in tw_call_run */
     variant = chosen_variant(&call, variant);
     result = variant ? Py_NewRef((PyObject *)variant) : NULL;
     Py_DECREF(first);
@@ -786,6 +794,7 @@ static PyMethodDef dispatcher_methods[] = {
      "specialization(args) -> (target, key): what on_miss would be asked for"},
     {"shape_key", shape_key, METH_O,
      "shape_key(args) -> bytes: the same for launches of one specialization with the same extents on one device"},
+    {"words", words, METH_O, "words(args) -> bytes: the parameter words of a launch with these arguments"},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef dispatcher_properties[] = {{"watched", get_watched, NULL, "what watch() was told", NULL},

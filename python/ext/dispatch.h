@@ -4,7 +4,8 @@
  *   arguments.c   Python arguments -> key words and parameter words
  *   structure.c   arguments that hold others
  *   table.c       key words -> compiled variant
- *   variant.c     CpuKernel and CudaKernel */
+ *   variant.c     CpuKernel and CudaKernel
+ *   call_plan.c   launches of a call that is like an earlier one */
 #ifndef TILEWRIGHT_PYTHON_DISPATCH_H
 #define TILEWRIGHT_PYTHON_DISPATCH_H
 
@@ -123,6 +124,11 @@ int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
 int tw_call_error(const dispatcher_t *self, tw_status_t status);
 /* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
 PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object);
+
+/* --- dispatch.c -------------------------------------------------------------------------------- */
+
+/* Starts a variant with the words, the grid and the stream of the call. 0, or -1 with an exception. */
+int tw_call_run(call_t *call, tw_variant_t *variant);
 
 /* --- structure.c ------------------------------------------------------------------------------- */
 

@@ -80,6 +80,7 @@ int tw_ext_array_add(PyObject *module);        /* array.c */
 int tw_ext_record_add(PyObject *module);       /* record.c */
 int tw_ext_variant_add(PyObject *module);      /* variant.c */
 int tw_ext_dispatch_add(PyObject *module);     /* dispatch.c */
+int tw_ext_call_plan_add(PyObject *module);    /* call_plan.c */
 int tw_ext_memory_add(PyObject *module);       /* memory.c */
 int tw_ext_host_memory_add(PyObject *module);  /* host_memory.c */
 int tw_ext_device_array_add(PyObject *module); /* device_array.c */

@@ -23,6 +23,8 @@ typedef struct tw_known_type {
   X(PyTypeObject, dispatcher)                                                                                          \
   X(PyTypeObject, cpu_kernel)                                                                                          \
   X(PyTypeObject, cuda_kernel)                                                                                         \
+  X(PyTypeObject, call_plan)                                                                                           \
+  X(PyTypeObject, planned)                                                                                             \
   X(PyTypeObject, memory)                                                                                              \
   X(PyTypeObject, device_array)                                                                                        \
   X(PyTypeObject, array_view)                                                                                          \

@@ -103,7 +103,34 @@ class Dispatcher:
     def watched(self) -> tuple[tuple[Any, str, Any], ...]: ...
     def specialization(self, args: tuple[Any, ...], /) -> tuple[str, Key]: ...
     def shape_key(self, args: tuple[Any, ...], /) -> bytes: ...
+    def words(self, args: tuple[Any, ...], /) -> bytes: ...
     def chosen(self, grid: int | Sequence[int], args: tuple[Any, ...], /) -> CpuKernel | CudaKernel: ...
+
+class CallPlan:
+    """What a call of an algorithm's object launches (python/tilewright/compute/call_plan.py makes it)."""
+
+    def __new__(
+        cls,
+        is_gpu: bool,
+        device: int,
+        slots: tuple[Any, ...],
+        arrays: tuple[Any, ...],
+        same: tuple[int, ...],
+        spans: tuple[Any, ...],
+        has_storage: bool,
+        steps: bytes,
+        bytes: int,
+        launches: tuple[Any, ...],
+    ) -> CallPlan: ...
+
+class Planned:
+    """Base of objects that are called by a plan that fits, else by their method `call_unplanned`."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any: ...
+    @property
+    def plans(self) -> int: ...
+    def has_room(self) -> bool: ...
+    def add_plan(self, plan: CallPlan, /) -> None: ...
 
 class ArrayView:
     """The same memory read as another dtype of the same size (tfloat32 over float32).

@@ -148,3 +148,34 @@ def test_stages_of_select(device):
     assert device.host(count)[0] == 1 and device.host(out)[0] == 0
     with pytest.raises(ValueError, match="'d_num_selected_out' has 0 items, 1 were asked for"):
         selector(storage, x, out, count[:0], even, 5000)
+
+
+WIDE = compute.gpu_struct({f"f{i}": np.int64 for i in range(21)}, "Wide")  # of which shared memory holds no tile
+
+
+@pytest.mark.parametrize("kind, room", [("numbers", 0), ("numbers", 300), ("structs", 300)])
+def test_no_more_than_there_is_room_for(device, room, kind):
+    """Of select, partition and unique: what is kept is counted, and stored as far as the arrays reach."""
+    n = 1500
+    x = np.arange(n, dtype=np.int64) if kind == "numbers" else np.array([(i,) * 21 for i in range(n)], WIDE.dtype)
+    field = (lambda v: v) if kind == "numbers" else (lambda v: v.f3)
+    first, second = (lambda v: field(v) % 2 == 0), (lambda v: field(v) % 2 == 1)
+    taken, whole = device.array(x), device.array(np.zeros(2 * n, x.dtype))
+    short, others = whole[:room], device.array(np.zeros(n, x.dtype))
+    count, counts = device.array(np.zeros(1, np.int32)), device.array(np.zeros(2, np.int32))
+
+    def holds(expected):
+        found = device.host(whole)
+        assert (found[:room] == expected[:room]).all() and (found[room:] == np.zeros(1, x.dtype)).all()
+
+    compute.select(taken, short, count, first, n)
+    holds(x[::2])
+    if kind == "structs":
+        return
+    compute.three_way_partition(taken, others, short, others[:0], counts, first, second, n)
+    holds(x[1::2])
+    compute.three_way_partition(taken, others, others[:0], short, counts, lambda v: False, first, n)
+    holds(x[1::2])
+    compute.unique_by_key(taken, taken, others, short, count, lambda a, b: field(a) // 4 == field(b) // 4, n)
+    holds(x[::4])
+    assert device.host(count)[0] == n // 4 and list(device.host(counts)) == [0, n // 2]

@@ -20,7 +20,7 @@ THREADS = 256
 _LONG = 32  # turns that lanes take of a segment; a longer one is its block's
 
 
-def lanes_for(mean: float, width: int) -> int:
+def lanes_for(mean: int, width: int) -> int:
     """As a power of two: lanes that fold a segment."""
     lanes = 0
     while 1 << lanes < LANES and (width << lanes) < mean:
@@ -28,7 +28,7 @@ def lanes_for(mean: float, width: int) -> int:
     return lanes
 
 
-def is_long(mean: float, width: int) -> bool:
+def is_long(mean: int, width: int) -> bool:
     return mean > width * LANES * _LONG
 
 

@@ -12,7 +12,7 @@ from ..dtype import DType, float64, int32, int64
 from ..errors import TileTypeError, TileValueError
 from ..numba import intrinsics as cuda
 from . import count_bins
-from .launching import ComputeKernel, Launch
+from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, make
 from .types import Convert, Shared, name_of, on_host
 from .vectors import is_aligned
@@ -64,12 +64,12 @@ class HistogramEven(Algorithm):
         return device["sm_count"], device["shared_bytes_per_block"] > 2 * count_bins.PACKED + 1024
 
     def counts(self, given: Given) -> int:
-        return int(given["num_samples"])
+        return given["num_samples"]
 
     def sample(self, given: Given) -> Given:
         return {"num_samples": 1, "h_num_output_levels": 2, "h_lower_level": 0, "h_upper_level": 1}
 
-    def needed(self, given: Given) -> dict[str, int]:
+    def needed(self, given: Given) -> dict[str, Any]:
         return {"d_samples": given["num_samples"], "d_histogram": _bins(given)}
 
     def check(self, given: Given) -> None:
@@ -105,14 +105,14 @@ class HistogramEven(Algorithm):
         samples, how = given["d_samples"].state(), self._how(given, int(bins))
         clear = Launch(self.clear, (out, bins), shape.blocks(int(bins)), shape.threads)
         if shape.threads == 1:
-            values: tuple[Any, ...] = (samples, out, np.int64(n), np.int64(shape.per_block(n)), bins, how)
+            values: tuple[Any, ...] = (samples, out, size(n), size(shape.per_block(n)), bins, how)
             return [clear, *(Launch(k, values, shape.blocks(n), 1) for k in kernels if n)]
         tiles = -(-n // count_bins.tile_for(self.sample_type))
         found = [clear]
         for kernel in kernels if n else []:
             most = self.multiprocessors * (1 if kernel is self.packed else 2)
             per = -(-tiles // most)
-            values = (samples, out, np.int64(n), np.int64(per), is_aligned(samples), bins, how)
+            values = (samples, out, size(n), size(per), is_aligned(samples), bins, how)
             found.append(Launch(kernel, values, -(-tiles // per), count_bins.THREADS))
         return found
 

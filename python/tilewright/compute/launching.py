@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def _gpu_of(values: Any) -> int:
     return -1
 
 
-counts = {"compilations": 0, "launches": 0}  # of this process
+counts = {"compilations": 0, "launches": 0}  # of this process; those by a plan (call_plan.py) are not among them
 
 
 def _plain(entry: Any) -> Any:
@@ -126,6 +127,77 @@ def _plain(entry: Any) -> Any:
         size = BY_NAME[dtype].itemsize if dtype in BY_NAME else 1
         return (kind, dtype, rank, size, (1,) * len(divisors), strides, writable, False)
     return entry
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------
+
+
+class UnplannedError(Exception):
+    """A call, or something that is computed of its sizes, of which no plan can be made."""
+
+
+def _computing(name: str, of: Callable[[int, int], int], turned: bool = False) -> Any:
+    def compute(self: Number, other: Any) -> Number:
+        a, b = (other, self) if turned else (self, other)
+        return self.trace.computed(name, a, b, of(_value(a), _value(b)))
+
+    return compute
+
+
+def _comparing(name: str, turned: bool, negated: bool) -> Any:
+    def compare(self: Number, other: Any) -> bool:
+        a, b = (other, self) if turned else (self, other)
+        found = _value(a) < _value(b) if name == "less" else _value(a) == _value(b)
+        return self.trace.compared(name, a, b, found) != negated
+
+    return compare
+
+
+def _value(number: Any) -> int:
+    if not isinstance(number, Number | int):
+        raise UnplannedError(f"{number!r} among sizes")
+    return number.value if isinstance(number, Number) else number
+
+
+class Number:
+    """A size of a call while a plan is made of it (call_plan.py): what is computed of it, and how it compares, is
+    noted. No integer of Python's can be made of it, which nobody would note."""
+
+    def __init__(self, trace: Any, register: int, value: int) -> None:
+        self.trace, self.register, self.value = trace, register, value
+
+    __add__ = __radd__ = _computing("add", lambda a, b: a + b)
+    __sub__, __rsub__ = (_computing("subtract", lambda a, b: a - b, turned) for turned in (False, True))
+    __mul__ = __rmul__ = _computing("multiply", lambda a, b: a * b)
+    __floordiv__, __rfloordiv__ = (_computing("divide", lambda a, b: a // b, turned) for turned in (False, True))
+    __mod__, __rmod__ = (_computing("remainder", lambda a, b: a % b, turned) for turned in (False, True))
+    __lt__, __ge__ = (_comparing("less", False, negated) for negated in (False, True))
+    __gt__, __le__ = (_comparing("less", True, negated) for negated in (False, True))
+    __eq__, __ne__ = (_comparing("equal", False, negated) for negated in (False, True))
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> Number:
+        return 0 - self
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        raise UnplannedError("a size that must be known")
+
+    __int__ = __float__ = __truediv__ = __rtruediv__ = __index__
+
+
+def size(n: Any) -> Any:
+    """A size as kernels take it."""
+    import numpy as np
+
+    return n if isinstance(n, Number) else np.int64(n)
+
+
+def known(n: Any) -> int:
+    """A size on which the list of launches itself depends: plans are for calls that have the same one."""
+    return n.value if isinstance(n, Number) and n == n.value else n
 
 
 def arguments(values: Any) -> tuple[Any, ...]:

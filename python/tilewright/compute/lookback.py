@@ -20,7 +20,7 @@ from ..device.complexes import of_parts
 from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint8, uint32, uint64
 from ..errors import TileError
 from ..numba import intrinsics as cuda
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .types import ItemType, Shared, Zero, _struct_of, is_complex, parts_of
 from .warps import LANES, block_total
 
@@ -135,10 +135,8 @@ class LookBack(Kernels):
         return Part(int64, 1 + (tiles + -(-tiles // self.threads)) * self.words)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
-        import numpy as np
-
         count = self.part(tiles).count
-        return Launch(self.clear, (words, np.int64(count)), max(1, min(-(-count // 1024), 1024)), 256)
+        return Launch(self.clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
 
     def _number(self):
         """A function for kernels: the number of the block's tile."""

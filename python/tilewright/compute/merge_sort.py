@@ -15,7 +15,7 @@ from ..errors import TileTypeError
 from ..numba import intrinsics as cuda
 from .inputs import ArrayInput
 from .iterators import states_of
-from .launching import ComputeKernel, Launch, Part
+from .launching import ComputeKernel, Launch, Part, size
 from .merge_tiles import MergeTiles
 from .objects import Algorithm, Given, call, make
 from .types import Convert
@@ -68,7 +68,7 @@ class MergeSort(Algorithm):
         names = [n for n in self.outs if given[n] is not None]
         start = tuple(given[i].state() for i, o in zip(self.ins, self.outs, strict=True) if o in names)
         at = [tuple(given[n].state() for n in names), tuple(temporary[: len(names)])]
-        arrays, count, last = states_of(given["op"]), np.int64(n), len(widths)
+        arrays, count, last = states_of(given["op"]), size(n), len(widths)
         if self.tiles:
             stations = [at[(last - i) % 2] for i in range(last + 1)]
             return self.tiles.launches(start, stations, arrays, n, temporary[-1] if temporary else ())

@@ -16,7 +16,7 @@ from typing import Any
 from ..dtype import int32, int64
 from ..numba import intrinsics as cuda
 from .integers import In
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .types import Convert, Shared, size_of
 
 THREADS = 256
@@ -49,7 +49,7 @@ class MergeTiles(Kernels):
         """`stations[i]` is where items are behind the sort of tiles and i passes."""
         import numpy as np
 
-        tiles, count = -(-n // self.tile), np.int64(n)
+        tiles, count = -(-n // self.tile), size(n)
         found = [Launch(self.sort, (start, stations[0], arrays, count), tiles, THREADS)]
         for i in range(self.passes(n)):
             source, target = stations[i], stations[i + 1]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from .. import _core, arrays
 from ..errors import TileError, TileTypeError, TileValueError
+from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
@@ -25,7 +26,7 @@ from .types import ItemType, argument_of, name_of, numpy_dtype, on_host, type_of
 Given = dict[str, Any]  # the arguments of a call by name, as iterators, operators and values
 
 
-class Algorithm:
+class Algorithm(_core.Planned):
     """The base of the objects. A subclass has `build`, `parts` and `launches`."""
 
     name: ClassVar[str]
@@ -42,6 +43,7 @@ class Algorithm:
     integers: ClassVar[tuple[str, ...]] = ()  # arrays of offsets, counts or places
     in_place: ClassVar[frozenset[tuple[str, str]]] = frozenset()  # (in, out) that may be the same array
     reads_first: ClassVar[bool] = False  # whether all is read before anything is written
+    refusals = 0  # calls of which no plan could be made (call_plan.py)
 
     def __init__(self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...]) -> None:
         self.inputs = {n: told_of(given[n]) for n in (*self.ins, *self.outs)}
@@ -99,9 +101,9 @@ class Algorithm:
 
     def counts(self, given: Given) -> int:
         """The number of items by which storage and launches are planned."""
-        return int(given["num_items"])
+        return given["num_items"]
 
-    def needed(self, given: Given) -> dict[str, int]:
+    def needed(self, given: Given) -> dict[str, Any]:
         """How many items each array must have at least."""
         n = self.counts(given)
         return dict.fromkeys((*self.ins, *self.outs), n)
@@ -126,8 +128,10 @@ class Algorithm:
 
     # -- stages 2 and 3
 
-    def __call__(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
-        """Bytes of temporary storage if `temp_storage` is None; else runs the algorithm, and gives the same number."""
+    def call_unplanned(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
+        """Bytes of temporary storage if `temp_storage` is None; else runs the algorithm, and gives the same number.
+
+        This is what a call does that no plan fits."""
         try:
             return self._called(temp_storage, self._named(values, named), stream)
         except TileError as error:
@@ -141,7 +145,7 @@ class Algorithm:
             return count
         storage = self._storage(temp_storage, count, given["place"])
         check_storage(self, given, storage)
-        self._start(given, carved(storage, parts), stream)
+        self._start(values, given, storage, parts, stream)
         return count
 
     def run(self, given: Given, stream: Any) -> None:
@@ -149,12 +153,16 @@ class Algorithm:
         parts = self.parts(self.counts(given))
         handle = stream_of(stream, given["place"])
         storage = empty_bytes(bytes_of(parts), given["place"], handle) if parts else None
-        self._start(given, carved(storage, parts) if parts else [], stream)
+        self._start(None, given, storage, parts, stream)
 
-    def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
+    def _start(self, values: dict[str, Any] | None, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
+        """`values` are the arguments of an object's call, of which a plan may be made."""
         handle = stream_of(stream, given["place"])
-        for launch in self.launches(given, self.counts(given), temporary):
+        launches = self.launches(given, self.counts(given), carved(storage, parts) if parts else [])
+        for launch in launches:
             launch.run(handle)
+        if values is not None and launches:
+            call_plan.note(self, values, given, storage, launches)
 
     def _named(self, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         if len(values) > len(self.order):
@@ -215,9 +223,10 @@ class InPlace(Algorithm):
 
     has_storage = False
 
-    def __call__(self, *values: Any, stream: Any = None, **named: Any) -> None:  # type: ignore[override]
+    def call_unplanned(self, *values: Any, stream: Any = None, **named: Any) -> None:  # type: ignore[override]
         named.pop("temp_storage", None)
-        self.run(self._read(self._named(values, named)), stream)
+        found = self._named(values, named)
+        self._start(found, self._read(found), None, [], stream)
 
 
 def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:

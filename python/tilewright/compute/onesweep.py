@@ -16,7 +16,7 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
 from ..numba import intrinsics as cuda
 from .digits import BITS, DIGITS, SortOrder, bits_of
 from .integers import In, popc
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, known, size
 from .lookback import look, publish, take
 from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned
@@ -93,12 +93,12 @@ class OneSweep(Kernels):
         import numpy as np
 
         counts, states = temporary
-        size, most = self.parts(n)[0].count, -(-min(n, self._most()) // self.tile)
+        room, most = self.parts(n)[0].count, -(-min(n, self._most()) // self.tile)
         keys, (begin, _), end = stations[0][0], digits[0], digits[-1][0] + digits[-1][1].bit_length()
         whole = _COUNTING * _PIECES * max(1, 16 // (bits_of(self.key) // 8))
         per = -(-n // (whole * 1024))
-        counted = (keys, counts, np.int64(n), np.int64(per), is_aligned(keys), np.int64(begin), np.int64(end))
-        clear = (counts, np.int64(size), states, np.int64(DIGITS * most))
+        counted = (keys, counts, size(n), size(per), is_aligned(keys), np.int64(begin), np.int64(end))
+        clear = (counts, size(room), states, size(DIGITS * most))
         found = [
             Launch(self.clear, clear, max(1, min(DIGITS * most // 1024, 1024)), 256),
             Launch(self.count, counted, -(-n // (whole * per)), _COUNTING),
@@ -109,10 +109,8 @@ class OneSweep(Kernels):
         return found
 
     def _pass(self, i: int, source: Any, target: Any, n: int, digit: Any, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         counts, states = temporary
-        launches, most = self._launches_a_pass(n), -(-min(n, self._most()) // self.tile)
+        launches, most = known(self._launches_a_pass(n)), -(-min(n, self._most()) // self.tile)
         found = []
         for k in range(launches):
             first, last = k * self._most(), min(n, (k + 1) * self._most())
@@ -120,7 +118,7 @@ class OneSweep(Kernels):
             bases = (k * self.passes + i) * DIGITS
             numbers = (bases, bases + self.passes * DIGITS, self.passes * (launches + 1) * DIGITS + k * self.passes + i)
             turn = (i * launches + k) & 1
-            places = tuple(map(np.int64, (first, last, *numbers, turn, tiles, most)))
+            places = tuple(map(size, (first, last, *numbers, turn, tiles, most)))
             found.append(Launch(self.sweep, (*source, *target, *digit, *places, counts, states), tiles, _THREADS))
         return found
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..dtype import int32, int64
 from ..numba import intrinsics as cuda
 from .integers import add32
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .lookback import LookBack
 from .scan_tiles import Rows, first_of, loading_rows
 from .types import Convert, ItemType, Shared, size_of
@@ -27,11 +27,13 @@ _MOST_SHARED = 40 << 10
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """What is moved: `read(inputs, i)`, and `writes[p](outputs, place, value)` for what goes to part p."""
+    """What is moved: `read(inputs, i)`, and `writes[p](outputs, place, value)` for what goes to part p, as long as the
+    place is less than `rooms[p](outputs)`."""
 
     type: ItemType
     read: Any
     writes: tuple[Any, ...]
+    rooms: tuple[Any, ...]
 
 
 class TileParting(Kernels):
@@ -56,12 +58,10 @@ class TileParting(Kernels):
         return [self.back.part(self.rows.tiles(n))]
 
     def launches(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         if n == 0:
             return [Launch(self.none, (outputs, arrays), 1, 1)]
         tiles = self.rows.tiles(n)
-        values = (inputs, outputs, arrays, np.int64(n), np.int64(tiles), is_aligned(inputs), temporary[0])
+        values = (inputs, outputs, arrays, size(n), size(tiles), is_aligned(inputs), temporary[0])
         return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
 
     def _kernel(self, columns: list[Column], part_of: Any, tell: Any, looks_before: bool) -> ComputeKernel:
@@ -194,7 +194,7 @@ def _staged(rows: Rows, counted: int):
     KS = tuple(range(rows.width))
 
     def of_column(column: Column):
-        shared_items, writes = Shared(column.type, tile_size), column.writes
+        shared_items, writes, rooms = Shared(column.type, tile_size), column.writes, column.rooms
         rest = len(writes) > counted
 
         def put(shared, run, values, parts, at, starts, own):
@@ -212,8 +212,8 @@ def _staged(rows: Rows, counted: int):
                     add32(place, small(1) if parts[k] == p else small(0)) for p, place in zip(PARTS, at, strict=True)
                 )
 
-        def copy(outputs, shared, start, count, write, base):
-            for i in range(cuda.threadIdx.x, count, threads):
+        def copy(outputs, shared, start, count, write, room, base):
+            for i in range(cuda.threadIdx.x, min(count, room(outputs) - base), threads):
                 write(outputs, base + i, shared[start + i])
 
         def store(outputs, values, parts, found, bases, mine, start, count):
@@ -226,12 +226,12 @@ def _staged(rows: Rows, counted: int):
                 put(shared, run, values[r], parts[r], tuple(where[r] for where in found), starts, own)
             cuda.syncthreads()
             for p in PARTS:
-                copy(outputs, shared, starts[p], mine[p], writes[p], bases[p])
+                copy(outputs, shared, starts[p], mine[p], writes[p], rooms[p], bases[p])
             if rest:
                 base = start
                 for held in bases:
                     base = base - held
-                copy(outputs, shared, starts[counted], count - starts[counted], writes[counted], base)
+                copy(outputs, shared, starts[counted], count - starts[counted], writes[counted], rooms[counted], base)
 
         return store
 
@@ -244,8 +244,12 @@ def _at_once(rows: Rows, counted: int):
     KS = tuple(range(rows.width))
 
     def of_column(column: Column):
-        writes = column.writes
+        writes, rooms = column.writes, column.rooms
         rest = len(writes) > counted
+
+        def put(outputs, p, place, value):
+            if place < rooms[p](outputs):
+                writes[p](outputs, place, value)
 
         def store(outputs, values, parts, found, bases, mine, start, count):
             own = first_in_tile()
@@ -254,12 +258,12 @@ def _at_once(rows: Rows, counted: int):
                 for k in KS:
                     for p in PARTS:
                         if parts[r][k] == p:
-                            writes[p](outputs, bases[p] + at[p], values[r][k])
+                            put(outputs, p, bases[p] + at[p], values[r][k])
                     if rest and parts[r][k] == counted:
                         place = start + own + run[k]
                         for p in PARTS:
                             place = place - bases[p] - at[p]
-                        writes[counted](outputs, place, values[r][k])
+                        put(outputs, counted, place, values[r][k])
                     at = tuple(
                         add32(place, small(1) if parts[r][k] == p else small(0))
                         for p, place in zip(PARTS, at, strict=True)

@@ -27,7 +27,7 @@ from .digits import (
     stored_in_order,
 )
 from .inputs import ArrayInput
-from .launching import ComputeKernel, Launch, Part
+from .launching import ComputeKernel, Launch, Part, size
 from .objects import Algorithm, Given, make
 from .onesweep import OneSweep
 from .types import Shared
@@ -130,7 +130,7 @@ class RadixSort(Sorting):
         if n == 0:
             return []
         shape, key = self.shape, self.key
-        blocks, threads, per = shape.blocks(n), shape.threads, np.int64(shape.per_block(n))
+        blocks, threads, per = shape.blocks(n), shape.threads, size(shape.per_block(n))
         digits = passes(*read_bits(key, given["begin_bit"], given["end_bit"], self.name))
         own = 2 if threads > 1 else 1  # arrays that are no second copy
         at = self.stations(given, temporary[own:], len(digits) or 1)
@@ -138,22 +138,22 @@ class RadixSort(Sorting):
             return []
         if not digits:
             (keys, values), (out, out_values) = at
-            copied = (as_bits(keys, key), values, as_bits(out, key), out_values, np.int64(n))
+            copied = (as_bits(keys, key), values, as_bits(out, key), out_values, size(n))
             return [Launch(self.copy, copied, blocks, threads)]
         if threads > 1:
             return self.sweep.launches(digits, [(as_bits(keys, key), values) for keys, values in at], n, temporary[:2])
         found, counts = [], temporary[0]
         for i, (shift, mask) in enumerate(digits):
             (keys, values), (out, out_values) = at[i], at[i + 1]
-            source, sizes = as_bits(keys, key), (np.int64(n), per, np.int64(shift), np.int64(mask))
+            source, sizes = as_bits(keys, key), (size(n), per, np.int64(shift), np.int64(mask))
             found.append(Launch(self.count, (source, counts, *sizes), blocks, threads))
-            found.append(Launch(self.places, (counts, np.int64(DIGITS * blocks)), 1, threads))
+            found.append(Launch(self.places, (counts, size(DIGITS * blocks)), 1, threads))
             stored = (source, values, as_bits(out, key), out_values, counts, *sizes)
             found.append(Launch(self.store, stored, blocks, threads))
         return found
 
-    def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
-        super()._start(given, temporary, stream)
+    def _start(self, values: Any, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
+        super()._start(values, given, storage, parts, stream)
         begin, end = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
         for buffer in given["double"]:
             buffer.selector ^= len(passes(begin, end)) % 2 if given["num_items"] else 0

@@ -15,7 +15,7 @@ from typing import Any
 from ..dtype import DType
 from ..numba import intrinsics as cuda
 from .iterators import states_of
-from .launching import ComputeKernel, Launch, Part
+from .launching import ComputeKernel, Launch, Part, size
 from .objects import Algorithm, Given, call, initial, make
 from .types import Convert, ItemType, Shared, Zero
 from .vectors import is_aligned, loading, width_for
@@ -230,7 +230,7 @@ class Reduce(Algorithm):
             self.ranges = fold_tiles(read, fold, convert, t, self.tiling, commutes)
         self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, 1 if self.alone else _FINISHING)
 
-    def needed(self, given: Given) -> dict[str, int]:
+    def needed(self, given: Given) -> dict[str, Any]:
         return {"d_in": given["num_items"], "d_out": 1}
 
     def parts(self, n: int) -> list[Part]:
@@ -240,18 +240,16 @@ class Reduce(Algorithm):
         return (self.shape if self.alone else self.tiling).blocks(n)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         arrays, (partial,), source = states_of(given["op"]), temporary, given["d_in"].state()
         count = self._blocks(n) if n else 0
         first = initial(self.type, given["h_init"], "reduce_into: 'h_init'")
-        finish = Launch(self.finish, (partial, arrays, np.int64(count), first, given["d_out"].state()), 1, _FINISHING)
+        finish = Launch(self.finish, (partial, arrays, size(count), first, given["d_out"].state()), 1, _FINISHING)
         if self.alone:
             finish = dataclasses.replace(finish, block=1)
-            per = np.int64(self.shape.per_block(n))
-            ranges = Launch(self.ranges, (source, arrays, np.int64(n), per, partial), count, self.threads)
+            per = size(self.shape.per_block(n))
+            ranges = Launch(self.ranges, (source, arrays, size(n), per, partial), count, self.threads)
         else:
-            tiles = (np.int64(n), np.int64(self.tiling.per_block(n)), is_aligned(source))
+            tiles = (size(n), size(self.tiling.per_block(n)), is_aligned(source))
             ranges = Launch(self.ranges, (source, arrays, *tiles, partial), count, self.tiling.threads)
         return [ranges, finish] if n else [finish]
 

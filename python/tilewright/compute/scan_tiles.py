@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any
 
 from ..numba import intrinsics as cuda
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .lookback import LookBack
 from .types import ItemType, Shared, Zero
 from .vectors import aligned, is_aligned
@@ -113,10 +113,8 @@ class TileScan(Kernels):
         return [self.back.part(self.rows.tiles(n))]
 
     def launches(self, states: tuple[Any, ...], arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         tiles = self.rows.tiles(n)
-        values = (states, arrays, np.int64(n), np.int64(tiles), is_aligned(states), temporary[0])
+        values = (states, arrays, size(n), size(tiles), is_aligned(states), temporary[0])
         return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
 
     def _kernel(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:

@@ -14,7 +14,7 @@ import dataclasses
 from typing import Any
 
 from ..numba import intrinsics as cuda
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .plans import Shape
 from .types import ItemType, Zero
 
@@ -43,14 +43,12 @@ class Scanner(Kernels):
         return [Part(self.type, self.shape.blocks(n))]
 
     def launches(self, states: tuple[Any, ...], n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         if n == 0:
-            return [Launch(self.totals, (states, np.int64(0), temporary[0]), 1, 1)] if self.has_done else []
-        blocks, sizes = self.shape.blocks(n), (np.int64(n), np.int64(self.shape.per_block(n)))
+            return [Launch(self.totals, (states, size(0), temporary[0]), 1, 1)] if self.has_done else []
+        blocks, sizes = self.shape.blocks(n), (size(n), size(self.shape.per_block(n)))
         return [
             Launch(self.sums, (states, *sizes, *temporary), blocks, 1),
-            Launch(self.totals, (states, np.int64(blocks), *temporary), 1, 1),
+            Launch(self.totals, (states, size(blocks), *temporary), 1, 1),
             Launch(self.apply, (states, *sizes, *temporary), blocks, 1),
         ]
 

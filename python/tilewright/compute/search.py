@@ -9,7 +9,7 @@ from typing import Any
 
 from ..numba import intrinsics as cuda
 from .iterators import states_of
-from .launching import ComputeKernel, Launch
+from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, InPlace, call, make, named
 from .operators import OpKind
 
@@ -48,21 +48,19 @@ class _Bound(InPlace):
         self.kernel = ComputeKernel(bound)
 
     def counts(self, given: Given) -> int:
-        return int(given["num_values"])
+        return given["num_values"]
 
     def sample(self, given: Given) -> Given:
         return {"num_items": 1, "num_values": 1}
 
-    def needed(self, given: Given) -> dict[str, int]:
+    def needed(self, given: Given) -> dict[str, Any]:
         return {"d_data": given["num_items"], "d_values": given["num_values"], "d_out": given["num_values"]}
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         if n == 0:
             return []
         states = tuple(given[name].state() for name in (*self.ins, *self.outs))
-        sizes = (np.int64(given["num_items"]), np.int64(n), np.int64(self.shape.per_block(n)))
+        sizes = (size(given["num_items"]), size(n), size(self.shape.per_block(n)))
         launched = ((*states, states_of(given["comp"])), *sizes)
         return [Launch(self.kernel, launched, self.shape.blocks(n), self.shape.threads)]
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..numba import intrinsics as cuda
 from .fold_segments import THREADS, by_lanes, is_long, lanes_for
 from .iterators import states_of
-from .launching import ComputeKernel, Launch
+from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, initial, make
 from .types import Convert
 from .vectors import width_for
@@ -37,13 +37,13 @@ class SegmentedReduce(Algorithm):
         )
 
     def counts(self, given: Given) -> int:
-        return int(given["num_segments"])
+        return given["num_segments"]
 
     def sample(self, given: Given) -> Given:
         return {"num_segments": 1}
 
-    def needed(self, given: Given) -> dict[str, int]:
-        return dict.fromkeys(("start_offsets_in", "end_offsets_in", "d_out"), int(given["num_segments"]))
+    def needed(self, given: Given) -> dict[str, Any]:
+        return dict.fromkeys(("start_offsets_in", "end_offsets_in", "d_out"), given["num_segments"])
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         import numpy as np
@@ -52,7 +52,7 @@ class SegmentedReduce(Algorithm):
             return []
         first = initial(self.type, given["h_init"], "segmented_reduce: 'h_init'")
         inputs = tuple(given[name].state() for name in self.ins)
-        values = (inputs, given["d_out"].state(), states_of(given["op"]), np.int64(n), first)
+        values = (inputs, given["d_out"].state(), states_of(given["op"]), size(n), first)
         if self.shape.threads == 1:
             return [Launch(self.kernel, values, min(n, 32), 1)]
         mean = _mean(given, n)
@@ -61,11 +61,11 @@ class SegmentedReduce(Algorithm):
         return [Launch(self.kernel, (*values, np.int64(lanes), np.int64(per)), -(-n // per), THREADS)]
 
 
-def _mean(given: Given, n: int) -> float:
+def _mean(given: Given, n: int) -> int:
     """The length of a segment as far as the call tells it."""
-    known = getattr(given["d_in"], "count", None)
-    items = _GUESSED * n if known is None else known
-    return min(items / n, given.get("max_segment_size") or items)
+    there = getattr(given["d_in"], "count", None)
+    items = _GUESSED * n if there is None else there
+    return min(-(-items // n), given.get("max_segment_size") or items)
 
 
 def _by_threads(readers, write, fold, t):

@@ -13,7 +13,7 @@ from typing import Any
 from ..numba import intrinsics as cuda
 from .blocks import block_inclusive
 from .iterators import states_of
-from .launching import ComputeKernel, Launch
+from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, initial, make, named
 from .scan import check_initial, scan_key
 from .types import Convert, Shared, Zero
@@ -42,24 +42,22 @@ class _SegmentedScan(Algorithm):
         self.kernel = ComputeKernel(kernel(parts, readers[1], readers[2], self.shape.threads))
 
     def counts(self, given: Given) -> int:
-        return int(given["num_segments"])
+        return given["num_segments"]
 
     def sample(self, given: Given) -> Given:
         return {"num_segments": 1}
 
-    def needed(self, given: Given) -> dict[str, int]:
-        return dict.fromkeys(("start_offsets_in", "end_offsets_in"), int(given["num_segments"]))
+    def needed(self, given: Given) -> dict[str, Any]:
+        return dict.fromkeys(("start_offsets_in", "end_offsets_in"), given["num_segments"])
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         if n == 0:
             return []
         first: Any = 0
         if self.init is not None:
             first = initial(self.type, given["init_value"], f"{self.name}: 'init_value'")
         inputs = tuple(given[name].state() for name in self.ins)
-        values = (inputs, given["d_out"].state(), states_of(given["op"]), np.int64(n), first)
+        values = (inputs, given["d_out"].state(), states_of(given["op"]), size(n), first)
         blocks = min(-(-n // self.shape.threads), 32 if self.shape.threads == 1 else 65535)
         return [Launch(self.kernel, values, blocks, self.shape.threads)]
 

@@ -25,7 +25,7 @@ from .digits import (
     passes,
     stored_in_order,
 )
-from .launching import ComputeKernel, Launch, Part
+from .launching import ComputeKernel, Launch, Part, size
 from .objects import Given, make
 from .radix_sort import KEYS_AND_VALUES, Sorting, unpacked
 from .sort_segments import SortSegments
@@ -56,14 +56,14 @@ class SegmentedSort(Sorting):
             self.sorter = SortSegments(self.key, value, bounds, read, write, self.sorted_by)
 
     def counts(self, given: Given) -> int:
-        return int(given["num_items"])
+        return given["num_items"]
 
     def sample(self, given: Given) -> Given:
         return {"num_items": 1, "num_segments": 1}
 
-    def needed(self, given: Given) -> dict[str, int]:
-        items: dict[str, int] = dict.fromkeys(KEYS_AND_VALUES, int(given["num_items"]))
-        return items | dict.fromkeys(self.ins[2:], int(given["num_segments"]))
+    def needed(self, given: Given) -> dict[str, Any]:
+        items: dict[str, Any] = dict.fromkeys(KEYS_AND_VALUES, given["num_items"])
+        return items | dict.fromkeys(self.ins[2:], given["num_segments"])
 
     def parts(self, n: int) -> list[Part]:
         spare = self.spare(n) if bits_of(self.key) > 8 else []
@@ -79,7 +79,7 @@ class SegmentedSort(Sorting):
         digits = passes(0, bits_of(key))
         lists = temporary[-1] if threads > 1 else ()
         at = self.stations(given, temporary if threads == 1 else temporary[:-1], len(digits))
-        bounds, segments = tuple(given[name].state() for name in self.ins[2:]), np.int64(count)
+        bounds, segments = tuple(given[name].state() for name in self.ins[2:]), size(count)
         listed, most = self.sorter.too_long(n) if threads > 1 else (0, 32)
         blocks = min(count if threads == 1 else 1024, most)
         found = []
@@ -89,7 +89,7 @@ class SegmentedSort(Sorting):
             found.append(
                 Launch(
                     self.long,
-                    (*launched, np.int64(shift), np.int64(mask), lists, np.int64(listed), np.int64(most)),
+                    (*launched, np.int64(shift), np.int64(mask), lists, size(listed), size(most)),
                     blocks,
                     threads,
                 )
@@ -100,8 +100,8 @@ class SegmentedSort(Sorting):
             return [Launch(self.short, launched, blocks, 1), *found]
         return [*self.sorter.launches((bounds, *launched[2:]), count, n, lists), *found]
 
-    def _start(self, given: Given, temporary: list[Any], stream: Any) -> None:
-        super()._start(given, temporary, stream)
+    def _start(self, values: Any, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
+        super()._start(values, given, storage, parts, stream)
         for buffer in given["double"]:
             buffer.selector ^= len(passes(0, bits_of(self.key))) % 2 if given["num_segments"] else 0
 

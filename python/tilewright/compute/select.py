@@ -1,6 +1,7 @@
 """select, three_way_partition and unique_by_key: items that are kept, in their order, and how many they are.
 
-Whether an item is kept is asked once, and noted in a byte of the temporary storage.
+Whether an item is kept is asked once, and noted in a byte of the temporary storage. How many are kept is not known when
+a call is checked: an output may have fewer items than the input, and nothing is written behind its end.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -12,13 +13,14 @@ from typing import Any
 
 from ..dtype import int64, uint8
 from .iterators import states_of
-from .launching import Launch, Part
+from .launching import Launch, Part, size
 from .objects import Algorithm, Given, call, make
 from .part_tiles import Column, TileParting
 from .scanning import Scanned, Scanner
 from .types import Convert
 
 _count = Convert(int64, "a count")
+_NO_END = (1 << 63) - 1  # the room of an iterator without an end
 
 
 class _Kept(Algorithm):
@@ -35,7 +37,8 @@ class _Kept(Algorithm):
 
     def states(self, given: Given, notes: Any) -> tuple[Any, ...]:
         inputs, outputs = (tuple(given[n].state() for n in names) for names in (self.ins, self.outs))
-        return inputs, outputs, tuple(states_of(given[n]) for n in self.ops), notes
+        rooms = tuple(size(_NO_END if given[n].count is None else given[n].count) for n in self.outs)
+        return inputs, (*outputs, rooms), tuple(states_of(given[n]) for n in self.ops), notes
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         if self.parting:
@@ -48,9 +51,9 @@ class _Kept(Algorithm):
             return [*self.launches(given, n, temporary), *self.launches(given, 0, temporary)]
         return self.scanner.every_launch(self.states(given, temporary[0]), n, temporary[1:])
 
-    def needed(self, given: Given) -> dict[str, int]:
+    def needed(self, given: Given) -> dict[str, Any]:
         """How many are kept is not known before: room for all must be there in what is read only."""
-        return {self.number: self.numbers} | dict.fromkeys(self.ins, int(given["num_items"]))
+        return {self.number: self.numbers} | dict.fromkeys(self.ins, given["num_items"])
 
     def by_parts(self, columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> None:
         """The kernels: what is moved, how many parts are counted, which part an item goes to, who hears the counts."""
@@ -103,12 +106,14 @@ def _by_ranges(columns: list[Column], counted: int, part_of: Any, told: Any, has
 
 def _moving(columns: list[Column], part: int) -> Any:
     """A function for kernels: item i goes to a place of a part's outputs."""
-    (read, write), (read_value, write_value) = ((c.read, c.writes[part]) for c in (columns[0], columns[-1]))
+    ways = ((c.read, c.writes[part], c.rooms[part]) for c in (columns[0], columns[-1]))
+    (read, write, room), (read_value, write_value, value_room) = ways
     has_values = len(columns) > 1
 
     def move(states, i, to):
-        write(states[1], to, read(states[0], i))
-        if has_values:
+        if to < room(states[1]):
+            write(states[1], to, read(states[0], i))
+        if has_values and to < value_room(states[1]):
             write_value(states[1], to, read_value(states[0], i))
 
     return move
@@ -121,7 +126,9 @@ def _column(given: Any, which: int, outs: list[Any]) -> Column:
     def read_of(inputs, i):
         return read(inputs[which], i)
 
-    return Column(given.value_type, read_of, tuple(_writing(*out) for out in outs))
+    return Column(
+        given.value_type, read_of, tuple(_writing(*out) for out in outs), tuple(_room(which) for _, which in outs)
+    )
 
 
 def _writing(write: Any, which: int) -> Any:
@@ -129,6 +136,13 @@ def _writing(write: Any, which: int) -> Any:
         write(outputs[which], i, value)
 
     return write_to
+
+
+def _room(which: int) -> Any:
+    def room(outputs):
+        return outputs[-1][which]
+
+    return room
 
 
 class Select(_Kept):

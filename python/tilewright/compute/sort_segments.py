@@ -15,7 +15,7 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int16, int32, int64, uint32, uint64
 from ..numba import intrinsics as cuda
 from .digits import SortOrder, bits_of
 from .integers import In
-from .launching import ComputeKernel, Kernels, Launch, Part
+from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .merge_tiles import sorting
 from .onesweep import native
 from .types import Convert, ItemType, Shared, size_of
@@ -48,14 +48,12 @@ class SortSegments(Kernels):
         return n // self.short + 1
 
     def launches(self, arrays: tuple[Any, ...], count: int, n: int, lists: Any) -> list[Launch]:
-        import numpy as np
-
         room = self._room(n)
-        sizes = (np.int64(count), np.int64(room), np.int64(n // self.longer + 1))
+        sizes = (size(count), size(room), size(n // self.longer + 1))
         return [
             Launch(self.clear, (lists,), 1, LANES),
             Launch(self.by_warps, (*arrays, *sizes, lists), min(-(-count // WARPS), 1 << 20), WARPS * LANES),
-            Launch(self.by_blocks, (*arrays, np.int64(room), lists), min(room, _MOST_BLOCKS), BLOCK),
+            Launch(self.by_blocks, (*arrays, size(room), lists), min(room, _MOST_BLOCKS), BLOCK),
         ]
 
     def too_long(self, n: int) -> tuple[int, int]:

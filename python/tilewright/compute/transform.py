@@ -12,7 +12,7 @@ from typing import Any
 
 from ..numba import intrinsics as cuda
 from .iterators import states_of
-from .launching import ComputeKernel, Launch
+from .launching import ComputeKernel, Launch, size
 from .objects import Given, InPlace, call, make
 from .vectors import aligned, is_aligned, width_for
 
@@ -33,17 +33,15 @@ class _Transform(InPlace):
         self.kernel = ComputeKernel((_in_runs if self.alone else _in_tiles)(apply, write, self.width))
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        import numpy as np
-
         if n == 0:
             return []
         inputs = tuple(given[name].state() for name in self.ins)
         states, arrays = (inputs, given["d_out"].state()), states_of(given["op"])
         if self.alone:
-            per = np.int64(self.shape.per_block(n))
-            return [Launch(self.kernel, (*states, arrays, np.int64(n), per), self.shape.blocks(n), 1)]
+            per = size(self.shape.per_block(n))
+            return [Launch(self.kernel, (*states, arrays, size(n), per), self.shape.blocks(n), 1)]
         blocks = -(-n // (THREADS * ROUNDS * self.width))
-        return [Launch(self.kernel, (*states, arrays, np.int64(n), is_aligned(states)), blocks, THREADS)]
+        return [Launch(self.kernel, (*states, arrays, size(n), is_aligned(states)), blocks, THREADS)]
 
 
 def _unary(reads, op):

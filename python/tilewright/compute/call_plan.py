@@ -1,0 +1,363 @@
+"""Plans of calls: what a call of an object launches, as a list that the extension goes through without Python.
+
+A call that no plan fits runs as the algorithm says. Then it is told once more with `Number`s in the place of its sizes,
+which note what is computed of them and how comparisons come out, and what comes of that is compared with what was
+launched. python/ext/call_plan.c has what a later call must be like to go by the plan.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import struct
+import types as python_types
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import _core, structure
+from ..arrays import Array
+from ..dtype import DType
+from ..errors import TileError
+from .inputs import ArrayInput
+from .iterators import Iterator as ItemIterator
+from .launching import ALIGN, Launch, Number, Part, UnplannedError, arguments, bytes_of
+from .operators import Operator, OpKind
+from .raw import RawOp
+
+if TYPE_CHECKING:
+    from .objects import Algorithm, Given
+
+COUNTS = ("num_items", "num_segments", "num_values", "num_samples")
+_COUNT, _ARRAY, _IDENTICAL, _EQUAL, _BYTES = range(5)  # kinds of parameters
+_STEPS = ("constant", "add", "subtract", "multiply", "divide", "remainder", "less", "equal")
+_CONSTANT, _REGISTER, _ADDRESS, _STORAGE = range(4)  # kinds of words
+_MOST_BYTES = 256  # of a scalar or a small array of the host
+_REFUSALS = 4  # calls of an object that have no plan, behind which none is looked for
+
+
+class Trace:
+    """The program of a plan: registers, the first of which are counts and extents, and steps."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int, int]] = []
+        self.values: list[int] = []
+        self.known: dict[Any, Number] = {}
+        self.outcomes: set[Any] = set()
+
+    def given(self, value: int) -> Number:
+        self.values.append(value)
+        return Number(self, len(self.values) - 1, value)
+
+    def number(self, value: Any) -> Number:
+        if isinstance(value, Number):
+            return value
+        if type(value) is not int:
+            raise UnplannedError(f"{value!r} among sizes")
+        return self._noted(("constant", value), (0, 0, 0, value), value)
+
+    def computed(self, name: str, a: Any, b: Any, value: int) -> Number:
+        x, y = self.number(a), self.number(b)
+        row = (_STEPS.index(name), x.register, y.register, 0)
+        return self._noted(row, row, value)
+
+    def _noted(self, key: Any, row: tuple[int, int, int, int], value: int) -> Number:
+        if key not in self.known:
+            self.steps.append(row)
+            self.known[key] = self.given(value)
+        return self.known[key]
+
+    def compared(self, name: str, a: Any, b: Any, outcome: bool) -> bool:
+        row = (_STEPS.index(name), self.number(a).register, self.number(b).register, int(outcome))
+        if row not in self.outcomes:
+            self.steps.append(row)
+            self.outcomes.add(row)
+        return outcome
+
+
+def note(algorithm: Algorithm, values: dict[str, Any], given: Given, storage: Any, launches: list[Launch]) -> None:
+    """Keep a plan of a call that has just run."""
+    if algorithm.refusals >= _REFUSALS or not algorithm.has_room():
+        return
+    try:
+        algorithm.add_plan(_Planning(algorithm, values, given, storage, launches).plan())
+    except (UnplannedError, TileError):  # an array that the extension cannot read, such as NumPy's of structures
+        algorithm.refusals += 1
+
+
+class _Planning:
+    def __init__(
+        self, algorithm: Algorithm, values: dict[str, Any], given: Given, storage: Any, launches: list[Launch]
+    ) -> None:
+        self.algorithm, self.values, self.given, self.launches = algorithm, values, given, launches
+        self.trace, self.storage = Trace(), storage
+        self.names = [n for n in algorithm.order if isinstance(given.get(n), ArrayInput)]
+        self.traced = dict(given)
+        for name in COUNTS:
+            if name in given:
+                self.traced[name] = self.trace.given(given[name])
+        for name in self.names:
+            self.traced[name] = copy.copy(given[name])
+            self.traced[name].count = self.trace.given(given[name].count)
+
+    def plan(self) -> _core.CallPlan:
+        kind, traced = self.algorithm, self.traced
+        if any(type(v).__name__ == "DoubleBuffer" for v in self.values.values()):
+            raise UnplannedError("a DoubleBuffer, which the call changes")
+        needed, n = kind.needed(traced), kind.counts(traced)
+        parts = kind.parts(n)
+        size = self.trace.number(bytes_of(parts))
+        self.places = self._places(parts)
+        temporary = [view for view, _, _ in self.places]
+        found = kind.launches(traced, n, temporary)
+        if len(found) != len(self.launches):
+            raise UnplannedError("other launches")
+        launches = tuple(self._launch(mine, real) for mine, real in zip(found, self.launches, strict=True))
+        arrays = tuple(self._array(name, needed.get(name)) for name in self.names)
+        same = tuple(self._same(i) for i in range(len(self.names)))
+        device = -1 if given_place(self.given) == "cpu" else int(given_place(self.given).partition(":")[2])
+        return _core.CallPlan(
+            device >= 0,
+            max(device, 0),
+            tuple(map(self._slot, kind.order)),
+            arrays,
+            same,
+            tuple(self._spans()),
+            kind.has_storage,
+            b"".join(struct.pack("4q", *row) for row in self.trace.steps),
+            size.register,
+            launches,
+        )
+
+    # -- arguments
+
+    def _slot(self, name: str) -> tuple[Any, ...]:
+        value, given = self.values[name], self.given[name]
+        if name in COUNTS:
+            return (name, _COUNT, self.traced[name].register, None, None, None)
+        if name in self.names:
+            return (name, _ARRAY, self.names.index(name), None, None, None)
+        if isinstance(given, Operator) and value is not None:
+            return (name, _IDENTICAL, 0, _held(value), None, _rows(given, value))
+        if isinstance(value, ItemIterator):
+            if any(operator.arrays or isinstance(operator.states(), list) for operator in _operators(value)):
+                raise UnplannedError("an iterator whose operator has arrays")
+            return (name, _IDENTICAL, 0, weakref.ref(value), None, None)
+        return (name, *_constant(value))
+
+    def _array(self, name: str, needed: Any) -> tuple[Any, ...]:
+        given, value = self.given[name], self.values[name]
+        seen = _core.describe_array(value)
+        if seen["data"] != given.address or not given.count:
+            raise UnplannedError("an array that is read in another way")
+        count = -1 if needed is None else self.trace.number(needed).register
+        record = given.view.dtype if seen["dtype"] == "record" else None
+        item, low = given.view.dtype.itemsize, given.address % 16
+        extent = self.traced[name].count.register
+        return (seen["dtype"], item, extent, count, low, not seen["read_only"], given.count > 1, record)
+
+    def _same(self, i: int) -> int:
+        """Which of the arrays before array i begin where it does."""
+        addresses = [self.given[name].address for name in self.names]
+        return sum(1 << j for j in range(i) if addresses[j] == addresses[i])
+
+    def _spans(self) -> Iterator[tuple[Any, ...]]:
+        """Memory of each argument, and which of it must be apart from which (checks.check_memory)."""
+        kind, rows = self.algorithm, []
+        for name in (*kind.ins, *kind.outs):
+            given = self.given[name]
+            if isinstance(given, ArrayInput):
+                rows.append((name, self.names.index(name), 0, 0))
+            elif given is not None:
+                rows += [(name, -1, a, b) for a, b in _fixed(given, name in kind.outs)]
+        for name, *row in rows:
+            apart = unless = 0
+            if name in kind.outs:
+                at = kind.outs.index(name)
+                others = (*kind.outs[:at], *(() if kind.reads_first else kind.ins))
+                for bit, (other, *_) in enumerate(rows):
+                    if other in others and not self._may_share(other, name):
+                        apart |= 1 << bit
+                        unless |= self._may_be_one(other, name) << bit
+            yield (*row, apart, unless)
+
+    def _may_share(self, other: str, out: str) -> bool:
+        """Whether two overlap as they like: where one of them is an iterator, the user knows."""
+        both = isinstance(self.given[other], ArrayInput) and isinstance(self.given[out], ArrayInput)
+        return (other, out) in self.algorithm.in_place and not both
+
+    def _may_be_one(self, other: str, out: str) -> bool:
+        a, b = self.given[other], self.given[out]
+        return (other, out) in self.algorithm.in_place and a.view.dtype.itemsize == b.view.dtype.itemsize
+
+    # -- launches
+
+    def _places(self, parts: list[Part]) -> list[tuple[Any, Number, Any]]:
+        """The arrays in the temporary storage, where each begins, and how many items it has."""
+        from .launching import carved
+
+        real = [Part(part.type, value_of(part.count)) for part in parts]
+        views = carved(self.storage, real) if real else []
+        at, found = self.trace.number(0), []
+        for part, view in zip(parts, views, strict=True):
+            if not value_of(part.count):
+                raise UnplannedError("a part of no items")
+            found.append((view, at, part.count))
+            at = self.trace.number(at + -(-part.bytes // ALIGN) * ALIGN)
+        return found
+
+    def _launch(self, mine: Launch, real: Launch) -> tuple[Any, ...]:
+        kernel = real.kernel
+        if mine.kernel is not kernel or (value_of(mine.grid), mine.block) != (real.grid, real.block):
+            raise UnplannedError("another launch")
+        there = arguments(real.arguments)
+        words = kernel.words(there)
+        rows = self._words(mine.arguments, words)
+        if words != kernel.words(arguments(_real(mine.arguments))):
+            raise UnplannedError("other arguments")
+        grid = self.trace.number(mine.grid).register
+        return (
+            kernel,
+            kernel.chosen(real.grid, there),
+            grid,
+            real.block,
+            b"".join(struct.pack("2q", *r) for r in rows),
+        )
+
+    def _words(self, mine: tuple[Any, ...], words: bytes) -> list[tuple[int, int]]:
+        """Where each word of a launch comes from."""
+        there = list(struct.unpack(f"{len(words) // 8}q", words))
+        rows: list[tuple[int, int]] = []
+        for leaf in _leaves(arguments(mine)):
+            if isinstance(leaf, Number):
+                rows.append((_REGISTER, leaf.register))
+                continue
+            is_array = hasattr(leaf, "shape") and hasattr(leaf, "strides") and not isinstance(leaf, _scalars())
+            count = 1 + 2 * len(leaf.shape) if is_array else 1
+            own = [(_CONSTANT, word) for word in there[len(rows) : len(rows) + count]]
+            if is_array:
+                self._of_array(leaf, own)
+            rows += own
+        if len(rows) != len(there):
+            raise UnplannedError("words that nobody knows")
+        return rows
+
+    def _of_array(self, leaf: Any, words: list[tuple[int, int]]) -> None:
+        """An array of the call, or one in its temporary storage; any other one is as it is."""
+        address, count = words[0][1], words[1][1]
+        for view, at, items in self.places:
+            if _address(view) == address:
+                self._hold(value_of(items) == count)
+                number = self.trace.number(items)
+                bool(number > 1)  # the kernel may rely on it
+                words[:2] = [(_STORAGE, at.register), (_REGISTER, number.register)]
+                return
+        for i, name in enumerate(self.names):
+            if self.given[name].address == address:
+                self._hold(self.given[name].count == count)
+                words[:2] = [(_ADDRESS, i), (_REGISTER, self.traced[name].count.register)]
+                return
+        fixed = [row for n in self.algorithm.order for row in _fixed(self.given[n], False) if n not in self.names]
+        self._hold(any(first <= address < last for first, last in fixed))
+
+    def _hold(self, holds: bool) -> None:
+        if not holds:
+            raise UnplannedError("an array that is none of the call's")
+
+
+def given_place(given: Given) -> str:
+    return str(given["place"])
+
+
+def value_of(number: Any) -> int:
+    return number.value if isinstance(number, Number) else int(number)
+
+
+def _address(view: Any) -> int:
+    return int(view.address if isinstance(view, Array) else view.__array_interface__["data"][0])
+
+
+def _scalars() -> Any:
+    import numpy as np
+
+    return np.generic
+
+
+def _real(value: Any) -> Any:
+    """The arguments of a launch with the numbers of this call."""
+    import numpy as np
+
+    if isinstance(value, tuple):
+        return tuple(map(_real, value))
+    return np.int64(value.value) if isinstance(value, Number) else value
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What has words among the arguments of a launch, in their order."""
+    if isinstance(value, Number | _scalars() | bool | int | float):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _leaves(part)
+    elif hasattr(type(value), "__dataclass_fields__"):
+        for name, form in zip(*(structure.record(type(value)) or ((), ())), strict=True):
+            if form is not True:
+                yield from _leaves(getattr(value, name))
+    elif hasattr(value, "shape"):
+        yield value
+    elif not (value is None or isinstance(value, str | enum.Enum | DType)):
+        raise UnplannedError(f"{value!r} among arguments")
+
+
+def _fixed(given: Any, is_written: bool) -> list[tuple[int, int]]:
+    """First and last address of the arrays in an iterator."""
+    if isinstance(given, ArrayInput):
+        return [(given.address, given.address + given.count * given.view.dtype.itemsize)] if given.count else []
+    if not isinstance(given, ItemIterator):
+        return []
+    return [row for it in (given.stores() if is_written else given.inner()) for row in _fixed(it, is_written)]
+
+
+def _operators(it: Any) -> Iterator[Any]:
+    if isinstance(it, ItemIterator):
+        yield from it.operators()
+        for inner in it.inner():
+            yield from _operators(inner)
+
+
+def _held(value: Any) -> Any:
+    """What tells an operator from others and does not keep it."""
+    if not isinstance(value, OpKind | RawOp | python_types.FunctionType):
+        raise UnplannedError("an operator of another kind")
+    return value if isinstance(value, OpKind) else weakref.ref(value)
+
+
+def _rows(operator: Operator, value: Any) -> tuple[Any, ...] | None:
+    """What an operator reads from outside, as it was when it was read."""
+    if isinstance(value, OpKind | RawOp):
+        return None
+    if operator.arrays or operator.read is None:
+        raise UnplannedError("an operator with arrays, or with what may change in its place")
+    return tuple(operator.read)
+
+
+def _constant(value: Any) -> tuple[Any, ...]:
+    """A parameter that must be what it was: (kind, place, value, type, rows)."""
+    import numpy as np
+
+    if value is None or isinstance(value, bool | enum.Enum):
+        return (_IDENTICAL, 0, value, None, None)
+    if type(value) is int:
+        return (_EQUAL, 0, value, int, None)
+    if isinstance(value, np.generic | np.ndarray) and not value.dtype.hasobject and value.nbytes <= _MOST_BYTES:
+        try:
+            told = memoryview(value)  # type: ignore[arg-type]
+        except (ValueError, BufferError):
+            raise UnplannedError("a value that has no bytes") from None
+        return (_BYTES, 0, (told.format, told.tobytes()), type(value), None)
+    if hasattr(type(value), "__tw_struct__"):
+        return (_IDENTICAL, 0, weakref.ref(value), None, None)
+    raise UnplannedError(f"{value!r}, which may change")
+
+
+__all__ = ["note"]
