@@ -131,22 +131,32 @@ static void put_value(const char *data, int kind, int bytes, const char *spec) {
   put(text, length < MOST_BYTES ? (size_t)length : MOST_BYTES - 1);
 }
 
+/* Brackets before an element: those of all axes that begin there. Where a line begins, blanks stand for the others. */
+static void put_brackets(int64_t index, int64_t count, int rank, const int64_t *shape, bool new_line) {
+  for (int d = 0; d < rank; count /= shape[d++]) {
+    if (index % count == 0)
+      put("[", 1);
+    else if (new_line)
+      put(" ", 1);
+  }
+}
+
 void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t rank, const int64_t *shape,
                           const char *spec) {
-  if (rank == 0) {
-    put_value(data, kind, bytes, spec);
-    return;
-  }
-  int64_t step = bytes;
-  for (int d = 1; d < rank; d++)
-    step *= shape[d];
-  put("[", 1);
-  for (int64_t i = 0; i < shape[0]; i++) {
+  int64_t count = 1;
+  for (int d = 0; d < rank; d++)
+    count *= shape[d];
+  int64_t line = tw_print_line(count, rank ? shape[rank - 1] : 1);
+  for (int64_t i = 0; i < count; i++) {
+    bool new_line = i > 0 && i % line == 0;
     if (i)
-      put(" ", 1);
-    tw_kernel_print_tile((const char *)data + i * step, kind, bytes, rank - 1, shape + 1, spec);
+      put(new_line ? ",\n" : ", ", 2);
+    put_brackets(i, count, rank, shape, new_line);
+    put_value((const char *)data + i * bytes, kind, bytes, spec);
+    int64_t row = 1;
+    for (int d = rank - 1; d >= 0 && (i + 1) % (row *= shape[d]) == 0; d--)
+      put("]", 1);
   }
-  put("]", 1);
 }
 
 void tw_kernel_print_end(void) {

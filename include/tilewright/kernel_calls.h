@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+/* Elements of a line where a tile is printed, the last of whose extents is `row`: a tile of more than 64 elements takes
+ * several lines, all powers of two. */
+static inline int64_t tw_print_line(int64_t count, int64_t row) { return count <= 64 ? count : row < 16 ? row : 16; }
+
 /* Output is gathered a line a thread, and written when the line ends. */
 void tw_kernel_print_text(const char *text, int64_t size);
 /* A row-major tile of `rank` extents as nested brackets, or a scalar at rank 0. `kind` is b(ool), i(nteger),

@@ -56,7 +56,7 @@ from .reference import (
 )
 from .reference import table as reference_table
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
-from .reference.printing import show, text_of
+from .reference.printing import show
 from .reference.rebind import Rebinder
 from .reference.values import (
     Array,
@@ -157,7 +157,7 @@ def _ensure_constant(value: Any) -> Any:
 
 
 def _print(args: tuple[Any, ...], sep: str, end: str) -> None:
-    print(*map(text_of, args), sep=sep, end=end)
+    print(*args, sep=sep, end=end)
 
 
 def _printf(format: Any, args: tuple[Any, ...]) -> None:

@@ -1009,9 +1009,10 @@ def ensure_constant(value: Any, /) -> Any:
 
 @op("print")
 def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
-    """Print tiles, scalars and strings, once for each block.
+    """Print tiles, scalars, strings, and structures of them, once for each block.
 
-    A float has the fewest digits that tell it, on a GPU up to nine. f-strings take the formats that C has, too:
+    A float has the fewest digits that tell it, on a GPU up to nine; a tile of more than 64 elements has lines of 16.
+    What stands in a structure is written as Python's repr() writes it. f-strings take the formats that C has, too:
     f"{x:8.3f}", f"{i:5}".
     """
 

@@ -278,9 +278,7 @@ BODIES = {
 
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=40)
 @given(st.data())
-def test_random_loops(
-    run: Callable[..., Sequence[Any]], kernel_of: Callable[[str], Any], data: st.DataObject
-) -> None:
+def test_random_loops(run: Callable[..., Sequence[Any]], kernel_of: Callable[[str], Any], data: st.DataObject) -> None:
     def pick(values: Any) -> Any:
         return data.draw(st.sampled_from(values))
 

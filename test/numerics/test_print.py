@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ def test_integers_keep_their_sign(dtype: type, capfd: pytest.CaptureFixture[str]
     info = np.iinfo(dtype)
     x = np.array([info.min, 1, info.max, info.max // 2 + 1], dtype)
     ct.launch(None, (1,), show, (x, dtype(info.max)))
-    assert capfd.readouterr().out == f"x = [{' '.join(str(v) for v in x)}] n = {info.max}\n"
+    assert capfd.readouterr().out == f"x = [{', '.join(str(v) for v in x)}] n = {info.max}\n"
 
 
 CONVERSIONS = (
@@ -68,14 +71,15 @@ def test_conversions_of_c(dtype: type, format: str, capfd: pytest.CaptureFixture
 def test_conversions_are_those_of_c(capfd: pytest.CaptureFixture[str]) -> None:
     ct.launch(None, 1, formatted, (np.array([255, 0, -1, 8], np.int32), "%x %5d|%#o", 3))
     assert (
-        capfd.readouterr().out == "[ff 0 ffffffff 8] [  255     0    -1     8]|[0377 0 037777777777 010]106   262|0406"
+        capfd.readouterr().out
+        == "[ff, 0, ffffffff, 8] [  255,     0,    -1,     8]|[0377, 0, 037777777777, 010]106   262|0406"
     )
 
 
 def test_formats_of_python(capfd: pytest.CaptureFixture[str]) -> None:
     found, expected = both(f_strings, np.array([1, 2.5, -3, 4], np.float32), capfd=capfd)
     assert found == expected
-    assert found.startswith("4.0 4.00    4.000|4.000   |[+1.0e+00 +2.5e+00 -3.0e+00 +4.0e+00] [1e+20 2.5e+20 ")
+    assert found.startswith("4.0 4.00    4.000|4.000   |[+1.0e+00, +2.5e+00, -3.0e+00, +4.0e+00] [1e+20, 2.5e+20, ")
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
@@ -86,3 +90,99 @@ def test_conversions_on_a_gpu(target: str) -> None:
     for stage in ("legal", "layout", "pipelined", "nvvm"):
         module.lower(stage)
     assert "%+5lld\\00" in module.text() and "%#llx\\00" in module.text()
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    x: Any
+    hidden: Any = dataclasses.field(repr=False)
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class WithStr:
+    x: Any
+
+    def __str__(self) -> str:
+        return f"<{self.x}>"
+
+
+@dataclasses.dataclass(frozen=True)
+class WithRepr:
+    x: Any
+
+    def __repr__(self) -> str:
+        return f"R({self.x!r})"
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+@ct.kernel
+def structures(X):
+    b, x = ct.bid(0), ct.load(X, (0,), (4,))
+    print(Plain(x, x, "n"), WithStr(x), (WithStr(x),), WithRepr(b), (WithRepr(b),))
+    print((x,), {"a": b, "c": (b, 1)}, Pair(b, "q"), x.shape, X.shape, (X.dtype, None))
+    print(f"{(b, x)} {x!s} {WithStr(b)!r} {Pair(b, 2)}")
+
+
+@ct.kernel
+def texts(X):
+    b = ct.bid(0)
+    text = f"b={b}"
+    print(text + "; " + f"{text}|{b + 3:4d}", str(b) + "x", repr(b), format(b, "3d"))
+    print((text, f"'{b}'", f"\"'{b}", f'"{b}', "\n{}%d"), f"{text} {(text,)}")
+
+
+@ct.kernel
+def long(X, SHAPE: ct.Constant):
+    print("x =", ct.reshape(ct.load(X, (0,), (128,)), SHAPE))
+
+
+@pytest.mark.parametrize("kernel", [structures, texts])
+def test_text_is_that_of_python(kernel: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(kernel, np.arange(4, dtype=np.int32), capfd=capfd)
+    assert found == expected
+    if kernel is structures:
+        assert found.startswith("Plain(x=[0, 1, 2, 3], name='n') <[0, 1, 2, 3]> (WithStr(x=[0, 1, 2, 3]),) R(0) (R(0")
+
+
+@pytest.mark.parametrize("shape", [(128,), (4, 32), (2, 8, 8), (64, 2), (1, 1, 128)])
+def test_a_long_tile_takes_lines(shape: tuple[int, ...], capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(long, np.arange(128, dtype=np.int32), shape, capfd=capfd)
+    assert found == expected and len(found.splitlines()) == 128 // min(16, shape[-1])
+
+
+def test_long_tiles_on_a_gpu() -> None:
+    _, key = long.specialization((np.zeros(128, np.int32), (8, 16)))
+    module = long.capture("sm_90a", key)
+    for stage in ("legal", "layout", "pipelined", "nvvm"):
+        module.lower(stage)
+    assert '",\\0A\\00"' in module.text() and '", \\00"' in module.text()
+
+
+def test_what_has_no_text_is_refused() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Formats:
+        x: Any
+
+        def __format__(self, spec: str) -> str:
+            return "?"
+
+    @ct.kernel
+    def formats(X):
+        print(f"{Formats(ct.bid(0))}")
+
+    @ct.kernel
+    def array(X):
+        print(f"{X}")
+
+    @ct.kernel
+    def padded(X):
+        print(f"{X.shape:10}")
+
+    for kernel, problem in ((formats, "its own __format__"), (array, "has no text"), (padded, "for a number")):
+        with pytest.raises(ct.TileTypeError, match=problem):
+            ct.launch(None, 1, kernel, (np.zeros(4, np.int32),))

@@ -748,7 +748,7 @@ def test_print_and_assert(capfd: pytest.CaptureFixture[str]) -> None:
     )
     core.take_assertion()
     kernel((1,), np.array([1, 2, 3, 4], np.int32))
-    assert capfd.readouterr().out.strip() == "x = [1 2 3 4], f = 0.1"
+    assert capfd.readouterr().out.strip() == "x = [1, 2, 3, 4], f = 0.1"
     assert core.take_assertion() is None
     kernel((1,), np.array([1, -2, 3, 4], np.int32))
     assert core.take_assertion() == "assertion failed: x must be positive"

@@ -355,7 +355,7 @@ def test_output(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"{ct.sum(x):.3f}")
 
     run(kernel, np.arange(4, dtype=ml_dtypes.bfloat16))
-    assert capsys.readouterr().out == ("x = [0.0 1.0 2.0 3.0] 0;\n3  6.00 [0.0 1.0 2.0 3.0]%\n6.000\n")
+    assert capsys.readouterr().out == ("x = [0.0, 1.0, 2.0, 3.0] 0;\n3  6.00 [0.0, 1.0, 2.0, 3.0]%\n6.000\n")
 
 
 def test_rounding_is_done_once() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dtype import DType, bool_, float32, int32
 from ..errors import TileError, TileTypeError, TileValueError
-from . import ops, records
+from . import ops, records, texts
 from .frame import Frame
 from .operators import BINARY, COMPARE, binary, compare_pair
 from .values import Array, Format, Range, Tile, describe, is_run_time
@@ -114,6 +114,9 @@ BUILTINS: dict[Any, Builtin] = {
     bool: _to_number(bool, bool_),
     print: _print,
     isinstance: _isinstance,
+    str: lambda frame, value="": texts.text_of(frame, value),
+    repr: texts.repr_of,
+    format: texts.formatted,
     pow: _pow,
     divmod: ops.OPS["divmod"],
     type: records.type_of,

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
-from ..formats import python_conversion
 from .elements import elements
 from .frame import Frame
-from .values import Format, LocalFunction, Tile, describe, is_run_time, lambda_as_function
+from .values import LocalFunction, lambda_as_function
 
 Handler = Callable[[Frame, Any], Any]
 _handlers: dict[type[ast.AST], Handler] = {}
@@ -119,27 +118,3 @@ def items_of(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
         else:
             values.append(evaluate(frame, node))
     return values
-
-
-_CONVERT: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 114: repr, 115: str, 97: ascii}
-
-
-@handles(ast.JoinedStr)
-def _f_string(frame: Frame, node: ast.JoinedStr) -> Any:
-    parts: list[str | tuple[Any, Any]] = []
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            parts.append(str(part.value))
-            continue
-        assert isinstance(part, ast.FormattedValue)
-        value = evaluate(frame, part.value)
-        spec = evaluate(frame, part.format_spec) if part.format_spec else ""
-        if isinstance(value, Tile):
-            parts.append((value, python_conversion(spec, value.dtype.is_float) if spec else None))
-        elif is_run_time(value):
-            raise TileTypeError(f"an f-string cannot show {describe(value)}", frame.places(part))
-        else:
-            parts.append(format(_CONVERT[part.conversion](value), spec))
-    if all(isinstance(part, str) for part in parts):
-        return "".join(parts)  # type: ignore[arg-type]
-    return Format(tuple(parts))

@@ -11,7 +11,7 @@ from .. import tile as ct
 from ..dtype import bool_
 from ..errors import TileError, TileTypeError, TileValueError
 from ..structure import parts_of
-from . import elementwise, ops
+from . import elementwise, ops, texts
 from .branches import choose
 from .emit import fold
 from .expressions import evaluate, handles
@@ -36,6 +36,8 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
         found = simt_operators.binary(frame, name, x, y)
         if found is not None:
             return found
+    if isinstance(x, str | Format) and isinstance(y, str | Format) and name == "add":
+        return texts.text([*texts.parts_of(x), *texts.parts_of(y)])
     if (not is_run_time(x) and not is_run_time(y)) or isinstance(x, tuple) or isinstance(y, tuple):
         return _plain_binary(name, x, y)
     frame.at(node)

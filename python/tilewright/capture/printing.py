@@ -8,9 +8,10 @@ from typing import Any
 from ..dtype import bool_, float32, float64, int32, int64, uint32, uint64
 from ..errors import TileTypeError, TileValueError
 from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
+from . import texts
 from .frame import Frame
 from .table import op
-from .values import Array, Format, Tile, describe
+from .values import Tile, describe
 
 
 class _Text:
@@ -30,24 +31,8 @@ class _Text:
         self.values.append(tile.ir)
 
     def any(self, frame: Frame, value: Any) -> None:
-        if isinstance(value, Tile):
-            self.value(frame, value)
-        elif isinstance(value, Format):
-            for part in value.parts:
-                self.text(part) if isinstance(part, str) else self.value(frame, *part)
-        elif isinstance(value, Array):
-            raise TileTypeError(f"ct.print cannot print {describe(value)}; load a tile of it")
-        elif isinstance(value, tuple):
-            self._tuple(frame, value)
-        else:
-            self.text(str(value))
-
-    def _tuple(self, frame: Frame, values: tuple[Any, ...]) -> None:
-        self.text("(")
-        for i, value in enumerate(values):
-            self.text(", " if i else "")
-            self.text(repr(value)) if isinstance(value, str) else self.any(frame, value)
-        self.text(",)" if len(values) == 1 else ")")
+        for part in texts.parts_of(texts.text_of(frame, value)):
+            self.text(part) if isinstance(part, str) else self.value(frame, *part)
 
     def emit(self, frame: Frame) -> None:
         frame.builder.op("tile.print", self.values, {"format": self.format}, [])

@@ -16,7 +16,7 @@ from .values import Array, Tile, as_tile, exact_elements
 def show(value: Any, conversion: Conversion) -> str:
     """A value, or each element of a tile, under a conversion."""
     if conversion.letter == "s":
-        return text_of(value)
+        return str(value)
     if isinstance(value, Array):
         raise TileTypeError(f"ct.printf needs a tile or a number, found the array {value._name!r}; load it first")
     tile = as_tile(value, "ct.printf")
@@ -38,21 +38,22 @@ def _fewest_digits(number: Any) -> str:
     return np.format_float_scientific(number, unique=True, trim="-", exp_digits=2)
 
 
-def text_of(value: Any) -> str:
-    """What ct.print writes for a value."""
-    if not isinstance(value, tuple | list):
-        return str(value)
-    parts = [repr(v) if isinstance(v, str) else text_of(v) for v in value]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+_LONG, _LINE = 64, 16  # elements from which a tile takes several lines, and those of a line
 
 
 def _nested(tile: Tile, text: Callable[[Any], str]) -> str:
+    """Elements in nested brackets. A tile of more than 64 has lines of 16, or of a row that is shorter."""
     data = exact_elements(tile)
+    is_long = data.size > _LONG
 
-    def rows(part: Any) -> str:
-        return "[" + " ".join(map(rows, part)) + "]" if np.ndim(part) else text(part)
+    def rows(part: Any, depth: int) -> str:
+        if not np.ndim(part):
+            return text(part)
+        parts, line = [rows(p, depth + 1) for p in part], _LINE if depth == tile.ndim else 1
+        lines = [", ".join(parts[i : i + line]) for i in range(0, len(parts), line)] if is_long else [", ".join(parts)]
+        return f"[{(',' + chr(10) + ' ' * depth).join(lines)}]"
 
-    return rows(data if tile.ndim else data[()])
+    return rows(data if tile.ndim else data[()], 1)
 
 
 def _convert(number: Any, conversion: Conversion, bits: int, signed: bool) -> str:

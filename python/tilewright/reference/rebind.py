@@ -19,8 +19,7 @@ from .. import dtype as dt
 from .. import tile as ct
 from ..errors import TileTypeError
 from . import maps
-from .printing import text_of
-from .values import Tile
+from .values import TILE_CODE, Tile
 
 
 class _Range:
@@ -82,13 +81,9 @@ def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callab
     return choose
 
 
-def _print(*values: Any, **keywords: Any) -> None:
-    builtins.print(*map(text_of, values), **keywords)
-
-
 _BUILTINS = {
     **vars(builtins),
-    "print": _print,
+    TILE_CODE: True,
     "range": _Range,
     "min": _extremum(builtins.min, ct.minimum),
     "max": _extremum(builtins.max, ct.maximum),

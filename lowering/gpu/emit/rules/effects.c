@@ -9,6 +9,7 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/convert_float.h"
 #include "lowering/layout/memory.h"
+#include "tilewright/kernel_calls.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -146,6 +147,28 @@ static MlirValue at_edge(tw_emitter_t *e, MlirValue index, int64_t period, bool 
   return twg_icmp(e, TW_EQ, rest, twg_const_i32(e, last ? period - 1 : 0));
 }
 
+static MlirValue and_not(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return twg_select(e, y, twg_const_int(e, e->i1, 0), x);
+}
+
+/* Before an element: a comma, the brackets of all axes that begin there, and blanks for the others where a line begins.
+ */
+static void print_separators(tw_emitter_t *e, MlirType type, MlirValue index) {
+  int rank = (int)tw_rank(type);
+  int64_t period = tw_count(type), line = tw_print_line(period, tw_extent(type, rank - 1));
+  bool has_lines = line < period;
+  MlirValue starts = at_edge(e, index, line, false), first = at_edge(e, index, period, false);
+  print_if(e, and_not(e, twg_const_int(e, e->i1, 1), starts), ", ");
+  if (has_lines)
+    print_if(e, and_not(e, starts, first), ",\n");
+  for (int d = 0; d < rank; period /= tw_extent(type, d++)) {
+    MlirValue begins = at_edge(e, index, period, false);
+    print_if(e, begins, "[");
+    if (has_lines)
+      print_if(e, and_not(e, starts, begins), " ");
+  }
+}
+
 static int element_bytes(MlirType element) {
   int bits = tw_memory_bits(element);
   return bits < 8 ? 1 : bits / 8;
@@ -161,17 +184,12 @@ static void print_tile(tw_emitter_t *e, MlirType type, MlirValue base, const sho
   MlirValue zero = twg_const_i32(e, 0), index = mlirBlockGetArgument(loop, 0);
   twg_branch(e, loop, 1, &zero);
   e->block = loop;
-  print_if(e, twg_icmp(e, TW_SGT, index, zero), " ");
-  int64_t period = tw_count(type);
-  for (int d = 0; d < rank; d++) {
-    print_if(e, at_edge(e, index, period, false), "[");
-    period /= tw_extent(type, d);
-  }
+  print_separators(e, type, index);
   MlirValue offset = twg_binary(e, "llvm.mul", index, twg_const_i32(e, bytes));
   MlirValue x = twg_load_from(e, stored, twg_offset_pointer(e, base, offset), bytes);
   print_element(e, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, shown);
-  for (int d = rank - 1; d >= 0; d--) {
-    period *= tw_extent(type, d);
+  for (int d = rank - 1, period = 1; d >= 0; d--) {
+    period *= (int)tw_extent(type, d);
     print_if(e, at_edge(e, index, period, true), "]");
   }
   MlirValue next = twg_binary(e, "llvm.add", index, twg_const_i32(e, 1));
