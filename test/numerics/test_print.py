@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +116,10 @@ class WithRepr:
         return f"R({self.x!r})"
 
 
+class Color(enum.Enum):
+    RED = 1
+
+
 class Pair(NamedTuple):
     a: Any
     b: Any
@@ -125,7 +130,7 @@ def structures(X):
     b, x = ct.bid(0), ct.load(X, (0,), (4,))
     print(Plain(x, x, "n"), WithStr(x), (WithStr(x),), WithRepr(b), (WithRepr(b),))
     print((x,), {"a": b, "c": (b, 1)}, Pair(b, "q"), x.shape, X.shape, (X.dtype, None))
-    print(f"{(b, x)} {x!s} {WithStr(b)!r} {Pair(b, 2)}")
+    print(f"{(b, x)} {x!s} {WithStr(b)!r} {Pair(b, 2)} {repr(Color.RED)} {Color.RED}", Color.RED)
 
 
 @ct.kernel

@@ -37,8 +37,9 @@ def text_of(frame: Frame, value: Any) -> str | Format:
     """str(value)"""
     if isinstance(value, str | Format):
         return value
-    own = records.method_of(value, "__str__")
-    return _by_method(frame, value, "__str__") if own is not None else repr_of(frame, value)
+    if records.method_of(value, "__str__") is not None:
+        return _by_method(frame, value, "__str__")
+    return repr_of(frame, value) if is_run_time(value) or _is_dataclass(value) else str(value)
 
 
 def repr_of(frame: Frame, value: Any) -> str | Format:
@@ -51,9 +52,7 @@ def repr_of(frame: Frame, value: Any) -> str | Format:
         return _quoted(value)
     if _is_dataclass(value):
         return _repr_of_record(frame, value)
-    if not is_run_time(value):
-        return str(value) if not isinstance(value, str | tuple | dict) else repr(value)
-    return text(_structure(frame, value))
+    return text(_structure(frame, value)) if is_run_time(value) else repr(value)
 
 
 def _is_dataclass(value: Any) -> bool:

@@ -209,7 +209,7 @@ def describe(value: Any) -> str:
     if isinstance(value, Method):
         return f"the method '{value.name}'"
     if isinstance(value, Format):
-        return "an f-string of run-time values"
+        return "text with run-time values"
     if isinstance(value, Range):
         return "a range"
     if isinstance(value, types.ModuleType):
