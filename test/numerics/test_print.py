@@ -130,7 +130,7 @@ def structures(X):
     b, x = ct.bid(0), ct.load(X, (0,), (4,))
     print(Plain(x, x, "n"), WithStr(x), (WithStr(x),), WithRepr(b), (WithRepr(b),))
     print((x,), {"a": b, "c": (b, 1)}, Pair(b, "q"), x.shape, X.shape, (X.dtype, None))
-    print(f"{(b, x)} {x!s} {WithStr(b)!r} {Pair(b, 2)} {repr(Color.RED)} {Color.RED}", Color.RED)
+    print(f"{(b, x)} {x!s} {WithStr(b)!r} {Pair(b, 2)} {Color.RED!r} {Color.RED}", Color.RED)
 
 
 @ct.kernel

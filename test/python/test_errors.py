@@ -641,7 +641,7 @@ WORDS = {
     "(the constant 1, the constant 2.5)": (1, 2.5),
     "the dtype float32": ct.float32,
     "the method 'astype'": values.Method(TILE, "astype"),
-    "an f-string of run-time values": values.Format(("x",)),
+    "text with run-time values": values.Format(("x",)),
     "a range": values.Range(0, 4, 1),
     "the module 're'": re,
     "the function 'check'": values.LocalFunction(ast.parse("def check(): pass").body[0], None, (), {}),
