@@ -229,7 +229,7 @@ def lower(
 
     def run(step: str) -> plans.Diagnostics:
         with times.step(step):
-            return list(module.lower(step))
+            return plans.step(module, step)
 
     diagnostics = plans.lower(module, (*steps[:-1], stage) if stage in stage_of else steps, run)
     if remarks:

@@ -298,10 +298,10 @@ def _build(module: Any, target: str, name: str, times: Times, assembler: Assembl
     def run(stage: str) -> plans.Diagnostics:
         with times.step(stage):
             told: plans.Diagnostics = []
-            for step in dump.passes(target, stage):
-                told += module.lower(step)
-                dump.write(step, "mlir", module)
-            told += module.lower(stage)
+            for name in dump.passes(target, stage):
+                told += plans.step(module, name)
+                dump.write(name, "mlir", module)
+            told += plans.step(module, stage)
         dump.write(stage, "mlir", module)
         return told
 

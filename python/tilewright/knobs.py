@@ -3,6 +3,7 @@
     TILEWRIGHT_INTERPRET=1     ct.launch runs the reference execution
     TILEWRIGHT_DUMP=DIR        write each stage of each compilation to a file
     TILEWRIGHT_DUMP_AFTER=PASS,…  and after these passes, or after `all` of them
+    TILEWRIGHT_VERIFY=1        MLIR's verifier looks at what each pass leaves: slow, for those who change passes
     TILEWRIGHT_LOG_IR=1        print the tile IR of each kernel that is compiled to stderr
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
@@ -40,6 +41,10 @@ def dump_folder() -> str | None:
 
 def dump_after() -> list[str]:
     return [name for name in os.environ.get("TILEWRIGHT_DUMP_AFTER", "").split(",") if name]
+
+
+def verify() -> bool:
+    return _flag("TILEWRIGHT_VERIFY")
 
 
 def log_ir() -> bool:

@@ -10,10 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _core
+from . import _core, knobs
 from .errors import TileError, TileValueError
 
 Diagnostics = list[tuple[int, str, str]]
+
+
+class MalformedError(Exception):
+    """A pass left IR that MLIR's verifier refuses. No error of a program, and no reason for another plan."""
+
+
+def step(module: Any, goal: str) -> Diagnostics:
+    """`module.lower(goal)`; with TILEWRIGHT_VERIFY pass by pass, and the verifier looks at what each of them left."""
+    if not knobs.verify():
+        return list(module.lower(goal))
+    target = (module.attribute("tile.target") or "").strip('"')
+    rows = [(stage, name) for stage, name, _ in _core.passes(target)]
+    ends = [i for i, row in enumerate(rows) if goal in row]
+    names = [name for _, name in rows[: ends[-1] + 1 if ends else None]]
+    told: Diagnostics = []
+    for name in [*names, goal] if goal not in names else names:
+        told += module.lower(name)  # nothing where it has run already
+        _verify(module, name)
+    return told
+
+
+def _verify(module: Any, name: str) -> None:
+    try:
+        module.verify()
+    except TileError as error:
+        raise MalformedError(f"{name} left IR that the verifier refuses: {error}\n{module.text(True)}") from error
 
 
 def lower(module: Any, stages: Sequence[str], run: Callable[[str], Diagnostics], plan: int = 0) -> Diagnostics:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import hashlib
 import itertools
 import os
@@ -764,7 +765,7 @@ def shared_object(text: str, start: Start) -> ctypes.CDLL:
 def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None) -> Any:
     """Stands in for compile.compile_kernel."""
     captured = compile.capture_kernel(kernel, TARGET, key)
-    plans.lower(captured.module, ["llvm"], captured.module.lower)
+    plans.lower(captured.module, ["llvm"], functools.partial(plans.step, captured.module))
     variant = host_kernel(captured.module, kernel.name, captured.written)
     if made is not None:
         made(None, compile.Image(b"", b"", sites=compile.sites_of(captured.module)), variant)
