@@ -169,9 +169,9 @@ MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, Ml
 #define TW_IN_ORDER "tile.in_order"
 /* The sums of a tile along an axis, which the result has not. */
 MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order);
-/* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */
 /* The transpose of a matrix: what it was made from, where it is one itself. */
 MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix);
+/* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */
 MlirValue tw_const_int(const tw_builder_t *at, MlirType type, int64_t value);
 MlirValue tw_const_float(const tw_builder_t *at, MlirType type, double value);
 MlirAttribute tw_splat_int(MlirType type, int64_t value);

@@ -529,6 +529,7 @@ static void build_control(split_t *s, MlirOperation op, int num_operands, const 
                                                .results = types,
                                                .num_regions = num_regions,
                                                .regions = regions});
+  tw_copy_attrs(op, new);
   for (int i = 0; i < count; i++)
     tw_map_one(&s->shared, mlirOperationGetResult(op, same[i]), mlirOperationGetResult(new, i));
 }

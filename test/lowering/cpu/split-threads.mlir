@@ -52,6 +52,25 @@ func.func @loop(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
 
 // -----
 
+!x = memref<?xf32, strided<[1]>>
+
+// A loop around pieces counts as the one that it was cut from.
+// CHECK-LABEL: func.func @unsigned
+// CHECK: scf.for unsigned
+func.func @unsigned(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %t = tile.thread_id 0
+  scf.for unsigned %k = %c0 to %n step %c1 : i32 {
+    %v = tile.gather %x[%t] : !x, i32 -> f32
+    tile.sync_threads
+    tile.scatter %v, %x[%k] : f32, !x, i32
+  }
+  return
+}
+
+// -----
+
 // Threads may diverge in front of the barrier: the kernel stays as it is.
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT: tile.split
