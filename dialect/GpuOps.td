@@ -217,7 +217,7 @@ def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
 
 def Tile_MmaWaitOp : Tile_GpuOp<"mma_wait", [MemoryEffects<[MemWrite]>]> {
   let summary = "wait until at most `pending` products of this warpgroup are under way";
-  let orders = "threads"; let async = "wait"; let verifier = "verify_in_place";
+  let form = "product"; let orders = "threads"; let async = "wait"; let verifier = "verify_in_place";
   let description = [{
     The result is the value. With `pending` 0 or `complete` it may be read; otherwise
     it may still be under way. Other values may stand beside it: what makes them comes

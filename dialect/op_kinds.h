@@ -29,7 +29,7 @@ typedef enum {
   TW_FORM_POSITION, /* a number of the launch: places in the grid, extents, strides */
   TW_FORM_REDUCTION,
   TW_FORM_SCAN,
-  TW_FORM_PRODUCT,
+  TW_FORM_PRODUCT, /* of the first two operands, added to the third; or the wait that gives one */
   TW_FORM_CONTROL, /* what stands around others, and its ends */
 } tw_op_form_t;
 
@@ -98,14 +98,18 @@ static inline tw_op_form_t tw_op_form(MlirOperation op) { return (tw_op_form_t)t
 static inline tw_op_class_t tw_op_class(MlirOperation op) { return (tw_op_class_t)tw_op_row(op)->arithmetic; }
 /* Whether one of these columns holds. */
 static inline bool tw_op_has(MlirOperation op, unsigned columns) { return (tw_op_row(op)->columns & columns) != 0; }
+/* The columns that say which memory it reads and writes. */
+static inline unsigned tw_op_touches(MlirOperation op) {
+  return tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED);
+}
 /* Whether the op brings elements of an array to registers: tile.load, tile.gather. What does so and writes, too, or has
  * an order, is none of these (tile.atomic). */
 static inline bool tw_op_loads(MlirOperation op) {
-  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_WRITES_SHARED)) == TW_READS_ARRAY;
+  return (tw_op_touches(op) & ~(unsigned)TW_READS_SHARED) == TW_READS_ARRAY;
 }
 /* Whether it writes registers to an array: tile.store, tile.scatter. */
 static inline bool tw_op_stores(MlirOperation op) {
-  return (tw_op_row(op)->columns & (TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED)) == TW_WRITES_ARRAY;
+  return (tw_op_touches(op) & ~(unsigned)TW_WRITES_SHARED) == TW_WRITES_ARRAY;
 }
 /* Whether it loads the tile at a tile index (tile.load), or stores it (tile.store). */
 static inline bool tw_op_loads_tile(MlirOperation op) { return tw_op_has(op, TW_BY_TILE) && tw_op_loads(op); }
@@ -117,9 +121,47 @@ static inline bool tw_op_scatters(MlirOperation op) { return tw_op_has(op, TW_BY
 static inline bool tw_op_combines(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_REDUCTION || tw_op_form(op) == TW_FORM_SCAN;
 }
+/* Whether it is a product of tiles (tile.mma); starts one that goes on behind it (tile.async_mma); waits for such. */
+static inline bool tw_op_is_product(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_PRODUCT && !tw_op_has(op, TW_STARTS_ASYNC | TW_WAITS_ASYNC);
+}
+static inline bool tw_op_is_async_product(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_PRODUCT && tw_op_has(op, TW_STARTS_ASYNC);
+}
+static inline bool tw_op_waits_for_products(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_PRODUCT && tw_op_has(op, TW_WAITS_ASYNC);
+}
+/* Whether it reduces by a kind of sum (tile.reduce), not by a function of the program. */
+static inline bool tw_op_is_reduction(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_REDUCTION && !tw_op_has(op, TW_HAS_REGION);
+}
+/* Whether it gives a tile another layout, which may move elements between threads (tile.convert_layout). */
+static inline bool tw_op_is_conversion(MlirOperation op) {
+  return tw_op_form(op) == TW_FORM_VIEW && tw_op_has(op, TW_HAS_SCRATCH);
+}
+/* Whether it brings elements of a buffer to registers (tile.local_load), or puts registers there (tile.local_store). */
+static inline bool tw_op_loads_buffer(MlirOperation op) {
+  return tw_op_form(op) != TW_FORM_PRODUCT && tw_op_touches(op) == TW_READS_SHARED;
+}
+static inline bool tw_op_stores_buffer(MlirOperation op) { return tw_op_touches(op) == TW_WRITES_SHARED; }
+/* Whether threads copy the tile at a tile index to a buffer (tile.async_copy), or elements (tile.async_gather). */
+static inline bool tw_op_copies_tile(MlirOperation op) {
+  return tw_op_has(op, TW_COPIES_BY_THREADS) && tw_op_has(op, TW_BY_TILE);
+}
+static inline bool tw_op_copies_elements(MlirOperation op) {
+  return tw_op_has(op, TW_COPIES_BY_THREADS) && tw_op_has(op, TW_BY_ELEMENT);
+}
+/* Whether an engine copies from an array to a buffer (tile.tma_load), or registers to an array, by way of a buffer
+ * (tile.tma_store). */
+static inline bool tw_op_loads_by_engine(MlirOperation op) {
+  return tw_op_has(op, TW_COPIES_BY_ENGINE) && tw_op_has(op, TW_READS_ARRAY);
+}
+static inline bool tw_op_stores_by_engine(MlirOperation op) {
+  return tw_op_has(op, TW_COPIES_BY_ENGINE) && tw_op_has(op, TW_WRITES_ARRAY);
+}
 /* Whether it only reads shared memory, of the buffers that it takes: tile.local_load, tile.async_mma. */
 static inline bool tw_op_reads_shared(MlirOperation op) {
-  return (tw_op_row(op)->columns & (TW_READS_SHARED | TW_WRITES_SHARED)) == TW_READS_SHARED;
+  return (tw_op_touches(op) & (TW_READS_SHARED | TW_WRITES_SHARED)) == TW_READS_SHARED;
 }
 /* Whether the op is of that kind, which is not TW_UNKNOWN_OP. */
 bool tw_op_is_kind(MlirOperation op, tw_op_kind_t kind);

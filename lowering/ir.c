@@ -80,12 +80,8 @@ static bool may_write(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY |
 
 bool tw_may_write_arrays(MlirOperation op) { return tw_has_op_like(op, may_write); }
 
-static bool is_of_kind(MlirOperation op, const void *kind) { return tw_op_is(op, *(const tw_op_kind_t *)kind); }
-
-bool tw_has_op(MlirOperation op, tw_op_kind_t kind) { return !mlirOperationIsNull(tw_find_op(op, is_of_kind, &kind)); }
-
-MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind) {
-  while (!mlirOperationIsNull(op) && !tw_op_is(op, kind))
+MlirOperation tw_next_op(MlirOperation op, bool (*wanted)(MlirOperation op)) {
+  while (!mlirOperationIsNull(op) && !wanted(op))
     op = mlirOperationGetNextInBlock(op);
   return op;
 }

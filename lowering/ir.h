@@ -50,14 +50,15 @@ bool tw_static_strides(MlirType array, int64_t strides[TW_MAX_RANK]);
  */
 bool tw_acquires(MlirOperation op);
 bool tw_releases(MlirOperation op);
-/* Whether an op of this kind is the op or in it. */
-bool tw_has_op(MlirOperation op, tw_op_kind_t kind);
 /* The first op in one, itself included, that is `wanted`; null if none is. */
 MlirOperation tw_find_op(MlirOperation root, bool (*wanted)(MlirOperation op, const void *user), const void *user);
 /* Whether there is one, for a question that needs nothing but the op. */
 bool tw_has_op_like(MlirOperation root, bool (*wanted)(MlirOperation op));
-/* The first op of this kind from `op` on, in its block; null if there is none. */
-MlirOperation tw_next_op(MlirOperation op, tw_op_kind_t kind);
+/* The first such op from `op` on, in its block, or of a block; null if there is none. */
+MlirOperation tw_next_op(MlirOperation op, bool (*wanted)(MlirOperation op));
+static inline MlirOperation tw_first_op(MlirBlock block, bool (*wanted)(MlirOperation op)) {
+  return tw_next_op(mlirBlockGetFirstOperation(block), wanted);
+}
 /* The op that makes a value, or null for a block argument. */
 MlirOperation tw_def(MlirValue value);
 /* Whether an op has the value as an operand. */

@@ -60,7 +60,7 @@ bool tw_sums_products(MlirOperation loop, intptr_t i) {
       return false;
     if (mlirOperationEqual(user, tw_loop_yield(loop)))
       return mlirOpOperandGetOperandNumber(use) == i;
-    if (!tw_op_is(user, TW_TILE_MMA) || mlirOpOperandGetOperandNumber(use) != 2)
+    if (!tw_op_is_product(user) || mlirOpOperandGetOperandNumber(use) != 2)
       return false;
     value = mlirOperationGetResult(user, 0);
   }

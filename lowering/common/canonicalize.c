@@ -37,13 +37,12 @@
 /* Steps beside a loop that become its own: more would be a long text unrolled by hand. */
 enum { MOST_ROUNDS = 8 };
 
-static bool is_product(MlirOperation op) { return tw_op_form(op) == TW_FORM_PRODUCT; }
 static bool is_while(MlirOperation op) { return tw_op_is(op, TW_SCF_WHILE); }
 
 static void count_by_for(MlirOperation func) {
   tw_ops_t loops = tw_ops_in(func, is_while, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++)
-    if (!tw_while_to_for(loops.at[i]) && tw_has_op_like(loops.at[i], is_product))
+    if (!tw_while_to_for(loops.at[i]) && tw_has_op_like(loops.at[i], tw_op_is_product))
       tw_op_remark(loops.at[i], "runs one step after the other, for it may end at any of them: `for` over a range, or "
                                 "`while` with a count that each step changes by the same, lets steps overlap");
   tw_ops_free(&loops);
@@ -81,7 +80,7 @@ static void roll(MlirOperation loop) {
   bool may_write = tw_may_write_arrays(loop), rolled = !may_write;
   for (int i = 0; rolled && i < MOST_ROUNDS; i++)
     rolled = roll_once(loop);
-  if (tw_has_op_like(loop, is_product))
+  if (tw_has_op_like(loop, tw_op_is_product))
     tw_tell_carried_tiles(loop);
 }
 

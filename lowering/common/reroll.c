@@ -40,8 +40,6 @@ static tw_step_match_t match_at(MlirOperation loop, MlirValue start, int64_t num
   return m;
 }
 
-static bool is_load(MlirOperation op) { return tw_op_loads(op); }
-
 /* Whether no op from `op` on to `end` writes an array. */
 static bool is_quiet(MlirOperation op, MlirOperation end) {
   for (; !mlirOperationIsNull(op) && !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op))
@@ -53,7 +51,7 @@ static bool is_quiet(MlirOperation op, MlirOperation end) {
 /* Whether the matched loads stand in the loop's block, and nothing writes an array from the first to the loop. */
 static bool loads_are_quiet(const tw_step_match_t *m) {
   MlirBlock block = mlirOperationGetBlock(m->loop);
-  tw_ops_t loads = tw_ops_in(m->loop, is_load, MlirWalkPreOrder);
+  tw_ops_t loads = tw_ops_in(m->loop, tw_op_loads, MlirWalkPreOrder);
   bool ok = true;
   for (int i = 0; ok && i < loads.count; i++) {
     const MlirValue *other = tw_map_get(&m->same, mlirOperationGetResult(loads.at[i], 0).ptr, NULL);
@@ -72,7 +70,8 @@ static bool depends_on_number(MlirOperation loop, MlirValue value) {
   MlirOperation op = tw_def(value);
   if (mlirValueEqual(value, tw_loop_iv(loop)) || !tw_defined_in(value, tw_loop_body(loop)))
     return true;
-  bool ok = !mlirOperationIsNull(op) && mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || is_load(op));
+  bool ok =
+      !mlirOperationIsNull(op) && mlirOperationGetNumRegions(op) == 0 && (tw_is_arithmetic(op) || tw_op_loads(op));
   for (intptr_t i = 0; ok && i < mlirOperationGetNumOperands(op); i++)
     ok = depends_on_number(loop, mlirOperationGetOperand(op, i));
   return ok;

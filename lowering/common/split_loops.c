@@ -210,7 +210,7 @@ static bool is_mask(MlirOperation op) {
 static bool find_split(MlirOperation loop, loop_split_t *out) {
   *out = (loop_split_t){.loop = loop};
   int64_t step;
-  bool product = tw_has_op(loop, TW_TILE_MMA);
+  bool product = tw_has_op_like(loop, tw_op_is_product);
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
     return false;
   affine_t mask;

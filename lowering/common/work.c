@@ -190,7 +190,7 @@ static void count_op(counter_t *c, MlirOperation op) {
     count_traffic(c, op, c->out->loaded);
   else if (tw_op_stores(op))
     count_traffic(c, op, c->out->stored);
-  else if (tw_op_is(op, TW_TILE_MMA))
+  else if (tw_op_is_product(op))
     count_mma(c, op);
   else if (mlirOperationGetNumResults(op) == 1 && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) {
     double elements = c->times * (double)tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));

@@ -117,7 +117,7 @@ static void update_in_place(cpu_t *cx, MlirBlock body, MlirValue argument, int i
       return;
     }
     const cpu_rule_t *rule = cpu_rule(cx, user);
-    bool product = tw_op_is(user, TW_TILE_MMA) && operand == 2;
+    bool product = tw_op_is_product(user) && operand == 2;
     if (!product && (!rule || rule->space != CPU_ELEMENTWISE || !rule->compute))
       return;
     value = mlirOperationGetResult(user, 0);

@@ -85,7 +85,7 @@ static bool change_warps(int64_t of_products, int64_t *num_warps) {
 }
 
 static bool is_longer(MlirOperation op, const void *step) {
-  if (!tw_op_is(op, TW_TILE_MMA))
+  if (!tw_op_is_product(op))
     return false;
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
   return tw_extent(lhs, tw_rank(lhs) - 1) * tw_bytes(lhs) > *(const int64_t *)step;

@@ -1,17 +1,14 @@
 /* report.c - tile-report: remarks on what moves each tile and what computes each product
  *
- *   a copy by the engine  remark: moves 128x64xbf16 by <engine>, in 1 box
- *   ... cache evict_first ...; its lines leave the L2 cache first: this launch reads them once
- *   tile.async_copy ...   remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>), and not by
- * <engine>: ... tile.load ...         remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
- *   tile.async_gather ... remark: reads 128x64xbf16 by cp.async, in pieces of up to 16 bytes
- *   tile.gather ...       remark: reads 4x4096xbf16, in pieces of up to 16 bytes
- *   tile.store ...        remark: moves 128x64xbf16 from registers, in pieces of up to 16 bytes
- *   a store by the engine remark: moves 128x64xbf16 by <engine>, through shared memory
- *   tile.async_mma ...    remark: runs as <what its family says of it>
- *   tile.mma ...          remark: runs as mma.sync m16n8k16 on 8 warps
- *
- *   tile.load ... {tile.latency}   remark: has a latency that is not used: ...
+ *   a copy by the engine   remark: moves 128x64xbf16 by <engine>, in 1 box; its lines leave the L2 cache first
+ *   tile.async_copy        remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>)
+ *   tile.load, tile.store  remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *   tile.async_gather      remark: reads 128x64xbf16 by cp.async, in pieces of up to 16 bytes
+ *   tile.gather            remark: reads 4x4096xbf16, in pieces of up to 16 bytes
+ *   a store by the engine  remark: moves 128x64xbf16 by <engine>, through shared memory
+ *   tile.async_mma         remark: runs as <what its family says of it>
+ *   tile.mma               remark: runs as mma.sync m16n8k16 on 8 warps
+ *   {tile.latency}         remark: has a latency that is not used: ...
  *
  * Runs after tile-pipeline, when all of that is decided; changes nothing. Copies that were made of one load, and
  * products of one, are told once, by their location. */
@@ -114,7 +111,7 @@ static void remark_gather_copy(MlirOperation op) {
 /* Of one that no instruction takes, tile-select-mma has said so. */
 static void tell_product(MlirOperation op, int num_warps) {
   tw_gpu_target_t target = tw_gpu_target_of(op);
-  const tw_mma_family_t *family = tw_op_is(op, TW_TILE_MMA) ? tw_mma_family_of(op) : tw_async_family(&target);
+  const tw_mma_family_t *family = tw_op_is_product(op) ? tw_mma_family_of(op) : tw_async_family(&target);
   char text[160] = "";
   if (family != NULL)
     family->describe(op, num_warps, sizeof text, text);
@@ -149,15 +146,14 @@ static int num_warps_of(MlirOperation op) { return (int)tw_num_warps(op, 1); }
 
 static MlirWalkResult tell(MlirOperation op, void *user) {
   remark_latency(op);
-  bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE), load = tw_op_loads_tile(op);
-  bool copy = (by_engine && tw_op_has(op, TW_READS_ARRAY)) || tw_op_is(op, TW_TILE_ASYNC_COPY);
+  bool load = tw_op_loads_tile(op), copy = tw_op_loads_by_engine(op) || tw_op_copies_tile(op);
   if (tw_op_gathers(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && !is_told(user, op))
     remark_gather(op);
-  if (tw_op_is(op, TW_TILE_ASYNC_GATHER) && !is_told(user, op))
+  if (tw_op_copies_elements(op) && !is_told(user, op))
     remark_gather_copy(op);
-  if ((tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !is_told(user, op))
+  if ((tw_op_is_async_product(op) || tw_op_is_product(op)) && !is_told(user, op))
     tell_product(op, num_warps_of(op));
-  if ((tw_op_stores_tile(op) || (by_engine && tw_op_has(op, TW_WRITES_ARRAY))) && !is_told(user, op))
+  if ((tw_op_stores_tile(op) || tw_op_stores_by_engine(op)) && !is_told(user, op))
     remark_store(op);
   if ((!copy && !load) || (load && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)))) || is_told(user, op))
     return MlirWalkResultAdvance;

@@ -23,12 +23,13 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/line_info.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
+#include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -229,8 +230,8 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   e->global = mlirLLVMPointerTypeGet(c, 1);
   e->shared = mlirLLVMPointerTypeGet(c, 3);
   bool fast = tw_hint_fast_math(kernel, 0) != 0;
-  e->contract = mlirAttributeParseGet(
-      c, tw_str(fast ? "#llvm.fastmath<nsz, arcp, contract, afn>" : "#llvm.fastmath<contract>"));
+  e->contract =
+      mlirAttributeParseGet(c, tw_str(fast ? "#llvm.fastmath<nsz, arcp, contract, afn>" : "#llvm.fastmath<contract>"));
   enum { FEW_WARPS = 4 };
   e->num_warps = (int)tw_num_warps(kernel, FEW_WARPS);
   if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
@@ -263,7 +264,7 @@ typedef struct {
 
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   register_use_t *work = user;
-  work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_op_is(op, TW_TILE_ROLES);
+  work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     work->registers = count > work->registers ? count : work->registers;
@@ -313,7 +314,8 @@ static void parameter_types(tw_emitter_t *e, MlirBlock body, MlirType *out) {
   }
 }
 
-/* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; floats as zeros where they are tiny. */
+/* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; floats as zeros where they are tiny.
+ */
 static void add_bounds(tw_emitter_t *e, MlirOperation old, MlirOperationState *state) {
   int32_t most = (int32_t)tw_hint_most_threads(old, 0);
   int64_t blocks = tw_hint_occupancy(old, 0), registers = tw_hint_max_registers(old, 0);

@@ -1,4 +1,4 @@
-/* Linear layouts: representation, constructors, transfer functions, algebra. See layout.h.
+/* layout.c - linear layouts: representation, constructors, transfer functions, algebra. See layout.h.
  * Shared-memory layouts and bank conflicts are in shared.c, text in text.c. */
 #include "lowering/layout/layout.h"
 

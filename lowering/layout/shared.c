@@ -1,4 +1,4 @@
-/* Layouts of shared memory: row-major, the hardware's XOR swizzle, and swizzles derived from the
+/* shared.c - layouts of shared memory: row-major, the hardware's XOR swizzle, and swizzles derived from the
  * two register layouts that meet in a buffer; bank conflicts. See layout.h. */
 #include "lowering/layout/layout.h"
 #include "tilewright/machine.h"

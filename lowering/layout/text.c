@@ -1,4 +1,4 @@
-/* The text of a layout, as it stands inside #tile.linear<...>. See layout.h. */
+/* text.c - the text of a layout, as it stands inside #tile.linear<...>. See layout.h. */
 #include "lowering/layout/layout.h"
 
 #include <stdarg.h>

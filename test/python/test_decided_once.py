@@ -29,5 +29,4 @@ def test_the_grid_is_planned_by_one_pass() -> None:
 
 
 def test_barriers_are_built_where_it_is_said_what_they_order() -> None:
-    # tile-insert-barriers puts them between any two accesses to the same bytes: they say nothing.
-    assert files_with('"tile\\.barrier"') == {"facts/barrier.c", "memory/insert_barriers.c"}
+    assert files_with('"tile\\.barrier"') == {"facts/barrier.c"}

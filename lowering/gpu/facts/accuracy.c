@@ -10,7 +10,7 @@
 enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
 
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
-  return tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "kind", 0) == kind;
+  return tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == kind;
 }
 
 /* ---- what it is made of ---------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static bool is_narrowed_operand(MlirOperation op) {
     return false;
   MlirValue narrow = mlirOperationGetResult(op, 0);
   for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (!tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_MMA))
+    if (!tw_op_is_product(mlirOpOperandGetOwner(use)))
       return false;
   return true;
 }
@@ -138,7 +138,7 @@ static bool is_narrowed_operand(MlirOperation op) {
 static bool is_weight(MlirValue value, bool *product) {
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    bool sum = tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
+    bool sum = tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
     bool narrowed = is_narrowed_operand(op);
     bool masked = tw_op_is(op, TW_ARITH_SELECT) && is_weight(mlirOperationGetResult(op, 0), product);
     if (!sum && !narrowed && !masked)

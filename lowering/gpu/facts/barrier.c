@@ -1,5 +1,7 @@
-/* barrier.c - what a tile.barrier orders, and groups of asynchronous copies. See barrier.h. */
+/* barrier.c - what a tile.barrier orders, groups of asynchronous copies, waits for products. See barrier.h. */
 #include "lowering/gpu/facts/barrier.h"
+
+#include "base/memory.h"
 
 static const struct {
   const char *name;
@@ -17,9 +19,11 @@ MlirOperation tw_build_barrier(const tw_builder_t *at, unsigned orders) {
   return tw_build(at, "tile.barrier", (tw_op_parts_t){.num_attrs = num, .attrs = attrs});
 }
 
+bool tw_is_barrier(MlirOperation op) { return tw_op_is(op, TW_TILE_BARRIER); }
+
 unsigned tw_ordered_by(MlirOperation op) {
   unsigned orders = 0;
-  if (!tw_op_is(op, TW_TILE_BARRIER))
+  if (!tw_is_barrier(op))
     return 0;
   for (int i = 0; i < NUM_KINDS; i++)
     orders |= tw_has_attr(op, kinds[i].name) ? kinds[i].orders : 0;
@@ -40,4 +44,20 @@ void tw_build_copy_wait(const tw_builder_t *at, int64_t pending) {
 
 bool tw_groups_copies(MlirOperation op) {
   return tw_op_is(op, TW_TILE_ASYNC_COMMIT) || tw_op_is(op, TW_TILE_ASYNC_WAIT);
+}
+
+MlirOperation tw_build_product_wait(const tw_builder_t *at, intptr_t num, const MlirValue *values, int64_t pending) {
+  MlirType *types = tw_allocate((size_t)num, sizeof *types);
+  for (intptr_t i = 0; i < num; i++)
+    types[i] = mlirValueGetType(values[i]);
+  tw_attr_t attr = {"pending", mlirIntegerAttrGet(tw_i32(at->context), pending)};
+  MlirOperation wait = tw_build(at, "tile.mma_wait",
+                                (tw_op_parts_t){.num_operands = num,
+                                                .operands = values,
+                                                .num_results = num,
+                                                .results = types,
+                                                .num_attrs = 1,
+                                                .attrs = &attr});
+  free(types);
+  return wait;
 }

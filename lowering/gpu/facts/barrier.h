@@ -1,4 +1,4 @@
-/* barrier.h - what a tile.barrier orders, and groups of asynchronous copies
+/* barrier.h - what a tile.barrier orders, groups of asynchronous copies, waits for products
  *
  * The pass that puts a barrier there says it; passes that move or drop barriers read it. An attribute a kind:
  *
@@ -19,6 +19,7 @@ enum {
 };
 
 MlirOperation tw_build_barrier(const tw_builder_t *at, unsigned orders);
+bool tw_is_barrier(MlirOperation op);
 /* 0 of another op. */
 unsigned tw_ordered_by(MlirOperation op);
 /* Whether it is a barrier that orders nothing else. */
@@ -30,5 +31,9 @@ void tw_build_commit(const tw_builder_t *at);
 void tw_build_copy_wait(const tw_builder_t *at, int64_t pending);
 /* Whether it is one of these two. */
 bool tw_groups_copies(MlirOperation op);
+
+/* A tile.mma_wait for the first of the values, beside which the others stand: at most so many products are under way
+ * behind it. */
+MlirOperation tw_build_product_wait(const tw_builder_t *at, intptr_t num, const MlirValue *values, int64_t pending);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_BARRIER_H */

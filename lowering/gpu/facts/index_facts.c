@@ -106,7 +106,7 @@ static index_facts_t facts_of_op(MlirOperation op, int dim) {
     return all_equal(facts_of(mlirOperationGetOperand(op, 0), -1).divisor);
   if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return facts_of_shape(op, dim);
-  if (tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_ARITH_EXTSI))
+  if (tw_op_is_conversion(op) || tw_op_is(op, TW_ARITH_EXTSI))
     return facts_of(mlirOperationGetOperand(op, 0), dim);
   if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
     return (index_facts_t){.same = min_int(facts_of(mlirOperationGetOperand(op, 0), dim).same,

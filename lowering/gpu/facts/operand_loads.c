@@ -18,7 +18,7 @@ enum { SWIZZLE_BYTES = 128, LEAST_SWIZZLE_BYTES = 32 };
 static bool is_element_cast(MlirOperation op) { return tw_op_class(op) == TW_CLASS_CAST; }
 
 bool tw_is_view_of_load(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_CONVERT_LAYOUT) || tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE) ||
+  return tw_op_is_conversion(op) || tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE) ||
          is_element_cast(op);
 }
 
@@ -193,7 +193,7 @@ bool tw_rows_stay_together(MlirOperation mma) {
   MlirBlock block = mlirOperationGetBlock(mma);
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_REDUCE) || (tw_op_is(op, TW_TILE_MMA) && !mlirOperationEqual(op, mma)))
+    if (tw_op_is_reduction(op) || (tw_op_is_product(op) && !mlirOperationEqual(op, mma)))
       return true;
   return false;
 }
@@ -205,7 +205,7 @@ bool tw_reads_written(MlirOperation product) {
       continue;
     for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
          use = mlirOpOperandGetNextUse(use))
-      if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_LOCAL_STORE))
+      if (tw_op_stores_buffer(mlirOpOperandGetOwner(use)))
         return true;
   }
   return false;

@@ -134,7 +134,7 @@ bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
 
 /* Extents of the tile that an access moves; -1 for what is none. */
 static intptr_t extents_of(MlirOperation op, int64_t extents[TW_MAX_RANK]) {
-  bool copies = tw_op_is(op, TW_TILE_ASYNC_COPY), loads = tw_op_loads_tile(op);
+  bool copies = tw_op_copies_tile(op), loads = tw_op_loads_tile(op);
   if (copies) { /* into a stage of the buffer */
     MlirType buffer = mlirValueGetType(tw_copy_buffer(op));
     for (intptr_t d = 1; d < tw_buffer_type_rank(buffer); d++)

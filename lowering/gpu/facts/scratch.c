@@ -143,15 +143,3 @@ int64_t tw_scratch_bytes(MlirOperation op) {
 }
 
 int64_t tw_scratch_offset(MlirOperation op) { return tw_attr_int(op, "tile.scratch", 0); }
-
-static bool is_roles(MlirOperation op, const void *user) {
-  (void)user;
-  return tw_op_is(op, TW_TILE_ROLES);
-}
-
-MlirOperation tw_roles_of(MlirOperation kernel) { return tw_find_op(kernel, is_roles, NULL); }
-
-int tw_consumer_groups_of(MlirOperation kernel) {
-  MlirOperation roles = tw_roles_of(kernel);
-  return mlirOperationIsNull(roles) ? 1 : (int)tw_attr_int(roles, "consumer_groups", 1);
-}

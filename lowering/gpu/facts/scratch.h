@@ -10,13 +10,6 @@
 int64_t tw_scratch_bytes(MlirOperation op);
 /* Value of the attribute tile.scratch, where that lies; 0 where there is none. */
 int64_t tw_scratch_offset(MlirOperation op);
-/* The tile.roles of a kernel; null where there is none. */
-MlirOperation tw_roles_of(MlirOperation kernel);
-/* On tile.consumer_group, tile.ordered_wait and tile.ordered_arrive: the two warpgroups of a block go in order, not
- * consumer groups. */
-#define TW_GROUPS "tile.groups"
-/* How many consumer groups it has; 1 where there is no tile.roles. */
-int tw_consumer_groups_of(MlirOperation kernel);
 /* Whether a reduction gives an index. */
 bool tw_reduces_to_index(tw_reduce_kind_t kind);
 /* Bytes of a partial result in shared memory. */

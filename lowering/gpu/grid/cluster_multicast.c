@@ -57,7 +57,7 @@ static bool is_even(MlirOperation op) {
 static void count_lines(pairing_t *p, MlirOperation load) {
   bool splits = tw_access_splits_lines(load);
   int64_t lines = bytes_of(load) / TW_LINE_BYTES * (splits ? 2 : 1);
-  if (!is_looped_load(load) || !tw_has_op(tw_enclosing_loop(load), TW_TILE_MMA))
+  if (!is_looped_load(load) || !tw_has_op_like(tw_enclosing_loop(load), tw_op_is_product))
     return;
   p->splits |= splits;
   p->lines += lines;
@@ -76,7 +76,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
     p->unfit |= !is_even(op);
     count_lines(p, op);
   }
-  if (tw_op_is(op, TW_TILE_MMA) && !mlirOperationIsNull(tw_enclosing_loop(op)))
+  if (tw_op_is_product(op) && !mlirOperationIsNull(tw_enclosing_loop(op)))
     p->cycles += tw_mma_cycles(op);
   return MlirWalkResultAdvance;
 }

@@ -52,8 +52,6 @@ typedef struct {
   tw_ops_t reduces; /* along the class */
 } sharer_t;
 
-static bool is_reduce(MlirOperation op) { return tw_op_is(op, TW_TILE_REDUCE); }
-
 static int class_of(sharer_t *s, MlirOperation reduce) {
   return tw_dims_class(&s->dims, mlirOperationGetOperand(reduce, 0), (int)tw_attr_int(reduce, "axis", 0));
 }
@@ -71,7 +69,7 @@ static bool can_cross(MlirOperation reduce) {
 }
 
 static void find_reduces(sharer_t *s) {
-  tw_ops_t all = tw_ops_in(s->func, is_reduce, MlirWalkPreOrder);
+  tw_ops_t all = tw_ops_in(s->func, tw_op_is_reduction, MlirWalkPreOrder);
   s->reduces = (tw_ops_t){NULL, 0};
   for (int i = 0; i < all.count; i++)
     if (class_of(s, all.at[i]) == s->class)
@@ -194,10 +192,10 @@ static bool share(sharer_t *s, MlirOperation reduce) {
 
 bool tw_cluster_rows(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op(func, TW_TILE_MMA) ||
+  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op_like(func, tw_op_is_product) ||
       !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_slice_tiles(func, 0) > 1 || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
-  tw_ops_t reduces = tw_ops_in(func, is_reduce, MlirWalkPreOrder);
+  tw_ops_t reduces = tw_ops_in(func, tw_op_is_reduction, MlirWalkPreOrder);
   bool shared = false;
   if (reduces.count > 0) {
     sharer_t s = {.func = func, .dims = tw_dims_of(func)};

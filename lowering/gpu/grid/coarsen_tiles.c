@@ -113,7 +113,7 @@ static const char *find_classes(coarsener_t *f) {
     return "num_warps, num_stages or occupancy is for the tile that it has";
   if (f->dims.refused)
     return f->dims.refused;
-  if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op(f->loop, TW_TILE_MMA))
+  if (!tw_op_is(f->loop, TW_SCF_FOR) || !tw_has_op_like(f->loop, tw_op_is_product))
     return "it has no loop with products";
   if (f->dims.writes.count > MAX_STORES)
     return "it has too many stores";
@@ -173,7 +173,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   MlirValue tile = mlirOperationGetResult(op, 0);
   int64_t bits = tw_count(mlirValueGetType(tile)) * tw_memory_bits(tw_element(mlirValueGetType(tile)));
-  if (tw_op_is(op, TW_TILE_MMA)) {
+  if (tw_op_is_product(op)) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
     cost->plan->sum_bits += bits * growth(cost, tile);
   } else if (tw_op_loads(op)) {
@@ -260,7 +260,7 @@ bool tw_coarsen_tiles(MlirOperation func) {
   int64_t wanted = tw_hint_coarsen_tiles(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
       tw_launch_has_cluster_blocks(func) || tw_hint_slice_tiles(func, 0) > 1 ||
-      (wanted == 0 && !tw_has_op(func, TW_TILE_MMA)))
+      (wanted == 0 && !tw_has_op_like(func, tw_op_is_product)))
     return true;
   f.axes = tw_block_axes_of(func);
   f.dims = tw_dims_of(func);

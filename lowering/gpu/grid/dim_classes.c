@@ -208,12 +208,12 @@ static MlirWalkResult relate(MlirOperation op, void *user) {
     tie_reshape(d, op);
   } else if (tw_op_is(op, TW_TILE_PERMUTE)) {
     tie_permute(d, op);
-  } else if (tw_op_is(op, TW_TILE_REDUCE)) {
+  } else if (tw_op_is_reduction(op)) {
     tie_reduce(d, op);
   } else if (tw_op_form(op) == TW_FORM_SCAN) {
     tie_all(d, mlirOperationGetOperand(op, 0), mlirOperationGetResult(op, 0));
     keep_whole(d, mlirOperationGetOperand(op, 0), (int)tw_attr_int(op, "axis", 0), "a scan runs along the axis");
-  } else if (tw_op_is(op, TW_TILE_MMA)) {
+  } else if (tw_op_is_product(op)) {
     tie_mma(d, op);
   } else if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_IF)) {
     tw_each_source(op, tie_all, d);
@@ -299,7 +299,8 @@ bool tw_dims_are_written(tw_dims_t *d, int class) {
 static MlirWalkResult find_loop(MlirOperation op, void *user) {
   MlirOperation *loop = user;
   if (tw_op_is(op, TW_SCF_FOR) && mlirOperationIsNull(tw_enclosing_loop(op)) &&
-      (!tw_op_is(*loop, TW_SCF_FOR) || (tw_has_op(op, TW_TILE_MMA) && !tw_has_op(*loop, TW_TILE_MMA))))
+      (!tw_op_is(*loop, TW_SCF_FOR) ||
+       (tw_has_op_like(op, tw_op_is_product) && !tw_has_op_like(*loop, tw_op_is_product))))
     *loop = op;
   return MlirWalkResultAdvance;
 }

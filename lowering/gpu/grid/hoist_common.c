@@ -28,7 +28,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   common_reads_t *r = user;
   bool position = tw_op_is(op, TW_TILE_BLOCK_ID) && tw_attr_int(op, "axis", 0) == r->axis;
   r->loads |= tw_op_loads(op);
-  r->multiplies |= tw_op_is(op, TW_TILE_MMA);
+  r->multiplies |= tw_op_is_product(op);
   r->own |= position || !only_computes(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue value = mlirOperationGetOperand(op, i);

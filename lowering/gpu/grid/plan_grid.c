@@ -113,7 +113,7 @@ static void look_behind(kernel_t *k, MlirOperation mma) {
   }
 }
 
-static bool is_async(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op); }
+static bool is_async(MlirOperation op) { return tw_op_is_product(op) && tw_is_async_mma(op); }
 
 /* Whether a loop around the op has a product that runs by itself. */
 static bool is_beside_product(MlirOperation op) {
@@ -142,7 +142,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   kernel_t *k = user;
   bool looped = !mlirOperationIsNull(tw_enclosing_loop(op));
   k->async |= looped && is_async(op);
-  if (looped && tw_op_is(op, TW_TILE_MMA))
+  if (looped && tw_op_is_product(op))
     look_behind(k, op);
   if (tw_stores_to_array(op))
     k->writes |= is_beside_product(op) && may_be_read(k->func, op);
@@ -231,7 +231,7 @@ typedef struct {
 static MlirWalkResult look_at_move(MlirOperation op, void *user) {
   enum { AXIS_1 = 2 };
   moves_t *m = user;
-  m->other |= tw_op_is(op, TW_TILE_MMA) || tw_op_scatters(op);
+  m->other |= tw_op_is_product(op) || tw_op_scatters(op);
   if (!tw_op_stores_tile(op))
     return MlirWalkResultAdvance;
   intptr_t first;

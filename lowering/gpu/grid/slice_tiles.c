@@ -116,7 +116,7 @@ static int64_t bytes_of(slice_cost_t *cost, MlirOperation op) {
 
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
   slice_cost_t *cost = user;
-  if (tw_op_is(op, TW_TILE_MMA)) {
+  if (tw_op_is_product(op)) {
     MlirValue sum = mlirOperationGetResult(op, 0);
     int64_t cycles = tw_mma_cycles(op);
     for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
@@ -216,7 +216,7 @@ static void record_launch(slicer_t *c, const tw_steps_t *steps) {
 /* ---- the decision ------------------------------------------------------------------------------ */
 
 static MlirWalkResult measure_sums(MlirOperation op, void *most) {
-  if (tw_op_is(op, TW_TILE_MMA)) {
+  if (tw_op_is_product(op)) {
     MlirType sums = mlirValueGetType(mlirOperationGetResult(op, 0));
     int64_t bits = tw_count(sums) * tw_memory_bits(tw_element(sums));
     *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
@@ -280,7 +280,7 @@ bool tw_slice_tiles(MlirOperation func) {
   if (fitting > 1)
     tw_op_remark(func, "has sums of products that no thread's registers can hold");
   const char *why = decide(&c, fitting > 1 ? fitting : wanted);
-  if (why != NULL && (wanted > 1 || tw_has_op(func, TW_TILE_MMA)))
+  if (why != NULL && (wanted > 1 || tw_has_op_like(func, tw_op_is_product)))
     tw_op_remark(func, "slices no tile over several blocks: %s", why);
   tw_dims_free(&c.dims);
   return true;

@@ -64,7 +64,7 @@ typedef struct {
 
 static bool is_harmful(MlirOperation op) {
   bool harmless = tw_is_arithmetic(op) || tw_op_form(op) == TW_FORM_CONTROL || tw_op_loads(op) ||
-                  tw_op_is(op, TW_TILE_MMA) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
+                  tw_op_is_product(op) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
   return !harmless || tw_op_is(op, TW_SCF_WHILE);
 }
 
@@ -78,7 +78,7 @@ static const char *why_not(splitter_t *s) {
     if (mlirOperationIsNull(op))
       return "it has no loop with products";
     harmless = harmless && !tw_has_op_like(op, is_harmful);
-    if (tw_has_op(op, TW_TILE_MMA))
+    if (tw_has_op_like(op, tw_op_is_product))
       s->loop = op;
   }
   if (!tw_op_is(s->loop, TW_SCF_FOR))
@@ -87,7 +87,7 @@ static const char *why_not(splitter_t *s) {
     return "it writes, prints, asserts or waits before its sums are complete";
   for (MlirOperation op = mlirOperationGetNextInBlock(s->loop); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_has_op(op, TW_TILE_MMA))
+    if (tw_has_op_like(op, tw_op_is_product))
       return "it has products behind the loop";
   if (tw_has_attr(s->loop, "unsignedCmp") || !tw_known_int(mlirOperationGetOperand(s->loop, 2), &step) || step != 1)
     return "the loop's step is not 1";
@@ -104,7 +104,7 @@ static const char *why_not(splitter_t *s) {
 
 static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   splitter_t *s = user;
-  if (tw_op_is(op, TW_TILE_MMA)) {
+  if (tw_op_is_product(op)) {
     s->flop_cycles += tw_mma_cycles(op);
   } else if (tw_op_loads(op)) {
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -270,7 +270,7 @@ bool tw_run_split_k(MlirOperation func) {
   splitter_t s = {.func = func};
   int64_t forced = tw_hint_split_k(func, 0);
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
-      !tw_has_op(func, TW_TILE_MMA))
+      !tw_has_op_like(func, tw_op_is_product))
     return true;
   mlirOperationWalk(func, find_blocks, &s, MlirWalkPreOrder);
   s.block = tw_region_block(mlirOperationIsNull(s.blocks) ? func : s.blocks, 0);

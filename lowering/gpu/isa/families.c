@@ -88,7 +88,7 @@ typedef struct {
 
 static bool is_named_product(MlirOperation op, const void *user) {
   const named_product_t *named = user;
-  MlirStringRef name = tw_op_is(op, TW_TILE_MMA) ? tw_tile_name(mlirOperationGetResult(op, 0)) : tw_str("");
+  MlirStringRef name = tw_op_is_product(op) ? tw_tile_name(mlirOperationGetResult(op, 0)) : tw_str("");
   return name.length == named->tile.length && name.length > 0 && !memcmp(name.data, named->tile.data, name.length);
 }
 
@@ -189,7 +189,7 @@ static bool is_widened(MlirOperation mma) {
 
 static MlirWalkResult measure(MlirOperation op, void *user) {
   need_t *need = user;
-  if (!tw_op_is(op, TW_TILE_MMA))
+  if (!tw_op_is_product(op))
     return MlirWalkResultAdvance;
   MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (tw_count(acc) > need->largest) {

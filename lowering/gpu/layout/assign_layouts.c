@@ -263,7 +263,7 @@ static void rewrite(assigner_t *a, MlirOperation op) {
     rewrite_reduce(a, op);
   else if (tw_op_form(op) == TW_FORM_SCAN)
     rewrite_scan(a, op);
-  else if (tw_op_is(op, TW_TILE_MMA))
+  else if (tw_op_is_product(op))
     rewrite_mma(a, op);
   else if (tw_is_shape_op(op) || tw_op_is(op, TW_TILE_EXTRACT))
     rewrite_shape(a, op);

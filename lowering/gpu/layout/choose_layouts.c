@@ -219,8 +219,7 @@ tw_layout_t twl_access_layout(twl_classes_t *c, MlirOperation op, const tw_layou
 tw_layout_t twl_reduction_layout(twl_classes_t *c, MlirOperation op, const tw_layout_t *layout) {
   int axis = (int)tw_attr_int(op, "axis", 0);
   tw_axis_bits_t bits;
-  bool fits =
-      tw_op_is(op, TW_TILE_REDUCE) ? tw_layout_splits_axis(layout, axis) : tw_layout_axis_bits(layout, axis, &bits);
+  bool fits = tw_op_is_reduction(op) ? tw_layout_splits_axis(layout, axis) : tw_layout_axis_bits(layout, axis, &bits);
   return fits ? *layout : twl_default_layout(c, twl_reduced(op));
 }
 
@@ -347,7 +346,7 @@ static void add_loads(chooser_t *x, MlirOperation mma, int operand, const tw_lay
 static void add_products(chooser_t *x) {
   twl_classes_t *c = x->c;
   for (size_t i = 0; i < c->num_ops; i++) {
-    if (!tw_op_is(c->ops[i], TW_TILE_MMA))
+    if (!tw_op_is_product(c->ops[i]))
       continue;
     tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
     force(x, mlirOperationGetResult(c->ops[i], 0), &plan.acc, "product");
@@ -363,7 +362,7 @@ static void add_products(chooser_t *x) {
     }
   }
   for (size_t i = 0; i < c->num_ops; i++)
-    if (tw_op_is(c->ops[i], TW_TILE_MMA)) {
+    if (tw_op_is_product(c->ops[i])) {
       tw_mma_plan_t plan = tw_mma_plan(c->ops[i], c->num_warps);
       add_loads(x, c->ops[i], 0, &plan.lhs);
       add_loads(x, c->ops[i], 1, &plan.rhs);
@@ -380,7 +379,7 @@ static bool is_in_memory(const chooser_t *x, MlirOperation mma, int o) {
 static void add_operands(chooser_t *x) {
   twl_classes_t *c = x->c;
   for (size_t i = 0; i < c->num_ops; i++)
-    for (int o = 0; tw_op_is(c->ops[i], TW_TILE_MMA) && o < 2; o++) {
+    for (int o = 0; tw_op_is_product(c->ops[i]) && o < 2; o++) {
       MlirValue value = mlirOperationGetOperand(c->ops[i], o);
       if (is_in_memory(x, c->ops[i], o) || !twl_has_class(value) || !twl_needs_operand_layout(c->ops[i], o))
         continue;
@@ -696,7 +695,7 @@ static void build_graph(chooser_t *x) {
     }
   }
   for (size_t i = 0; i < c->num_ops; i++)
-    if (tw_op_is(c->ops[i], TW_TILE_MMA))
+    if (tw_op_is_product(c->ops[i]))
       add_product(x, c->ops[i]);
     else
       add_op(x, c->ops[i]);

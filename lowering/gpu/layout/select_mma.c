@@ -99,7 +99,7 @@ static bool feeds_product(MlirOperation mma) {
   for (MlirOperation op = mlirOperationGetNextInBlock(mma); !feeds && !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     tw_slice_t slice = {.block = block};
-    if (!tw_op_is(op, TW_TILE_MMA))
+    if (!tw_op_is_product(op))
       continue;
     tw_slice_add(&slice, mlirOperationGetOperand(op, 0));
     feeds = tw_slice_has(&slice, mma);
@@ -242,7 +242,7 @@ static void mark(selector_t *s, MlirOperation mma) {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   selector_t *s = user;
-  if (!tw_op_is(op, TW_TILE_MMA))
+  if (!tw_op_is_product(op))
     return MlirWalkResultAdvance;
   tw_ops_add(&s->products, op);
   for (int i = 0; i < 2; i++) {
@@ -271,12 +271,10 @@ static bool refuse_family(MlirOperation product, MlirStringRef family, const cha
   return false;
 }
 
-static bool has_products(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
-
 /* The family that the hint names must be one of the target's, and take each product. */
 static bool check_family(MlirOperation func) {
   MlirStringRef wanted = tw_hint_family(func);
-  tw_ops_t products = tw_ops_in(func, has_products, MlirWalkPreOrder);
+  tw_ops_t products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   bool good = true;
   for (int i = 0; wanted.length > 0 && good && i < products.count; i++) {
     const char *found = tw_mma_family_of(products.at[i])->name;

@@ -111,7 +111,7 @@ static void classify(twl_classes_t *c, MlirOperation op) {
       unite(c, one, mlirOperationGetResult(op, i));
   } else if (tw_op_combines(op)) {
     classify_combining(c, op);
-  } else if (tw_op_is(op, TW_TILE_MMA)) {
+  } else if (tw_op_is_product(op)) {
     unite(c, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
   } else if (tw_op_is(op, TW_TILE_SUM_PARTS)) {
     for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)

@@ -20,8 +20,6 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 
-static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
-
 static MlirType input_type(MlirOperation mma) { return tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))); }
 
 static bool is_narrow_float(MlirType element) { return mlirTypeIsAFloat(element) && tw_bits(element) == 8; }
@@ -63,7 +61,7 @@ static void legalize(const tw_gpu_target_t *target, MlirOperation mma) {
 
 bool tw_widen_mma(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  tw_ops_t products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     legalize(&target, products.at[i]);
   tw_ops_free(&products);

@@ -28,7 +28,9 @@
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
@@ -105,7 +107,7 @@ static bool holds(const spans_t *s, MlirOperation outer, int first, int last) {
 static MlirOperation with_loop(MlirOperation use, bool first) {
   MlirOperation parent = mlirOperationGetParentOperation(use);
   bool loop = tw_op_is(parent, TW_SCF_FOR) || tw_op_is(parent, TW_SCF_WHILE);
-  return first && loop && tw_op_is(use, TW_TILE_LOCAL_LOAD) ? parent : use;
+  return first && loop && tw_op_loads_buffer(use) ? parent : use;
 }
 
 /* The op after which a use is over: itself, or the wait for a product. Products are done in the order in which they
@@ -114,14 +116,14 @@ static MlirOperation with_loop(MlirOperation use, bool first) {
 static MlirOperation end_of_use(MlirOperation use) {
   MlirOperation at = use;
   int64_t later = 0;
-  while (tw_op_is(use, TW_TILE_ASYNC_MMA)) {
+  while (tw_op_is_async_product(use)) {
     MlirOperation next = mlirOperationGetNextInBlock(at);
     MlirOperation parent = mlirOperationGetParentOperation(at);
     if (mlirOperationIsNull(next) && tw_op_is(parent, TW_FUNC_FUNC))
       break;
     at = mlirOperationIsNull(next) ? parent : next;
-    later += !mlirOperationIsNull(next) && tw_op_is(at, TW_TILE_ASYNC_MMA);
-    if (tw_op_is(at, TW_TILE_MMA_WAIT) && tw_attr_int(at, "pending", 0) <= later)
+    later += !mlirOperationIsNull(next) && tw_op_is_async_product(at);
+    if (tw_op_waits_for_products(at) && tw_attr_int(at, "pending", 0) <= later)
       break;
   }
   return at;
@@ -201,8 +203,7 @@ static int64_t array_bytes(MlirType type) {
 static int64_t bytes_of(MlirOperation op) {
   if (tw_op_is(op, TW_TILE_SHARED_ARRAY))
     return array_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return tw_op_is(op, TW_TILE_ALLOC_SHARED) ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)))
-                                            : tw_scratch_bytes(op);
+  return tw_makes_buffer(op) ? tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0))) : tw_scratch_bytes(op);
 }
 
 /* ---- placement --------------------------------------------------------------------------------- */
@@ -216,7 +217,7 @@ typedef struct {
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   span_list_t *list = user;
-  bool array = tw_op_is(op, TW_TILE_SHARED_ARRAY), alloc = array || tw_op_is(op, TW_TILE_ALLOC_SHARED);
+  bool array = tw_op_is(op, TW_TILE_SHARED_ARRAY), alloc = array || tw_makes_buffer(op);
   int64_t bytes = bytes_of(op), align = array ? tw_attr_int(op, "align", ARRAY_ALIGNMENT) : ALIGNMENT;
   if (bytes <= 0)
     return MlirWalkResultAdvance;

@@ -35,6 +35,8 @@
  * others only if they may be assumed to be apart (aliasing.h). Kernels with products have other plans for shared
  * memory. Runs when layouts are known and all copies for products are made. */
 #include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/gpu/facts/buffer.h"
+#include "lowering/gpu/facts/roles.h"
 
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
@@ -268,8 +270,9 @@ static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation firs
 
 static bool has_room(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op(func, TW_TILE_MMA) && !tw_has_op(func, TW_TILE_ASYNC_MMA) &&
-         !tw_has_op(func, TW_TILE_ROLES) && !tw_has_op(func, TW_TILE_ALLOC_SHARED);
+  return tw_gpu_has(&target, TW_GPU_CP_ASYNC) && !tw_has_op_like(func, tw_op_is_product) &&
+         !tw_has_op_like(func, tw_op_is_async_product) && mlirOperationIsNull(tw_roles_of(func)) &&
+         !tw_has_op_like(func, tw_makes_buffer);
 }
 
 static MlirOperation function_of(MlirOperation op) {
@@ -405,7 +408,7 @@ static void rewrite(cache_plan_t *plan) {
       shape[d] = tw_buffer_type_extent(one, d);
     MlirType type =
         tw_buffer_type_get(before.context, rank, shape, tw_buffer_type_element(one), tw_buffer_type_layout(one));
-    plan->tiles[t].buffer = tw_op1(&before, "tile.alloc_shared", type, 0, NULL);
+    plan->tiles[t].buffer = tw_alloc_buffer(&before, type);
     tell(plan, plan->tiles[t].loads[0]);
   }
   MlirValue kept = count_kept(&before, plan);

@@ -37,6 +37,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/memory/race_check.h"
@@ -224,8 +225,7 @@ static bool bytes_changed_hands(const state_t *s, const open_access_t *access) {
 /* What a load gives, or a store takes. */
 static MlirType type_moved(MlirOperation op) {
   bool loads = mlirOperationGetNumResults(op) > 0;
-  if (tw_op_is(op,
-               TW_TILE_TMA_STORE)) /* each group of warps gives what its own threads have, when all of them are there */
+  if (tw_op_stores_by_engine(op)) /* each group of warps gives what its own threads have, when all of them are there */
     return mlirValueGetType(mlirOperationGetOperand(op, 0));
   return mlirValueGetType(loads ? mlirOperationGetResult(op, 0)
                                 : mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1));
@@ -251,7 +251,7 @@ static bool find_array(MlirOperation op, open_access_t *out) {
     out->to = out->from + 1;
     out->op = tw_is_async_copy(op) ? tw_null_op() : op;
   }
-  bool tile = tw_op_loads_tile(op) || tw_op_stores_tile(op) || tw_op_is(op, TW_TILE_TMA_STORE);
+  bool tile = tw_op_loads_tile(op) || tw_op_stores_tile(op) || tw_op_stores_by_engine(op);
   if (tile && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) &&
       tw_layout_is_injective(&layout))
     out->owner = type_moved(op).ptr;
@@ -271,7 +271,7 @@ static bool may_touch(const open_access_t *earlier, const open_access_t *access)
   MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);
   if (of_one_owner(earlier, access) && tw_assume_disjoint_or_same(a, b))
     return false;
-  bool in_place = tw_op_is(access->op, TW_TILE_TMA_STORE) && tw_reads_before(earlier->op, access->op, tw_null_op());
+  bool in_place = tw_op_stores_by_engine(access->op) && tw_reads_before(earlier->op, access->op, tw_null_op());
   return in_place || !tw_assume_disjoint(a, b);
 }
 
@@ -285,7 +285,7 @@ static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
     put_barrier_before(op);
     meet(s);
   }
-  if (!tw_op_is(op, TW_TILE_TMA_STORE)) /* nothing reads behind it what it writes */
+  if (!tw_op_stores_by_engine(op)) /* nothing reads behind it what it writes */
     note(s, access);
 }
 
@@ -312,7 +312,7 @@ static void visit_loop(state_t *s, MlirOperation op) {
 
 static void visit_branch(state_t *s, MlirOperation op) {
   state_t before = *s, after = {.ok = s->ok, .crowded = s->crowded};
-  if (tw_op_is(op, TW_TILE_ROLES)) { /* the producer has no one to meet; its barriers count */
+  if (tw_is_roles(op)) { /* the producer has no one to meet; its barriers count */
     visit_region(s, op, 1);
     return;
   }
@@ -349,7 +349,7 @@ static void visit_async_mma(state_t *s, MlirOperation op) {
   }
 }
 
-static bool is_barrier(MlirOperation op) { return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BARRIER); }
+static bool meets_at(MlirOperation op) { return !mlirOperationIsNull(op) && tw_is_barrier(op); }
 
 static MlirOperation op_before(MlirOperation op) {
   MlirOperation before = mlirBlockGetFirstOperation(mlirOperationGetBlock(op));
@@ -364,7 +364,7 @@ static MlirOperation op_before(MlirOperation op) {
 static void put_behind(MlirOperation op) {
   tw_builder_t at = tw_build_at_end(mlirOperationGetBlock(op), mlirOperationGetLocation(op));
   at.before = mlirOperationGetNextInBlock(op);
-  tw_build(&at, "tile.barrier", (tw_op_parts_t){0});
+  tw_build_barrier(&at, TW_ORDERS_ANYTHING);
 }
 
 /* What all threads of the block did is there before one of them releases, and none goes on before one has acquired:
@@ -372,11 +372,11 @@ static void put_behind(MlirOperation op) {
 static void visit_ordered(state_t *s, MlirOperation op, int64_t bytes) {
   MlirOperation next = mlirOperationGetNextInBlock(op);
   if (tw_releases(op)) {
-    if (!is_barrier(op_before(op)))
+    if (!meets_at(op_before(op)))
       put_barrier_before(op);
     meet(s);
   }
-  if (tw_acquires(op) && bytes == 0 && !is_barrier(next))
+  if (tw_acquires(op) && bytes == 0 && !meets_at(next))
     put_behind(op);
 }
 
@@ -388,10 +388,10 @@ static bool touches_memory(MlirOperation op) {
 static void visit_map(state_t *s, MlirOperation op) {
   if (!tw_has_op_like(op, touches_memory))
     return;
-  if (!is_barrier(op_before(op)))
+  if (!meets_at(op_before(op)))
     put_barrier_before(op);
   meet(s);
-  if (!is_barrier(mlirOperationGetNextInBlock(op)))
+  if (!meets_at(mlirOperationGetNextInBlock(op)))
     put_behind(op);
 }
 
@@ -410,7 +410,7 @@ static void visit(state_t *s, MlirOperation op) {
     visit_loop(s, op);
   } else if (mlirOperationGetNumRegions(op) > 0) {
     visit_branch(s, op);
-  } else if (tw_op_is(op, TW_TILE_BARRIER)) {
+  } else if (tw_is_barrier(op)) {
     meet(s);
   } else if (tw_op_is(op, TW_TILE_ASYNC_WAIT)) {
     if (tw_attr_int(op, "pending", 0) == 0)
@@ -425,21 +425,21 @@ static void visit(state_t *s, MlirOperation op) {
       meet(s);
     }
     note(s, access);
-  } else if (tw_op_is(op, TW_TILE_LOCAL_LOAD) && find_buffer(op, &access)) {
+  } else if (tw_op_loads_buffer(op) && find_buffer(op, &access)) {
     if (conflicts(s, false, false, access.from, access.to))
       settle(s, op, false, access.from, access.to);
     note(s, access);
-  } else if (tw_op_is(op, TW_TILE_ASYNC_MMA)) {
+  } else if (tw_op_is_async_product(op)) {
     visit_async_mma(s, op);
-  } else if (tw_op_is(op, TW_TILE_MMA_WAIT)) {
+  } else if (tw_op_waits_for_products(op)) {
     wait_for_products(s, tw_attr_int(op, "pending", 0));
-  } else if (tw_op_is(op, TW_TILE_TMA_STORE) && find_buffer(op, &access)) {
+  } else if (tw_op_stores_by_engine(op) && find_buffer(op, &access)) {
     access.kind = WRITE; /* which the op orders with its own reads */
     check_products(s, op, access.owner, access.from, access.to);
     if (bytes_changed_hands(s, &access))
       settle(s, op, true, access.from, access.to);
     note(s, access);
-  } else if (tw_op_is(op, TW_TILE_LOCAL_STORE) && find_buffer(op, &access)) {
+  } else if (tw_op_stores_buffer(op) && find_buffer(op, &access)) {
     access.kind = WRITE;
     check_products(s, op, access.owner, access.from, access.to);
     settle(s, op, true, access.from, access.to);
@@ -459,7 +459,7 @@ static MlirWalkResult check_turn(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op) && !tw_op_is(op, TW_TILE_ORDERED_ARRIVE);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0) {
+    if (tw_is_barrier(op) || tw_scratch_bytes(op) > 0) {
       *(bool *)user = false;
       tw_op_error(op, "has threads meet while one of two warpgroups waits for its turn");
       return MlirWalkResultInterrupt;

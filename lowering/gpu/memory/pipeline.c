@@ -48,6 +48,8 @@
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/buffer.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
@@ -116,7 +118,7 @@ static bool depends_on_induction_only(pipeline_plan_t *plan, MlirValue value, bo
 /* Meetings of the program's own threads, and copies that are not directly in the body. */
 static bool is_obstacle(MlirOperation op, const void *body) {
   bool nested = !mlirBlockEqual(mlirOperationGetBlock(op), *(const MlirBlock *)body);
-  return tw_op_is(op, TW_TILE_SYNC_THREADS) || (nested && (tw_is_async_copy(op) || tw_op_is(op, TW_TILE_BARRIER)));
+  return tw_op_is(op, TW_TILE_SYNC_THREADS) || (nested && (tw_is_async_copy(op) || tw_is_barrier(op)));
 }
 
 typedef struct {
@@ -203,7 +205,7 @@ static bool lives_through(MlirValue buffer, MlirOperation loop) {
 
 static MlirWalkResult count_others(MlirOperation op, void *user) {
   others_t *others = user;
-  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED))
+  if (!tw_makes_buffer(op))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetResult(op, 0);
   if (!is_own(others->plan, buffer) && lives_through(buffer, others->plan->loop))
@@ -363,10 +365,6 @@ static void read_from_stage(const pipeline_plan_t *plan, MlirBlock body, MlirVal
 
 /* ---- products that run into the next iteration --------------------------------------------------- */
 
-static MlirOperation first_op(MlirBlock body, tw_op_kind_t kind) {
-  return tw_next_op(mlirBlockGetFirstOperation(body), kind);
-}
-
 /* Position at which the loop's end yields a value that nothing else reads; -1 if it is read. */
 static intptr_t only_yielded(MlirValue value, MlirBlock body) {
   MlirOpOperand use = tw_only_use(value);
@@ -377,8 +375,8 @@ static intptr_t only_yielded(MlirValue value, MlirBlock body) {
 
 /* The wait of the loop's one product, if the product may run on and adds to a carried value that only it reads. */
 static MlirOperation overlapped_wait(MlirOperation loop) {
-  MlirOperation none = {NULL}, product = first_op(tw_loop_body(loop), TW_TILE_ASYNC_MMA);
-  MlirOperation wait = first_op(tw_loop_body(loop), TW_TILE_MMA_WAIT);
+  MlirOperation none = {NULL}, product = tw_first_op(tw_loop_body(loop), tw_op_is_async_product);
+  MlirOperation wait = tw_first_op(tw_loop_body(loop), tw_op_waits_for_products);
   if (mlirOperationIsNull(product) || mlirOperationIsNull(wait) || !tw_mma_may_run_on(product) ||
       tw_mma_reads_registers(product) ||
       !mlirValueEqual(mlirOperationGetOperand(wait, 0), mlirOperationGetResult(product, 0)))
@@ -395,9 +393,8 @@ static void wait_after_loop(const tw_builder_t *at, const pipeline_plan_t *plan)
   tw_set_int(plan->overlapped, "pending", tw_i32(at->context), 1);
   intptr_t position = only_yielded(mlirOperationGetResult(plan->overlapped, 0), tw_loop_body(plan->loop));
   MlirValue open = mlirOperationGetResult(plan->loop, position);
-  MlirAttribute zero = mlirIntegerAttrGet(tw_i32(at->context), 0);
-  MlirValue done = tw_op1_attr(at, "tile.mma_wait", mlirValueGetType(open), 1, &open, "pending", zero);
-  mlirValueReplaceAllUsesExcept(open, done, 1, (MlirOperation[]){tw_def(done)});
+  MlirOperation wait = tw_build_product_wait(at, 1, &open, 0);
+  mlirValueReplaceAllUsesExcept(open, mlirOperationGetResult(wait, 0), 1, &wait);
 }
 
 /* Two blocks on a multiprocessor hide each other's waits; one alone overlaps its own iterations. */
@@ -441,7 +438,7 @@ static void pipeline_loop(pipeline_plan_t *plan) {
   read_from_stage(plan, body, carried[0]);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(body));
   build_wait(&top, plan->distance - 1);
-  MlirOperation product = first_op(body, TW_TILE_ASYNC_MMA);
+  MlirOperation product = tw_first_op(body, tw_op_is_async_product);
   tw_builder_t behind = mlirOperationIsNull(product) ? top : tw_build_before(mlirOperationGetNextInBlock(product));
   copy_ahead(plan, &behind, carried, next);
   for (int i = 0; i < plan->copies.count; i++)
@@ -456,19 +453,11 @@ static void pipeline_loop(pipeline_plan_t *plan) {
 
 /* ---- the pass ---------------------------------------------------------------------------------- */
 
-/* Copies of a producer run ahead as they are. */
-static bool has_role(MlirOperation loop) {
-  MlirOperation up = mlirOperationGetParentOperation(loop);
-  while (!mlirOperationIsNull(up) && !tw_op_is(up, TW_TILE_ROLES))
-    up = mlirOperationGetParentOperation(up);
-  return !mlirOperationIsNull(up);
-}
-
 bool tw_run_pipeline(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = loops.count - 1; i >= 0; i--) { /* inner loops first */
-    if (has_role(loops.at[i]))
-      continue;
+    if (!mlirOperationIsNull(tw_roles_around(loops.at[i], NULL)))
+      continue; /* copies of a producer run ahead as they are */
     pipeline_plan_t plan = {.loop = loops.at[i]};
     const char *reason = why_not(&plan);
     if (reason == NULL && plan.copies.count > 0 && (plan.stages = choose_stages(&plan, func)) == 1)

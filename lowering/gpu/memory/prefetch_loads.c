@@ -54,23 +54,19 @@ static bool is_safe_load(MlirOperation op) {
   return tw_op_loads(op) && (tw_op_has(op, TW_BY_TILE) || tw_has_attr(op, "check_bounds"));
 }
 
-static bool has(MlirBlock body, tw_op_kind_t kind) {
-  return !mlirOperationIsNull(tw_next_op(mlirBlockGetFirstOperation(body), kind));
-}
-
 /* Whether it adds up or scans tiles, and computes no products. */
 static bool only_combines(MlirBlock body) {
   bool combines = false;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     combines |= tw_op_combines(op);
-  return combines && !has(body, TW_TILE_MMA);
+  return combines && mlirOperationIsNull(tw_first_op(body, tw_op_is_product));
 }
 
 /* The words that a thread may have of a tile that comes early. */
 static int64_t most_words(MlirBlock body) {
   MlirOperation loop = mlirBlockGetParentOperation(body);
-  if (has(body, TW_TILE_ASYNC_MMA))
+  if (!mlirOperationIsNull(tw_first_op(body, tw_op_is_async_product)))
     return tw_register_budget(loop, TW_BUDGET_PREFETCH_BESIDE_MMA);
   return only_combines(body) ? tw_register_budget(loop, TW_BUDGET_PREFETCH) : 0;
 }

@@ -45,6 +45,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -81,8 +82,6 @@ typedef struct {
 } promoter_t;
 
 /* ---- what can be promoted ---------------------------------------------------------------------- */
-
-static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
 
 static int64_t tile_bytes(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
@@ -163,7 +162,7 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
     return tw_build_local_load(at, buffer, type);
   tw_layout_t before = layout_before(op, layout);
   MlirValue input = rebuild(at, mlirOperationGetOperand(op, 0), &before, buffer);
-  if (tw_op_is(op, TW_TILE_CONVERT_LAYOUT))
+  if (tw_op_is_conversion(op))
     return input;
   MlirStringRef name = tw_op_name(op);
   MlirOperation made = tw_build(
@@ -175,7 +174,7 @@ static MlirValue rebuild(const tw_builder_t *at, MlirValue value, const tw_layou
 MlirOperation tw_stage_load(MlirOperation func, MlirOperation load, MlirValue *buffer) {
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
   top.location = mlirOperationGetLocation(load);
-  *buffer = tw_op1(&top, "tile.alloc_shared", tw_promoted_type(load), 0, NULL);
+  *buffer = tw_alloc_buffer(&top, tw_promoted_type(load));
   tw_builder_t at = tw_build_before(load);
   (tw_op_gathers(load) ? build_gather_copy : build_copy)(&at, load, *buffer, tw_const_int(&at, tw_i32(at.context), 0));
   tw_build_commit(&at);
@@ -213,7 +212,7 @@ static void read_converted(MlirValue value, MlirValue buffer, MlirOperation end)
   for (MlirOpOperand use = mlirValueGetFirstUse(value), next; !mlirOpOperandIsNull(use); use = next) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     next = mlirOpOperandGetNextUse(use);
-    if (!tw_op_is(user, TW_TILE_CONVERT_LAYOUT))
+    if (!tw_op_is_conversion(user))
       continue;
     MlirValue result = mlirOperationGetResult(user, 0);
     mlirValueReplaceAllUsesOfWith(result, tw_build_local_load(&at, buffer, mlirValueGetType(result)));
@@ -332,7 +331,7 @@ static void write_operand(promoter_t *p, MlirOperation mma, int operand) {
   MlirValue zero = tw_const_int(at, tw_i32(at->context), 0);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(p->func, 0)));
   top.location = at->location;
-  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
+  MlirValue buffer = tw_alloc_buffer(&top, type);
   MlirValue operands[] = {value, buffer, zero};
   MlirOperation store = tw_build(at, "tile.local_store", (tw_op_parts_t){.num_operands = 3, .operands = operands});
   mlirOperationSetOperand(mma, operand, buffer);
@@ -367,10 +366,9 @@ static void finish_async_mma(promoter_t *p, MlirOperation mma) {
   if (!tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(mma, 1))))
     return;
   MlirValue result = build_async_mma(&at, mma);
-  MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
-                               mlirIntegerAttrGet(tw_i32(at.context), 0));
+  MlirOperation wait = tw_build_product_wait(&at, 1, &result, 0);
   tw_build_barrier(&at, orders);
-  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), done);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(mma, 0), mlirOperationGetResult(wait, 0));
   mlirOperationDestroy(mma);
 }
 
@@ -452,7 +450,7 @@ static void bring_operand(promoter_t *p, MlirOperation mma, int operand) {
 
 static bool promote_operands(MlirOperation func) {
   promoter_t p = {.func = func};
-  p.products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  p.products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   for (int i = 0; i < 2 * p.products.count; i++)
     bring_operand(&p, p.products.at[i / 2], i % 2);
   alike_t alike = {.promoter = &p};

@@ -21,23 +21,13 @@
  * producer, a single warp, has no one to meet. */
 #include "lowering/gpu/memory/race_check.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 
 static bool is_access(MlirOperation op) {
   return tw_op_has(op, TW_READS_SHARED | TW_WRITES_SHARED | TW_STARTS_ASYNC | TW_WAITS_ASYNC) &&
-         !tw_op_is(op, TW_TILE_TMA_LOAD);
-}
-
-/* Whether the op is in the first region of a tile.roles. */
-static bool is_producers(MlirOperation op) {
-  MlirOperation child = op;
-  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
-    if (tw_op_is(op, TW_TILE_ROLES))
-      return mlirBlockEqual(mlirOperationGetBlock(child), tw_region_block(op, 0));
-    child = op;
-  }
-  return false;
+         !tw_op_loads_by_engine(op);
 }
 
 static void stop(const tw_builder_t *at) {
@@ -60,10 +50,9 @@ static void wait_for_all(MlirOperation op) {
 static MlirOperation wait_for_product(MlirOperation product) {
   tw_builder_t at = behind(product);
   MlirValue result = mlirOperationGetResult(product, 0);
-  MlirValue done = tw_op1_attr(&at, "tile.mma_wait", mlirValueGetType(result), 1, &result, "pending",
-                               mlirIntegerAttrGet(tw_i32(at.context), 0));
-  mlirValueReplaceAllUsesExcept(result, done, 1, (MlirOperation[]){tw_def(done)});
-  return tw_def(done);
+  MlirOperation wait = tw_build_product_wait(&at, 1, &result, 0);
+  mlirValueReplaceAllUsesExcept(result, mlirOperationGetResult(wait, 0), 1, &wait);
+  return wait;
 }
 
 /* A tile that leaves by TMA has left when its place in shared memory was read. */
@@ -75,13 +64,15 @@ static MlirOperation wait_for_store(MlirOperation store) {
 
 static void visit(MlirOperation op) {
   wait_for_all(op);
-  if (!is_access(op) || is_producers(op))
+  bool producer;
+  (void)tw_roles_around(op, &producer);
+  if (!is_access(op) || producer)
     return;
   tw_builder_t before = tw_build_before(op);
   stop(&before);
-  if (tw_op_is(op, TW_TILE_ASYNC_MMA))
+  if (tw_op_is_async_product(op))
     op = wait_for_product(op);
-  else if (tw_op_is(op, TW_TILE_TMA_STORE))
+  else if (tw_op_stores_by_engine(op))
     op = wait_for_store(op);
   tw_builder_t after = behind(op);
   stop(&after);

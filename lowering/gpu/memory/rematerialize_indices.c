@@ -47,7 +47,7 @@ static void add_gather(index_owner_t *owner, MlirOperation gather) {
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
-  for (int i = 0; tw_op_is(op, TW_TILE_MMA) && i < 2; i++) {
+  for (int i = 0; tw_op_is_product(op) && i < 2; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(op, i));
     if (!mlirOperationIsNull(load) && tw_op_gathers(load))
       add_gather(user, load);

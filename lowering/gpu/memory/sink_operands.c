@@ -26,7 +26,7 @@
 
 static bool can_pass(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 &&
-         (tw_is_arithmetic(op) || tw_op_loads(op) || tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_MMA));
+         (tw_is_arithmetic(op) || tw_op_loads(op) || tw_op_loads_buffer(op) || tw_op_is_product(op));
 }
 
 static bool can_reach(MlirOperation op, MlirOperation before) {
@@ -37,10 +37,6 @@ static bool can_reach(MlirOperation op, MlirOperation before) {
 }
 
 /* Its operand is spread over threads, of which each has few elements. */
-static bool is_conversion(MlirOperation op) { return tw_op_is(op, TW_TILE_CONVERT_LAYOUT); }
-
-static bool is_read(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_LOAD); }
-
 /* Whether nothing reads the value before `user` does, in its block. */
 static bool is_first_user(MlirValue value, MlirOperation user) {
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
@@ -54,7 +50,7 @@ static bool is_first_user(MlirValue value, MlirOperation user) {
 /* A read, a conversion, or what is computed from either. */
 static bool can_move(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
-         (is_read(op) || is_conversion(op) || (tw_is_arithmetic(op) && !tw_op_combines(op)));
+         (tw_op_loads_buffer(op) || tw_op_is_conversion(op) || (tw_is_arithmetic(op) && !tw_op_combines(op)));
 }
 
 /* Moves what makes the value to its first user. */
@@ -62,14 +58,14 @@ static void sink(MlirValue value, MlirOperation user) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !tw_is_tile(mlirValueGetType(value)) || !can_move(op) ||
       !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(user)) || !is_first_user(value, user) ||
-      (is_read(op) && !can_reach(op, user)))
+      (tw_op_loads_buffer(op) && !can_reach(op, user)))
     return;
   mlirOperationMoveBefore(op, user);
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !is_conversion(op); i++)
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !tw_op_is_conversion(op); i++)
     sink(mlirOperationGetOperand(op, i), op);
 }
 
-static bool is_multiply_add(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && !tw_mma_has_instruction(op); }
+static bool is_multiply_add(MlirOperation op) { return tw_op_is_product(op) && !tw_mma_has_instruction(op); }
 
 void tw_sink_operands(MlirOperation func) {
   tw_ops_t products = tw_ops_in(func, is_multiply_add, MlirWalkPreOrder);

@@ -25,6 +25,7 @@
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
@@ -56,7 +57,6 @@ typedef struct {
 
 /* ---- what can be staged ------------------------------------------------------------------------ */
 
-static bool is_copy(MlirOperation op) { return tw_op_is(op, TW_TILE_ASYNC_COPY); }
 static bool only_writes(MlirOperation op) { return mlirOperationGetNumResults(op) == 0; }
 
 static MlirOperation filled_by(MlirValue buffer, bool (*fills)(MlirOperation op)) {
@@ -67,7 +67,7 @@ static MlirOperation filled_by(MlirValue buffer, bool (*fills)(MlirOperation op)
 }
 
 /* The copy that fills the buffer; null where threads write it. */
-static MlirOperation copy_into(MlirValue buffer) { return filled_by(buffer, is_copy); }
+static MlirOperation copy_into(MlirValue buffer) { return filled_by(buffer, tw_op_copies_tile); }
 
 /* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
  * the same stages. */
@@ -93,7 +93,7 @@ static int64_t bytes_taken(MlirOperation alloc) {
   if (mlirOperationIsNull(copy))
     return times_filled(filled_by(mlirOperationGetResult(alloc, 0), only_writes)) * bytes;
   for (op = mlirOperationGetNextInBlock(op); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation other = tw_op_is(op, TW_TILE_ALLOC_SHARED) ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
+    MlirOperation other = tw_makes_buffer(op) ? copy_into(mlirOperationGetResult(op, 0)) : tw_null_op();
     if (!mlirOperationIsNull(other) && take_turns(copy, other))
       return 0; /* counted there */
   }
@@ -105,14 +105,14 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   if (tw_op_stores_tile(op))
     tw_ops_add(&s->stores, op);
   s->releases = s->releases || tw_releases(op);
-  if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
+  if (tw_makes_buffer(op))
     s->taken += bytes_taken(op);
   return MlirWalkResultAdvance;
 }
 
 /* Whether an op loads each tile before the store writes it, and nothing loads it after. */
 static bool loads_in_place(MlirOperation op, MlirOperation store) {
-  return (tw_op_loads_tile(op) || tw_op_is(op, TW_TILE_ASYNC_COPY)) && tw_reads_before(op, store, tw_null_op());
+  return (tw_op_loads_tile(op) || tw_op_copies_tile(op)) && tw_reads_before(op, store, tw_null_op());
 }
 
 /* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
@@ -158,7 +158,7 @@ static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
 /* The value in the layout in which it was computed. */
 static MlirValue computed(MlirValue value) {
   MlirOperation def = tw_def(value);
-  bool converted = !mlirOperationIsNull(def) && tw_op_is(def, TW_TILE_CONVERT_LAYOUT);
+  bool converted = !mlirOperationIsNull(def) && tw_op_is_conversion(def);
   return converted ? mlirOperationGetOperand(def, 0) : value;
 }
 
@@ -223,7 +223,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
                at = tw_build_before(store);
   tw_builder_t end = tw_build_before(mlirBlockGetTerminator(tw_region_block(s->func, 0)));
   top.location = end.location = at.location;
-  MlirValue buffer = tw_op1(&top, "tile.alloc_shared", type, 0, NULL);
+  MlirValue buffer = tw_alloc_buffer(&top, type);
   operands[n++] = value;
   operands[n++] = buffer;
   operands[n++] = array;
@@ -234,8 +234,7 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
   MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
   mlirOperationDestroy(store);
-  if (tw_op_is(def, TW_TILE_CONVERT_LAYOUT) &&
-      mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
+  if (tw_op_is_conversion(def) && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
     mlirOperationDestroy(def);
   s->taken += tw_buffer_bytes(type);
   s->num_staged++;

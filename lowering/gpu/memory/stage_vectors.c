@@ -35,6 +35,7 @@
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
@@ -49,10 +50,6 @@ enum { LANES = TW_WARP_LANES };
 /* ---- which loops ------------------------------------------------------------------------------------- */
 
 /* The first op of the block of that kind; null if there is none. */
-static MlirOperation first_of(MlirBlock block, tw_op_kind_t kind) {
-  return tw_next_op(mlirBlockGetFirstOperation(block), kind);
-}
-
 typedef struct {
   MlirBlock block; /* of a loop */
   int64_t bytes;   /* of buffers: of those that loops with products fill, its own only, twice */
@@ -63,18 +60,18 @@ typedef struct {
 static MlirWalkResult look_at(MlirOperation op, void *user) {
   room_t *room = user;
   tw_engine_copy_t copy;
-  if (tw_op_is(op, TW_TILE_ALLOC_SHARED))
+  if (tw_makes_buffer(op))
     room->bytes += tw_buffer_bytes(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (tw_is_async_copy(op)) {
     int64_t bytes = tw_stage_bytes(mlirValueGetType(tw_copy_buffer(op)));
     MlirBlock block = mlirOperationGetBlock(op);
     room->copies++;
     room->bad |= tw_op_has(op, TW_BY_ELEMENT) || tw_engine_plan(op, &copy) != NULL;
-    room->bytes += mlirBlockEqual(block, room->block)                        ? bytes
-                   : mlirOperationIsNull(first_of(block, TW_TILE_ASYNC_MMA)) ? 0
-                                                                             : -bytes;
+    room->bytes += mlirBlockEqual(block, room->block)                                ? bytes
+                   : mlirOperationIsNull(tw_first_op(block, tw_op_is_async_product)) ? 0
+                                                                                     : -bytes;
   }
-  room->bad |= tw_op_is(op, TW_TILE_LOCAL_STORE);
+  room->bad |= tw_op_stores_buffer(op);
   return room->bad ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
 
@@ -170,7 +167,7 @@ static MlirOperation sink_forms(MlirBlock block, MlirValue value) {
 static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, const tw_slice_t *slice) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation at = mlirBlockGetFirstOperation(body);
-  while (!tw_op_is(at, TW_TILE_ASYNC_MMA) && !tw_op_is(at, TW_TILE_LOCAL_LOAD))
+  while (!tw_op_is_async_product(at) && !tw_op_loads_buffer(at))
     at = mlirOperationGetNextInBlock(at);
   for (MlirOperation op = at, next; mlirOperationIsBeforeInBlock(at, load); op = next) {
     next = mlirOperationGetNextInBlock(op);
@@ -189,7 +186,8 @@ static void bring(MlirOperation func, MlirOperation loop, MlirOperation load, co
 static void stage_vectors(MlirOperation func, MlirOperation loop) {
   MlirBlock body = tw_loop_body(loop);
   tw_ops_t loads = {NULL, 0};
-  if (mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_COPY)) || mlirOperationIsNull(first_of(body, TW_TILE_ASYNC_MMA)))
+  if (mlirOperationIsNull(tw_first_op(body, tw_op_copies_tile)) ||
+      mlirOperationIsNull(tw_first_op(body, tw_op_is_async_product)))
     return;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))

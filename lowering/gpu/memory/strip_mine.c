@@ -99,12 +99,12 @@ static bool can_part(MlirOperation op) {
   bool access = tw_op_loads_tile(op) || tw_op_stores_tile(op);
   bool elementwise =
       (tw_op_form(op) == TW_FORM_ELEMENTWISE && mlirOperationGetNumResults(op) == 1) || tw_is_constant(op);
-  return access || elementwise || tw_is_shape_op(op) || tw_op_is(op, TW_TILE_REDUCE);
+  return access || elementwise || tw_is_shape_op(op) || tw_op_is_reduction(op);
 }
 
 /* A reduction along the axis, which takes it away. */
 static bool ends_axis(const walk_t *w, MlirOperation op) {
-  return tw_op_is(op, TW_TILE_REDUCE) && tw_attr_int(op, "axis", 0) == axis_of(w, mlirOperationGetOperand(op, 0));
+  return tw_op_is_reduction(op) && tw_attr_int(op, "axis", 0) == axis_of(w, mlirOperationGetOperand(op, 0));
 }
 
 /* The op by which partial results of a reduction are combined; null where there is none. */
@@ -179,8 +179,7 @@ static bool is_wide(const walk_t *w, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     if (axis_of(w, mlirOperationGetResult(op, i)) >= 0)
       return true;
-  return tw_op_stores_tile(op) ? axis_of_stored(w, op) >= 0
-                               : tw_op_is(op, TW_TILE_REDUCE) && axis_of(w, tile_of(op)) >= 0;
+  return tw_op_stores_tile(op) ? axis_of_stored(w, op) >= 0 : tw_op_is_reduction(op) && axis_of(w, tile_of(op)) >= 0;
 }
 
 typedef struct {
@@ -515,7 +514,7 @@ static bool walk(MlirOperation func, MlirOperation root) {
 
 /* A tile that has its layout already is left as it is: that of a part would be another. */
 static bool is_too_wide(MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_REDUCE) && !tw_op_stores_tile(op))
+  if (!tw_op_is_reduction(op) && !tw_op_stores_tile(op))
     return false;
   MlirType tile = mlirValueGetType(tile_of(op));
   return tw_is_tile(tile) && !tw_has_layout(tile) &&
@@ -523,7 +522,7 @@ static bool is_too_wide(MlirOperation op) {
 }
 
 static bool is_walked(MlirOperation func) {
-  return tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && !tw_has_op(func, TW_TILE_MMA);
+  return tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && !tw_has_op_like(func, tw_op_is_product);
 }
 
 int tw_strip_mine_warps(MlirOperation func) {

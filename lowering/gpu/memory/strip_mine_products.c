@@ -274,10 +274,8 @@ static void walk(MlirOperation mma, int64_t bytes) {
   take_step(&p, axes, &step);
 }
 
-static bool is_product(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA); }
-
 bool tw_products_have_steps(MlirOperation func, int64_t bytes) {
-  tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  tw_ops_t products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   product_t p;
   bool ok = true;
   for (int i = 0; ok && i < products.count; i++)
@@ -295,7 +293,7 @@ bool tw_strip_mine_products(MlirOperation func) {
                 (long long)bytes);
     return false;
   }
-  tw_ops_t products = tw_ops_in(func, is_product, MlirWalkPreOrder);
+  tw_ops_t products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     walk(products.at[i], bytes);
   tw_ops_free(&products);

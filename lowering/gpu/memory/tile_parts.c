@@ -27,7 +27,7 @@ int tw_operand_axis(MlirOperation op, intptr_t i, int axis) {
     tw_attr_ints(op, "order", order, TW_MAX_RANK);
     return (int)order[axis];
   }
-  if (tw_op_is(op, TW_TILE_REDUCE)) /* of another axis */
+  if (tw_op_is_reduction(op)) /* of another axis */
     return axis + (tw_attr_int(op, "axis", 0) <= axis);
   if (!tw_op_is(op, TW_TILE_BROADCAST))
     return axis;
@@ -48,7 +48,7 @@ int tw_result_axis(MlirOperation op, intptr_t i, int axis) {
         return d;
     return -1;
   }
-  if (tw_op_is(op, TW_TILE_REDUCE))
+  if (tw_op_is_reduction(op))
     return axis - (tw_attr_int(op, "axis", 0) < axis);
   return tw_op_is(op, TW_TILE_BROADCAST) ? axis + (int)(tw_rank(result) - tw_rank(from)) : axis;
 }

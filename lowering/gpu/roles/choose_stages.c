@@ -9,6 +9,7 @@
 #include "lowering/gpu/roles/choose_stages.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
@@ -42,7 +43,7 @@ static bool runs_beside(const tw_stage_plan_t *plan, MlirOperation op) {
 
 static MlirWalkResult count_beside(MlirOperation op, void *user) {
   beside_t *beside = user;
-  if (tw_op_is(op, TW_TILE_ALLOC_SHARED)) {
+  if (tw_makes_buffer(op)) {
     MlirValue buffer = mlirOperationGetResult(op, 0);
     beside->buffers += tw_is_filled(beside->plan, buffer) ? 0 : rounded(tw_buffer_bytes(mlirValueGetType(buffer)));
     return MlirWalkResultAdvance;
@@ -64,7 +65,7 @@ typedef struct {
  * that are to be promoted. */
 static MlirWalkResult count_words(MlirOperation op, void *user) {
   words_t *words = user;
-  if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
+  if (!tw_op_is_async_product(op))
     return MlirWalkResultAdvance;
   if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
     words->words = 0;

@@ -39,6 +39,7 @@
  * What must hold: a producer, and one consumer group. Else the loop stays as it is, and a remark says so.
  * Runs when roles are made; the bounds of the loop do not change while it runs. */
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -131,7 +132,9 @@ static MlirValue take_in_last_iteration(const role_t *r, MlirOperation loop) {
   return next_tile_if(r, &behind, tw_compare(&behind, TW_SGE, first, end), mlirOperationGetResult(loop, carried));
 }
 
-static bool brings(MlirOperation op) { return tw_has_op(op, TW_TILE_TMA_LOAD) || tw_has_op(op, TW_TILE_ASYNC_GATHER); }
+static bool brings(MlirOperation op) {
+  return tw_has_op_like(op, tw_op_loads_by_engine) || tw_has_op_like(op, tw_op_copies_elements);
+}
 
 static bool has_last_iteration(MlirOperation op) {
   int64_t step;
@@ -247,8 +250,6 @@ static void rewrite_loop(const scheduler_t *scheduler, MlirOperation loop, bool 
 
 static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_SCF_FOR) && tw_has_attr(op, TW_DYNAMIC_SCHEDULE); }
 
-static bool is_roles(MlirOperation op) { return tw_op_is(op, TW_TILE_ROLES); }
-
 static MlirValue alloc_barriers(const tw_builder_t *at, int64_t arrivals, bool numbers) {
   tw_attr_t attrs[] = {{"arrivals", mlirIntegerAttrGet(tw_i32(at->context), arrivals)},
                        {"numbers", mlirUnitAttrGet(at->context)}};
@@ -285,7 +286,7 @@ static void rewrite(scheduler_t *t) {
   enum { FEW_WARPS = 4 };
   MlirType i64 = tw_i64(mlirOperationGetContext(t->func));
   tw_add_words(t->func, 1, &i64, &t->workspace);
-  t->gathers = tw_has_op(t->roles, TW_TILE_ASYNC_GATHER);
+  t->gathers = tw_has_op_like(t->roles, tw_op_copies_elements);
   int64_t consumers = tw_num_warps(t->func, FEW_WARPS);
   int64_t producers = t->gathers ? tw_attr_int(t->roles, "producer_warps", 1) : 0;
   tw_builder_t at = tw_build_before(t->roles);
@@ -298,7 +299,8 @@ static void rewrite(scheduler_t *t) {
 }
 
 bool tw_dynamic_scheduler(MlirOperation func) {
-  tw_ops_t marked = tw_ops_in(func, is_marked, MlirWalkPreOrder), roles = tw_ops_in(func, is_roles, MlirWalkPreOrder);
+  tw_ops_t marked = tw_ops_in(func, is_marked, MlirWalkPreOrder),
+           roles = tw_ops_in(func, tw_is_roles, MlirWalkPreOrder);
   scheduler_t t = {.func = func, .roles = roles.count == 1 ? roles.at[0] : tw_null_op()};
   const char *reason = marked.count ? why_not(&t) : NULL;
   if (reason)

@@ -12,7 +12,7 @@
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
   MlirBlock body = tw_loop_body(loop);
   MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
-  if (!tw_mma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_is(wait, TW_TILE_MMA_WAIT) ||
+  if (!tw_mma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_waits_for_products(wait) ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body))
     return false;
   MlirValue done = mlirOperationGetResult(wait, 0);
@@ -36,7 +36,7 @@ typedef struct {
 static MlirWalkResult check_product(MlirOperation op, void *user) {
   overlap_check_t *check = user;
   tw_overlap_t *overlap = &check->overlap;
-  if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
+  if (!tw_op_is_async_product(op))
     return MlirWalkResultAdvance;
   check->bad |= !mlirBlockEqual(mlirOperationGetBlock(op), tw_loop_body(overlap->loop));
   if (check->bad)
@@ -69,7 +69,7 @@ static bool is_wait_of(const tw_overlap_t *overlap, MlirOperation wait) {
 
 /* The first wait at or behind `op` that is for a product which does not run on; null if there is none. */
 static MlirOperation next_wait(const tw_overlap_t *overlap, MlirOperation op) {
-  while (!mlirOperationIsNull(op) && (!tw_op_is(op, TW_TILE_MMA_WAIT) || is_wait_of(overlap, op)))
+  while (!mlirOperationIsNull(op) && (!tw_op_waits_for_products(op) || is_wait_of(overlap, op)))
     op = mlirOperationGetNextInBlock(op);
   return op;
 }
@@ -118,7 +118,7 @@ static void start_behind(const tw_overlap_t *overlap) {
   MlirOperation at = mlirOperationGetNextInBlock(overlap->end);
   for (MlirOperation op = mlirOperationGetNextInBlock(first), next; !mlirOperationEqual(op, overlap->end); op = next) {
     next = mlirOperationGetNextInBlock(op);
-    if (tw_op_is(op, TW_TILE_ASYNC_MMA))
+    if (tw_op_is_async_product(op))
       mlirOperationMoveBefore(op, at);
   }
 }
@@ -133,7 +133,7 @@ static bool fits_registers(const tw_overlap_t *overlap) {
     words += words_of(mlirOperationGetOperand(overlap->products[p].op, 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!tw_op_is(op, TW_TILE_ASYNC_MMA))
+    if (!tw_op_is_async_product(op))
       continue;
     int64_t sums = words_of(mlirOperationGetResult(op, 0));
     words += sums;
@@ -203,16 +203,16 @@ int64_t tw_pending(const tw_overlaps_t *overlaps, MlirOperation wait) {
   int64_t pending = 0;
   for (MlirOperation op = mlirOperationGetNextInBlock(tw_def(mlirOperationGetOperand(wait, 0)));
        !mlirOperationEqual(op, wait); op = mlirOperationGetNextInBlock(op))
-    pending += tw_op_is(op, TW_TILE_ASYNC_MMA);
+    pending += tw_op_is_async_product(op);
   return pending;
 }
 
 /* Counts products from `op` on until a wait covers those before; null if the block has no such wait. */
 static MlirOperation covering_wait(const tw_overlaps_t *overlaps, MlirOperation op, int64_t *issued) {
   for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    if (tw_op_is(op, TW_TILE_ASYNC_MMA))
+    if (tw_op_is_async_product(op))
       ++*issued;
-    else if (tw_op_is(op, TW_TILE_MMA_WAIT) && !tw_drops_wait(overlaps, op) && tw_pending(overlaps, op) <= *issued)
+    else if (tw_op_waits_for_products(op) && !tw_drops_wait(overlaps, op) && tw_pending(overlaps, op) <= *issued)
       return op;
   }
   return tw_null_op();
@@ -235,7 +235,7 @@ MlirOperation tw_product_end(const tw_overlaps_t *overlaps, MlirOperation produc
 
 static bool is_work(MlirOperation op, const void *overlaps) {
   const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(op));
-  return (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_is(op, TW_TILE_MMA)) && !(overlap && overlap->all);
+  return (tw_op_is_async_product(op) || tw_op_is_product(op)) && !(overlap && overlap->all);
 }
 
 bool tw_works_between_products(const tw_overlaps_t *overlaps, MlirOperation func) {

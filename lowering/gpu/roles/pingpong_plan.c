@@ -1,5 +1,6 @@
 /* pingpong_plan.c - see pingpong_plan.h */
 #include "lowering/gpu/roles/pingpong_plan.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/launch_record.h"
@@ -33,13 +34,11 @@ static bool runs_evenly(MlirOperation loop) {
   return even;
 }
 
-static bool is_of_store(MlirOperation op) {
-  return tw_op_is(op, TW_TILE_TMA_STORE) || tw_op_is(op, TW_TILE_TMA_STORE_WAIT);
-}
+static bool is_of_store(MlirOperation op) { return tw_op_stores_by_engine(op) || tw_op_is(op, TW_TILE_TMA_STORE_WAIT); }
 
 /* A buffer that no multibuffer replaces and no store by TMA uses. */
 static bool is_other_buffer(MlirOperation op, const void *plan) {
-  if (!tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_is_filled(plan, mlirOperationGetResult(op, 0)))
+  if (!tw_makes_buffer(op) || tw_is_filled(plan, mlirOperationGetResult(op, 0)))
     return false;
   for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
        use = mlirOpOperandGetNextUse(use))
@@ -112,7 +111,7 @@ MlirValue tw_begin_pingpong(tw_role_t *r, MlirOperation loop, MlirValue bounds[T
 
 static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
   const tw_stage_plan_t *plan = user;
-  if (!tw_op_is(op, TW_TILE_TMA_STORE))
+  if (!tw_op_stores_by_engine(op))
     return MlirWalkResultAdvance;
   MlirValue buffer = mlirOperationGetOperand(op, 1);
   MlirType type = mlirValueGetType(buffer);

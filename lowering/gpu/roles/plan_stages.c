@@ -157,7 +157,7 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 
 /* Ops among which lanes read one stage after the other. */
 static bool is_among_reads(MlirOperation op) {
-  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_groups_copies(op) ||
+  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_loads_buffer(op) || tw_groups_copies(op) ||
          tw_orders_only(op, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS) ||
          (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
 }
@@ -166,7 +166,7 @@ static bool is_among_reads(MlirOperation op) {
 static MlirOperation last_read(MlirOperation read) {
   MlirOperation last = read;
   for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_LOCAL_LOAD))
+    if (tw_op_loads_buffer(op))
       last = op;
   return last;
 }
@@ -179,18 +179,18 @@ static bool find_ends(tw_stage_plan_t *plan) {
     tw_stage_fill_t *fill = &plan->fills[read->fill];
     MlirBlock block = mlirOperationGetBlock(fill->copies[0]);
     bool late = false;
-    MlirOperation end = tw_op_is(read->op, TW_TILE_ASYNC_MMA) ? tw_product_end(&plan->overlaps, read->op, block, &late)
-                                                              : tw_ancestor_in(read->op, block);
+    MlirOperation end = tw_op_is_async_product(read->op) ? tw_product_end(&plan->overlaps, read->op, block, &late)
+                                                         : tw_ancestor_in(read->op, block);
     if (mlirOperationIsNull(end))
       return refuse(plan, read->op, "no wait ends one of its products");
-    fill->by_lanes |= !tw_op_is(read->op, TW_TILE_ASYNC_MMA);
+    fill->by_lanes |= !tw_op_is_async_product(read->op);
     if (late == fill->late ? tw_not_after(fill->end, end) : late) {
       fill->end = end;
       fill->late = late;
     }
   }
   for (int f = 0; f < plan->num_fills; f++)
-    if (tw_op_is(plan->fills[f].end, TW_TILE_LOCAL_LOAD))
+    if (tw_op_loads_buffer(plan->fills[f].end))
       plan->fills[f].end = last_read(plan->fills[f].end);
   return true;
 }
@@ -296,7 +296,7 @@ static bool make_multibuffers(tw_stage_plan_t *plan) {
 /* Multiply-adds are as fast as their operands stay in registers, of which a warp beside them would take a share. */
 static MlirWalkResult find_multiply_adds(MlirOperation op, void *user) {
   tw_stage_plan_t *plan = user;
-  if (tw_op_is(op, TW_TILE_MMA) && !tw_mma_has_instruction(op))
+  if (tw_op_is_product(op) && !tw_mma_has_instruction(op))
     refuse(plan, op, "its multiply-adds need the registers that these would take");
   return plan->refused.reason ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }

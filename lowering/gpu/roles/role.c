@@ -3,6 +3,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -18,16 +19,16 @@ static bool have_met(const tw_role_t *r) {
        op = mlirOperationGetNextInBlock(op))
     if (!tw_is_arithmetic(op))
       last = op;
-  return !mlirOperationIsNull(last) && tw_op_is(last, TW_TILE_BARRIER);
+  return !mlirOperationIsNull(last) && tw_is_barrier(last);
 }
 
 /* What only kept copies and reads of one stage apart. A barrier that orders stores to shared memory stays; so do those
  * of copies where threads store, too, which keep the consumers in step. */
 static bool is_obsolete(const tw_role_t *r, MlirOperation op) {
   unsigned here = TW_ORDERS_PRODUCTS | (r->plan->has_stores ? 0 : TW_ORDERS_COPIES);
-  if (tw_op_is(op, TW_TILE_BARRIER))
+  if (tw_is_barrier(op))
     return tw_orders_only(op, here) || have_met(r);
-  return tw_groups_copies(op) || tw_op_is(op, TW_TILE_ALLOC_SHARED) || tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
+  return tw_groups_copies(op) || tw_makes_buffer(op) || tw_op_is(op, TW_TILE_ALLOC_BARRIERS);
 }
 
 static bool is_wanted(const tw_role_t *r, MlirOperation op) {
@@ -99,8 +100,7 @@ static void emit_clone(tw_role_t *r, MlirOperation op) {
     tw_map_one(&r->values, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
   read_from_stage(r, op, made);
   tw_let_run_on(r, op, made);
-  if (tw_op_is(op, TW_TILE_SUM_PARTS))
-    tw_keep_sums(r, op, made);
+  tw_keep_sums(r, op, made);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */

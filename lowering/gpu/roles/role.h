@@ -72,7 +72,7 @@ intptr_t tw_stage_states(tw_role_t *r, MlirOperation op, MlirValue **out);
 
 /* Before all else: kernels whose blocks share tiles keep the registers of their sums. */
 void tw_start_keeping(tw_role_t *r);
-void tw_keep_sums(tw_role_t *r, MlirOperation sum, MlirOperation made);
+void tw_keep_sums(tw_role_t *r, MlirOperation op, MlirOperation made);
 /* Pointers to the accumulators that loops within `op` start from. */
 intptr_t tw_kept_sums(tw_role_t *r, MlirOperation op, MlirValue **out);
 /* Has products start from what is not read, where they would start from zero; `inits` of the loop. */

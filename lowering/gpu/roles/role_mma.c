@@ -6,6 +6,7 @@
  *     yield %w
  *   }
  *   tile.mma_wait 0 ; zeros unless %lb < %ub */
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -41,12 +42,12 @@ intptr_t tw_kept_sums(tw_role_t *r, MlirOperation op, MlirValue **out) {
 
 /* Blocks that share a tile get its sum by other ways than products. The next products go into the same registers, which
  * the assembler knows only of values: else it would keep two sets of them, and spill. */
-void tw_keep_sums(tw_role_t *r, MlirOperation sum, MlirOperation made) {
-  for (int o = 0; o < r->plan->overlaps.num; o++) {
+void tw_keep_sums(tw_role_t *r, MlirOperation op, MlirOperation made) {
+  for (int o = 0; tw_op_is(op, TW_TILE_SUM_PARTS) && o < r->plan->overlaps.num; o++) {
     const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
     for (int p = 0; p < overlap->num_products; p++)
-      for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(sum); i++)
-        if (mlirValueEqual(mlirOperationGetOperand(sum, i),
+      for (intptr_t i = 0; i + 1 < mlirOperationGetNumResults(op); i++)
+        if (mlirValueEqual(mlirOperationGetOperand(op, i),
                            mlirOperationGetResult(overlap->loop, overlap->products[p].carried)))
           r->kept[overlap->first + p] = mlirOperationGetResult(made, i);
   }
@@ -69,7 +70,7 @@ void tw_start_keeping(tw_role_t *r) { mlirOperationWalk(r->plan->func, start_kee
 /* Of the waits for products that run on, at most one stays, for those of the iteration before. True if `op` is one of
  * the others. */
 bool tw_emit_dropped_wait(tw_role_t *r, MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_MMA_WAIT) || !tw_drops_wait(&r->plan->overlaps, op))
+  if (!tw_op_waits_for_products(op) || !tw_drops_wait(&r->plan->overlaps, op))
     return false;
   tw_map_one(&r->values, mlirOperationGetResult(op, 0), tw_role_value(r, mlirOperationGetOperand(op, 0)));
   return true;
@@ -79,14 +80,14 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (overlap->all && tw_op_is(op, TW_TILE_ASYNC_MMA)) {
+  if (overlap->all && tw_op_is_async_product(op)) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
     r->at = tw_build_before(made);
     mlirOperationSetOperand(made, at, tw_select(&r->at, r->more, acc, zeros(&r->at, mlirValueGetType(acc))));
     r->at = here;
-  } else if (tw_op_is(op, TW_TILE_MMA_WAIT)) {
+  } else if (tw_op_waits_for_products(op)) {
     int64_t pending = tw_pending(&r->plan->overlaps, op);
     tw_set_int(made, "pending", tw_i32(r->at.context), pending);
     if (!overlap->all && pending > 0)
@@ -95,8 +96,7 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
 }
 
 static MlirValue wait_for_product(tw_role_t *r, MlirValue value) {
-  return tw_op1_attr(&r->at, "tile.mma_wait", mlirValueGetType(value), 1, &value, "pending",
-                     mlirIntegerAttrGet(tw_i32(r->at.context), 0));
+  return mlirOperationGetResult(tw_build_product_wait(&r->at, 1, &value, 0), 0);
 }
 
 /* `ran` ? values : zeros */

@@ -1,5 +1,6 @@
 /* role_stages.c - fills, waits for and releases the stages of a role's buffers. See role.h */
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/role.h"
@@ -199,19 +200,19 @@ static MlirOperation next_in_row(MlirOperation product) {
   MlirOperation op = mlirOperationGetNextInBlock(product);
   while (tw_is_constant(op))
     op = mlirOperationGetNextInBlock(op);
-  return tw_op_is(op, TW_TILE_ASYNC_MMA) ? op : tw_null_op();
+  return tw_op_is_async_product(op) ? op : tw_null_op();
 }
 
 /* Products in a row have all waits in front: the assembler wants no branch between products that are under way
  * together. */
 void tw_emit_waits(tw_role_t *r, MlirOperation op) {
   bool waited = !mlirOperationIsNull(r->in_row) && mlirOperationEqual(r->in_row, op);
-  if (tw_op_is(op, TW_TILE_ASYNC_MMA))
+  if (tw_op_is_async_product(op))
     r->in_row = next_in_row(op);
   if (waited)
     return;
   wait_to_read(r, op);
-  for (MlirOperation next = op; tw_op_is(next, TW_TILE_ASYNC_MMA) && !mlirOperationIsNull(next = next_in_row(next));)
+  for (MlirOperation next = op; tw_op_is_async_product(next) && !mlirOperationIsNull(next = next_in_row(next));)
     wait_to_read(r, next);
 }
 
@@ -236,7 +237,7 @@ static bool reads_kept_registers(MlirOperation product) {
  * product reads is waited for once more, which has been passed. The values go through a wait that waits for nothing, or
  * they would follow the branch. */
 void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
-  if (!tw_op_is(wait, TW_TILE_MMA_WAIT) || mlirOperationGetNumOperands(wait) < 2 ||
+  if (!tw_op_waits_for_products(wait) || mlirOperationGetNumOperands(wait) < 2 ||
       tw_is_unused(mlirOperationGetResult(wait, 1)) || is_behind_branch(wait, mlirOperationGetOperand(wait, 1)))
     return;
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
@@ -245,14 +246,8 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
     if (!mlirOperationEqual(read->op, product))
       continue;
     MlirValue value = mlirOperationGetOperand(wait, 1), made = tw_role_value(r, value);
-    tw_attr_t attrs[] = {
-        {"pending", mlirIntegerAttrGet(tw_i32(r->at.context), tw_pending(&r->plan->overlaps, wait) + 1)},
-        {"complete", mlirUnitAttrGet(r->at.context)}};
-    MlirType type = mlirValueGetType(made);
-    MlirOperation pin = tw_build(
-        &r->at, "tile.mma_wait",
-        (tw_op_parts_t){
-            .num_operands = 1, .operands = &made, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
+    MlirOperation pin = tw_build_product_wait(&r->at, 1, &made, tw_pending(&r->plan->overlaps, wait) + 1);
+    tw_set_attr(pin, "complete", mlirUnitAttrGet(r->at.context));
     tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
     const tw_stage_state_t *state = &r->fills[read->fill];
     wait_for(r, r->plan->multibuffers[r->plan->fills[read->fill].multibuffer].full, state->stage, state->parity, false);

@@ -32,6 +32,8 @@
  * nothing is gained: there must be one behind the first wait. The last turn that is passed on is taken, or the barrier
  * would be left half full. Runs after tile-specialize-warps. In a race-check build the groups meet around each product,
  * so that none could wait for the other's turn: they take none. */
+#include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/launch_record.h"
@@ -48,7 +50,7 @@ static bool stands_in_loops(MlirOperation op) {
   do
     op = mlirOperationGetParentOperation(op);
   while (tw_op_is(op, TW_SCF_FOR));
-  return tw_op_is(op, TW_TILE_ROLES);
+  return tw_is_roles(op);
 }
 
 static void turn(const tw_builder_t *at, const char *name) {
@@ -65,8 +67,8 @@ static void turn_of(const tw_builder_t *at, const char *name, MlirValue group, i
 
 static bool is_meeting(MlirOperation op) {
   unsigned memory = TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED;
-  bool moves = tw_op_has(op, memory) && !tw_op_has(op, TW_COPIES_BY_ENGINE) && !tw_op_is(op, TW_TILE_ASYNC_MMA);
-  return moves || tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) != 0;
+  bool moves = tw_op_has(op, memory) && !tw_op_has(op, TW_COPIES_BY_ENGINE) && !tw_op_is_async_product(op);
+  return moves || tw_is_barrier(op) || tw_scratch_bytes(op) != 0;
 }
 
 /* Whether the threads of both groups may meet at an op, or at a barrier that tile-insert-barriers puts before it. */
@@ -93,8 +95,8 @@ static bool reads_what_threads_wrote(MlirOperation product) {
 static MlirOperation end_of_order(MlirOperation first) {
   MlirOperation end = tw_null_op();
   bool meets = false;
-  for (MlirOperation op = first; !tw_op_is(op, TW_TILE_MMA_WAIT); op = mlirOperationGetNextInBlock(op)) {
-    bool is_product = tw_op_is(op, TW_TILE_ASYNC_MMA);
+  for (MlirOperation op = first; !tw_op_waits_for_products(op); op = mlirOperationGetNextInBlock(op)) {
+    bool is_product = tw_op_is_async_product(op);
     if (is_product && (meets || reads_what_threads_wrote(op)))
       return tw_null_op();
     if (!is_product && !meets && may_meet(op)) {
@@ -102,19 +104,19 @@ static MlirOperation end_of_order(MlirOperation first) {
       end = op;
     }
   }
-  return meets ? end : tw_next_op(first, TW_TILE_MMA_WAIT);
+  return meets ? end : tw_next_op(first, tw_op_waits_for_products);
 }
 
 static MlirOperation first_product(MlirOperation loop) {
-  return tw_next_op(mlirBlockGetFirstOperation(tw_loop_body(loop)), TW_TILE_ASYNC_MMA);
+  return tw_first_op(tw_loop_body(loop), tw_op_is_async_product);
 }
 
 static MlirWalkResult collect(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   MlirOperation product = first_product(op);
-  MlirOperation wait = tw_next_op(product, TW_TILE_MMA_WAIT);
-  if (mlirOperationIsNull(tw_next_op(wait, TW_TILE_ASYNC_MMA)))
+  MlirOperation wait = tw_next_op(product, tw_op_waits_for_products);
+  if (mlirOperationIsNull(tw_next_op(wait, tw_op_is_async_product)))
     return MlirWalkResultAdvance;
   if (tw_has_op_like(op, is_function_of_tile) && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
     tw_ops_add(user, op);

@@ -47,6 +47,7 @@
  * Else the kernel is left to tile-pipeline, and a remark says why. The hint `num_stages` sets the number of stages. */
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/budget.h"
@@ -72,7 +73,7 @@ static void alloc_multibuffer(const tw_builder_t *at, const tw_stage_plan_t *pla
   const tw_stage_fill_t *first = &plan->fills[multibuffer->first];
   for (int c = 0; c < first->num_copies; c++) {
     MlirType type = tw_with_stages(mlirValueGetType(tw_copy_buffer(first->copies[c])), multibuffer->stages);
-    multibuffer->buffers[c] = tw_op1(at, "tile.alloc_shared", type, 0, NULL);
+    multibuffer->buffers[c] = tw_alloc_buffer(at, type);
   }
   int64_t arrivals = first->gathers ? TW_GATHERING_WARPS * LANES + (tw_announced_bytes(first) > 0) : 1;
   multibuffer->full = alloc_barriers(at, multibuffer->stages, arrivals);
@@ -121,8 +122,7 @@ static void erase_old(MlirOperation first, MlirOperation end) {
   for (MlirOperation op = first; !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op))
     ops[num++] = op;
   while (num-- > 0)
-    if (!tw_op_is(ops[num], TW_TILE_ALLOC_SHARED) ||
-        mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(ops[num], 0))))
+    if (!tw_makes_buffer(ops[num]) || mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(ops[num], 0))))
       mlirOperationDestroy(ops[num]);
   free(ops);
 }
@@ -147,7 +147,7 @@ static void rewrite(tw_stage_plan_t *plan) {
 
 static MlirWalkResult find_store(MlirOperation op, void *user) {
   tw_stage_plan_t *plan = user;
-  plan->has_stores |= tw_op_is(op, TW_TILE_LOCAL_STORE) && tw_loop_around(op) != NULL;
+  plan->has_stores |= tw_op_stores_buffer(op) && tw_loop_around(op) != NULL;
   return MlirWalkResultAdvance;
 }
 

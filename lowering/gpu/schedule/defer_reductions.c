@@ -81,7 +81,7 @@ static bool is_deferrable_reduction(running_sum_t *sum) {
   if (along < 0)
     return false;
   sum->apart = along != sum->axis;
-  if (sum->apart && tw_has_op(tw_function_of(load), TW_TILE_MMA))
+  if (sum->apart && tw_has_op_like(tw_function_of(load), tw_op_is_product))
     return false;
   int bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
   sum->mine = sum->apart ? rows_of_thread(load) : VECTOR_BITS / bits;
@@ -107,7 +107,7 @@ static bool find_sum(MlirOperation loop, intptr_t position, running_sum_t *out) 
   out->reduce = tw_def(out->added);
   while (!mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, TW_TILE_RESHAPE))
     out->reduce = tw_def(mlirOperationGetOperand(out->reduce, 0));
-  return !mlirOperationIsNull(out->reduce) && tw_op_is(out->reduce, TW_TILE_REDUCE) &&
+  return !mlirOperationIsNull(out->reduce) && tw_op_is_reduction(out->reduce) &&
          mlirBlockEqual(mlirOperationGetBlock(out->reduce), body) &&
          tw_attr_int(out->reduce, "kind", 0) == TW_REDUCE_ADD && is_deferrable_reduction(out);
 }

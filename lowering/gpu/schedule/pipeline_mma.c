@@ -73,14 +73,14 @@ typedef struct {
 
 /* ---- what can be rotated ------------------------------------------------------------------------- */
 
-static bool is_marked(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA) && tw_is_async_mma(op); }
+static bool is_marked(MlirOperation op) { return tw_op_is_product(op) && tw_is_async_mma(op); }
 
 static bool takes_registers(MlirOperation mma) {
   return tw_mma_place(mma, 0) == TW_PLACE_REGISTERS && tw_mma_place(mma, 1) == TW_PLACE_SHARED;
 }
 
 static bool is_effect(MlirOperation op) {
-  return !tw_is_arithmetic(op) && tw_op_form(op) != TW_FORM_CONTROL && !tw_op_is(op, TW_TILE_MMA) && !tw_op_loads(op);
+  return !tw_is_arithmetic(op) && tw_op_form(op) != TW_FORM_CONTROL && !tw_op_is_product(op) && !tw_op_loads(op);
 }
 
 static bool has_effects(MlirOperation loop) { return tw_has_op_like(loop, is_effect); }
@@ -160,7 +160,7 @@ static int64_t words_held(const rotation_t *r, int num_warps) {
   MlirBlock body = tw_loop_body(r->loop);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_MMA))
+    if (tw_op_is_product(op))
       sum += words(mlirValueGetType(mlirOperationGetResult(op, 0)), num_warps);
   return sum;
 }

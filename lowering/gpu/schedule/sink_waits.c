@@ -66,8 +66,6 @@ typedef struct {
   bool loads;    /* loads may move: nothing in the block writes to arrays, and there are registers */
 } wait_t;
 
-static bool is_wait(MlirOperation op) { return tw_op_is(op, TW_TILE_MMA_WAIT); }
-
 static bool orders_products(MlirOperation op) {
   return tw_orders_only(op, TW_ORDERS_PRODUCTS | TW_ORDERS_STORES) && (tw_ordered_by(op) & TW_ORDERS_PRODUCTS);
 }
@@ -78,7 +76,7 @@ static MlirOperation barrier_of(MlirOperation wait) {
   return orders_products(next) ? next : tw_null_op();
 }
 
-static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
+static bool is_pure(MlirOperation op) { return tw_is_arithmetic(op) || tw_op_is_async_product(op); }
 
 static bool is_effect(MlirOperation op) {
   return !is_pure(op) && !tw_op_loads(op) && tw_op_form(op) != TW_FORM_CONTROL;
@@ -94,7 +92,7 @@ static bool may_load_early(MlirBlock block) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block), end = mlirBlockGetTerminator(block);
        !mlirOperationEqual(op, end) && !writes; op = mlirOperationGetNextInBlock(op)) {
     writes = tw_may_write_arrays(op);
-    if (tw_op_is(op, TW_TILE_ASYNC_MMA) || tw_op_loads(op))
+    if (tw_op_is_async_product(op) || tw_op_loads(op))
       words += tw_register_words(mlirValueGetType(mlirOperationGetResult(op, 0)));
   }
   return !writes && words <= tw_register_budget(mlirBlockGetParentOperation(block), TW_BUDGET_EARLY_LOADS);
@@ -102,7 +100,7 @@ static bool may_load_early(MlirBlock block) {
 
 static MlirOperation product_of(MlirOperation wait) {
   MlirOperation product = tw_def(mlirOperationGetOperand(wait, 0));
-  bool here = !mlirOperationIsNull(product) && tw_op_is(product, TW_TILE_ASYNC_MMA) &&
+  bool here = !mlirOperationIsNull(product) && tw_op_is_async_product(product) &&
               mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(wait));
   return here ? product : tw_null_op();
 }
@@ -127,21 +125,20 @@ static bool depends(const wait_t *w, MlirOperation op) {
   return !mlirOperationIsNull(tw_find_op(op, reads_what_stays, w));
 }
 
-static bool is_of_products(MlirOperation op) { return is_wait(op) || tw_op_is(op, TW_TILE_ASYNC_MMA); }
+static bool is_of_products(MlirOperation op) { return tw_op_waits_for_products(op) || tw_op_is_async_product(op); }
 
 /* Whether the op must stay behind the wait. */
 static bool must_stay(const wait_t *w, MlirOperation op) {
-  if (is_wait(op) || mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || depends(w, op))
+  if (tw_op_waits_for_products(op) || mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || depends(w, op))
     return true;
   bool products = mlirOperationGetNumRegions(op) > 0 && tw_has_op_like(op, is_of_products);
-  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) ||
-         (w->effects && tw_op_is(op, TW_TILE_ASYNC_MMA));
+  return products || has_effects(op) || (!w->loads && tw_op_loads(op)) || (w->effects && tw_op_is_async_product(op));
 }
 
 /* Waits for products and their barriers order nothing that a product needs; loads that stay do: there are no registers
  * for what they bring beside one more product. */
 static bool orders_more(MlirOperation op) {
-  return !is_wait(op) && !orders_products(op) && (has_effects(op) || tw_op_loads(op));
+  return !tw_op_waits_for_products(op) && !orders_products(op) && (has_effects(op) || tw_op_loads(op));
 }
 
 static void find_stay(wait_t *w) {
@@ -210,16 +207,8 @@ static bool writes_registers(MlirOperation op) {
 /* The wait in place of one: behind it the value is what it orders. Uses that are to see that are the caller's. */
 static MlirOperation ordering(MlirOperation old, MlirValue value) {
   MlirValue values[] = {mlirOperationGetOperand(old, 0), value};
-  MlirType types[] = {mlirValueGetType(values[0]), mlirValueGetType(values[1])};
   tw_builder_t at = tw_build_before(old);
-  tw_attr_t pending = {"pending", mlirIntegerAttrGet(tw_i32(at.context), 0)};
-  MlirOperation wait = tw_build(&at, "tile.mma_wait",
-                                (tw_op_parts_t){.num_operands = 2,
-                                                .operands = values,
-                                                .num_results = 2,
-                                                .results = types,
-                                                .num_attrs = 1,
-                                                .attrs = &pending});
+  MlirOperation wait = tw_build_product_wait(&at, 2, values, 0);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, 0), mlirOperationGetResult(wait, 0));
   mlirOperationDestroy(old);
   return wait;
@@ -312,7 +301,7 @@ static void order_function(MlirOperation wait) {
   MlirOperation found = tw_null_op(), user = tw_only_user(mlirOperationGetResult(wait, 0));
   for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(wait)); !mlirOperationEqual(op, wait);
        op = mlirOperationGetNextInBlock(op))
-    found = is_wait(op) ? tw_null_op() : crosses(op, wait) ? op : found;
+    found = tw_op_waits_for_products(op) ? tw_null_op() : crosses(op, wait) ? op : found;
   if (mlirOperationIsNull(found) || mlirOperationGetNumOperands(wait) > 1 ||
       !is_f32(mlirOperationGetOperand(wait, 0)) || (!mlirOperationIsNull(user) && tw_op_is(user, TW_SCF_YIELD)))
     return;
@@ -336,7 +325,7 @@ static bool is_known_before(const tw_slice_t *slice, MlirOperation first, MlirOp
 static void write_early(MlirOperation store) {
   MlirBlock block = mlirOperationGetBlock(store);
   MlirOperation first = mlirBlockGetFirstOperation(block);
-  while (!mlirOperationEqual(first, store) && !tw_op_is(first, TW_TILE_ASYNC_MMA))
+  while (!mlirOperationEqual(first, store) && !tw_op_is_async_product(first))
     first = mlirOperationGetNextInBlock(first);
   tw_slice_t slice = {.block = block};
   tw_slice_add_op(&slice, store);
@@ -382,8 +371,8 @@ static void count_pending(MlirOperation wait) {
     return;
   for (MlirOperation later = mlirOperationGetNextInBlock(product); !mlirOperationEqual(later, wait);
        later = mlirOperationGetNextInBlock(later)) {
-    int64_t open = is_wait(later) ? tw_attr_int(later, "pending", 0) : pending;
-    pending = tw_op_is(later, TW_TILE_ASYNC_MMA) ? pending + 1 : open < pending ? (int)open : pending;
+    int64_t open = tw_op_waits_for_products(later) ? tw_attr_int(later, "pending", 0) : pending;
+    pending = tw_op_is_async_product(later) ? pending + 1 : open < pending ? (int)open : pending;
   }
   if (pending > 0) {
     tw_set_int(wait, "pending", tw_i32(context), pending);
@@ -393,19 +382,17 @@ static void count_pending(MlirOperation wait) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
-static bool is_local_store(MlirOperation op) { return tw_op_is(op, TW_TILE_LOCAL_STORE); }
-
 bool tw_run_sink_waits(MlirOperation func) {
-  tw_ops_t stores = tw_ops_in(func, is_local_store, MlirWalkPreOrder);
+  tw_ops_t stores = tw_ops_in(func, tw_op_stores_buffer, MlirWalkPreOrder);
   for (int i = 0; i < stores.count; i++)
     write_early(stores.at[i]);
-  tw_ops_t waits = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  tw_ops_t waits = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = waits.count - 1; i >= 0; i--)
     delay(waits.at[i]);
-  tw_ops_t moved = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  tw_ops_t moved = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = 0; i < moved.count; i++)
     order_function(moved.at[i]);
-  tw_ops_t placed = tw_ops_in(func, is_wait, MlirWalkPreOrder);
+  tw_ops_t placed = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = 0; i < placed.count; i++)
     count_pending(placed.at[i]);
   tw_ops_free(&stores);

@@ -109,8 +109,8 @@ static bool is_weight(MlirValue value) {
          is_weight(mlirOperationGetOperand(op, first + 1));
 }
 
-/* Whether a marked product's left operand, converted to fewer bits from what is `p` then, is a multiple by the reference
- * now. */
+/* Whether a marked product's left operand, converted to fewer bits from what is `p` then, is a multiple by the
+ * reference now. */
 static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
   MlirOperation narrow = tw_def(mlirOperationGetOperand(mma, 0));
   if (!tw_is_async_mma(mma) || mlirOperationIsNull(narrow) || !tw_op_is(narrow, TW_ARITH_TRUNCF))
@@ -128,7 +128,7 @@ static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
 static bool find_weights(rewrite_t *w, int num_warps) {
   for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (tw_op_is(op, TW_TILE_MMA) && takes_weights(w, op, num_warps))
+    if (tw_op_is_product(op) && takes_weights(w, op, num_warps))
       return true;
   return false;
 }
@@ -195,7 +195,7 @@ static void find_row_sum(rewrite_t *w) {
       MlirOperation faded = tw_def(mlirOperationGetOperand(add, side));
       MlirOperation sum = tw_def(behind_views(mlirOperationGetOperand(add, 1 - side)));
       int factor = factor_operand(w, faded);
-      if (factor < 0 || mlirOperationIsNull(sum) || !tw_op_is(sum, TW_TILE_REDUCE) ||
+      if (factor < 0 || mlirOperationIsNull(sum) || !tw_op_is_reduction(sum) ||
           !mlirValueEqual(mlirOperationGetOperand(faded, 1 - factor), tw_carried(w->loop, i)) ||
           !mlirValueEqual(mlirOperationGetOperand(sum, 0), w->p) || tw_attr_int(sum, "axis", 0) != 1 ||
           tw_attr_int(sum, "kind", 0) != TW_REDUCE_ADD ||
@@ -424,7 +424,7 @@ static MlirValue split_init(const tw_builder_t *at, const tw_async_mma_t *async,
   if (tw_known_float(init, &number) && number == 0)
     return tw_const_float(at, type, 0);
   MlirOperation sum = tw_def(behind_views(init));
-  if (!mlirOperationIsNull(sum) && tw_op_is(sum, TW_TILE_REDUCE) && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
+  if (!mlirOperationIsNull(sum) && tw_op_is_reduction(sum) && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
       mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(sum, 0)), type))
     return mlirOperationGetOperand(sum, 0);
   MlirValue share = tw_const_float(at, type, 1.0 / async->lanes_per_row);

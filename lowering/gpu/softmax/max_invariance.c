@@ -219,9 +219,9 @@ static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
     return is_invariant_compare(op, x, y);
   } else if (tw_op_is(op, TW_ARITH_SELECT))
     return change_of_select(r, op, out);
-  else if (tw_op_is(op, TW_TILE_REDUCE))
+  else if (tw_op_is_reduction(op))
     return change_of_reduce(op, x, out);
-  else if (tw_op_is(op, TW_TILE_MMA))
+  else if (tw_op_is_product(op))
     return change_of_mma(x, y, tw_change_of(r, mlirOperationGetOperand(op, 2)),
                          tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0))), out);
   else

@@ -66,7 +66,7 @@ static bool hands_on(MlirOperation op, intptr_t operand, double *factor) {
     return true;
   if (tw_op_is(op, TW_ARITH_SELECT))
     return operand > 0;
-  if (tw_op_is(op, TW_TILE_REDUCE))
+  if (tw_op_is_reduction(op))
     return tw_attr_int(op, "kind", 0) == TW_REDUCE_MAX;
   if (tw_op_is(op, TW_MATH_TANH)) {
     *factor = 1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from ..dtype import bool_
@@ -19,12 +20,12 @@ def _assert(frame: Frame, condition: Any, message: Any) -> None:
     holds = frame.emit.tile(condition, "ct.assert_")
     if holds.dtype is not bool_:
         raise TileTypeError(f"ct.assert_ needs a bool_ condition, found {describe(holds)}; compare, as in x != 0")
-    state(frame, holds, message or "ct.assert_ failed")
+    emit_assert(frame, holds, message or "ct.assert_ failed")
 
 
-def state(frame: Frame, holds: Tile, message: str) -> None:
-    """The kernel says the message, and where that is, if a condition does not hold."""
-    frame.builder.op("tile.assert", [holds.ir], {"message": frame.told(frame.node, message)}, [])
+def emit_assert(frame: Frame, holds: Tile, message: str, node: ast.AST | None = None) -> None:
+    """The kernel says the message, and where that is, if a condition does not hold. There is the call, or `node`."""
+    frame.builder.op("tile.assert", [holds.ir], {"message": frame.told(node or frame.node, message)}, [])
 
 
 @op("assume_divisible_by")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..dtype import int32, int64, uint32, uint64
 from ..errors import TileValueError
+from .assertions import emit_assert
 from .frame import Frame
 from .values import Range, Tile, is_number
 
@@ -63,9 +64,7 @@ class Count:
 
     def _count_iterations(self, frame: Frame, node: ast.For, start: Tile, stop: Tile, step: Tile) -> None:
         emit = self.emit
-        condition = emit.compare("not_equal", step, 0)
-        message = frame.told(node, "the step of range must not be zero")
-        frame.builder.op("tile.assert", [condition.ir], {"message": message}, [])
+        emit_assert(frame, emit.compare("not_equal", step, 0), "the step of range must not be zero", node)
         up = emit.binary("cdiv", emit.binary("sub", stop, start), step)
         down = emit.binary("cdiv", emit.binary("sub", start, stop), emit.unary("negative", step))
         self.value, self.dtype = self._after_iterations, int64

@@ -15,6 +15,7 @@ from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
 from . import records, static
+from .assertions import emit_assert
 from .attributes import entry_of, index_of
 from .branches import branch, each
 from .elements import elements
@@ -267,9 +268,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
         frame.at(node)
         if holds.dtype is not bool_:
             holds = frame.emit.compare("not_equal", holds, 0)
-        frame.builder.op(
-            "tile.assert", [holds.ir], {"message": frame.told(node, message or ast.unparse(node.test))}, []
-        )
+        emit_assert(frame, holds, message or ast.unparse(node.test), node)
     elif not truth_of(frame, holds, "'assert'"):
         raise TileValueError(f"assertion failed{': ' + message if message else ''}")
 

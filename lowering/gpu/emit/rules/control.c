@@ -1,6 +1,7 @@
 /* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/ranges.h"
 
@@ -232,7 +233,7 @@ static bool rule_barrier(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- agreement of a warp ---------------------------------------------------------------------------- */
 
-static bool is_meeting(MlirOperation op) { return tw_op_is(op, TW_TILE_BARRIER) || tw_scratch_bytes(op) > 0; }
+static bool is_meeting(MlirOperation op) { return tw_is_barrier(op) || tw_scratch_bytes(op) > 0; }
 
 /* Whether a branch on the value has threads of several warps meet. */
 static bool decides_for_block(MlirValue condition) {

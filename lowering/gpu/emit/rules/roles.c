@@ -2,10 +2,10 @@
  *
  * What a single lane does for its warp is one predicated instruction where there is one, and a branch to code
  * that `elect` guards where there are more: the assembler takes such code to be uniform. */
+#include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/facts/scratch.h"
 #include "lowering/launch_record.h"
 
 #include "tilewright/dialect.h"
@@ -78,7 +78,7 @@ static bool rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* Whether all threads of the producer start copies; else one lane does. */
-static bool gathers(MlirOperation roles) { return tw_has_op(roles, TW_TILE_ASYNC_GATHER); }
+static bool gathers(MlirOperation roles) { return tw_has_op_like(roles, tw_op_copies_elements); }
 
 /* Number of the warp among `count` producers. The number of warps before them is a multiple of `count`. */
 static MlirValue producers_warp(tw_emitter_t *e, int count) {

@@ -46,7 +46,7 @@ static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
 
 static bool feeds_product(MlirValue buffer) {
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
-    if (tw_op_is(mlirOpOperandGetOwner(use), TW_TILE_ASYNC_MMA))
+    if (tw_op_is_async_product(mlirOpOperandGetOwner(use)))
       return true;
   return false;
 }

@@ -30,7 +30,7 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
   collect_t *c = user;
   tw_emitter_t *e = c->emitter;
   tw_engine_copy_t copy;
-  if (!tw_op_is(op, TW_TILE_TMA_LOAD) && !tw_op_is(op, TW_TILE_TMA_STORE))
+  if (!tw_op_loads_by_engine(op) && !tw_op_stores_by_engine(op))
     return MlirWalkResultAdvance;
   const char *problem = tw_engine_plan(op, &copy);
   if (problem == NULL && find_map(e, &copy.map) == TW_MAX_MAPS)

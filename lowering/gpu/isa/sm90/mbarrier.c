@@ -5,7 +5,6 @@
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/gpu/facts/scratch.h"
 #include "lowering/launch_record.h"
 
 #include "tilewright/dialect.h"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dtype import bool_, int32
 from ...errors import TileTypeError, TileValueError
-from ..assertions import state
+from ..assertions import emit_assert
 from ..frame import Frame
 from ..values import Tile, describe, is_number
 from .predicates import predicate
@@ -101,7 +101,7 @@ def _meeting(frame: Frame, mask: Any, what: str) -> Mask:
     emit = frame.emit
     own = emit.binary("bitwise_lshift", emit.constant(1, int32), emit.typed("tile.lane_id", [], None, int32, ()))
     holds = emit.compare("not_equal", emit.binary("bitwise_and", lanes, own), 0)
-    state(frame, holds, f"{what}: the mask lacks the lane that calls it")
+    emit_assert(frame, holds, f"{what}: the mask lacks the lane that calls it")
     return as_mask(emit.select(holds, lanes, own))
 
 
