@@ -49,3 +49,7 @@ def test_sums_of_512_columns_have_two_warpgroups() -> None:
     found = plan_of("MLA decode")
     assert found.counts["wgmma"] > 0 and found.counts["mma"] == 0 and found.counts["tma loads"] > 0, str(found)
     assert found.spills == 0 and found.votes and not found.remarks, str(found)
+
+
+def test_tiles_that_are_needed_at_a_time_have_more_warps() -> None:
+    assert plan_of("n-body").spills == 0

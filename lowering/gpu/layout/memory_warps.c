@@ -7,6 +7,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory */
@@ -20,6 +21,7 @@ typedef struct {
   tw_block_axes_t axes;
   tw_ops_t accesses; /* of tiles */
   int64_t elements;  /* of the largest tile that threads hold */
+  int64_t alive;     /* of the tiles that are computed and needed at a time, at most */
   bool scans, combines;
 } moved_t;
 
@@ -33,8 +35,69 @@ static void measure(moved_t *m, MlirValue value) {
   m->elements = count > m->elements ? count : m->elements;
 }
 
+typedef struct {
+  MlirOperation last; /* that reads it */
+  int64_t elements;
+} alive_t;
+
+typedef struct {
+  alive_t *at; /* owned */
+  int count;
+  int64_t elements;
+} alive_set_t;
+
+/* The last op of the value's block that reads it, or has an op that does; null if none does. */
+static MlirOperation last_use(MlirValue value, MlirBlock block) {
+  MlirOperation last = tw_null_op();
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
+    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, user))
+      last = user;
+  }
+  return last;
+}
+
+static void end_with(alive_set_t *set, MlirOperation op) {
+  int kept = 0;
+  for (int i = 0; i < set->count; i++)
+    if (mlirOperationEqual(set->at[i].last, op))
+      set->elements -= set->at[i].elements;
+    else
+      set->at[kept++] = set->at[i];
+  set->count = kept;
+}
+
+static void begin(alive_set_t *set, MlirBlock block, MlirValue value) {
+  alive_t alive = {last_use(value, block), twl_has_class(value) ? tw_count(mlirValueGetType(value)) : 0};
+  if (mlirOperationIsNull(alive.last) || alive.elements == 0)
+    return;
+  set->at = tw_room(set->at, (size_t)set->count, sizeof *set->at);
+  set->at[set->count++] = alive;
+  set->elements += alive.elements;
+}
+
+/* Elements of the tiles that are computed one by one in a block and needed at a time, at most. Those that only repeat
+ * smaller ones take no registers of their own. */
+static int64_t most_alive(MlirBlock block) {
+  alive_set_t set = {NULL, 0, 0};
+  int64_t most = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    end_with(&set, op);
+    if (tw_op_form(op) == TW_FORM_ELEMENTWISE)
+      begin(&set, block, mlirOperationGetResult(op, 0));
+    most = set.elements > most ? set.elements : most;
+  }
+  free(set.at);
+  return most;
+}
+
 static MlirWalkResult look(MlirOperation op, void *user) {
   moved_t *m = user;
+  if (mlirOperationEqual(mlirBlockGetFirstOperation(mlirOperationGetBlock(op)), op)) {
+    int64_t alive = most_alive(mlirOperationGetBlock(op));
+    m->alive = alive > m->alive ? alive : m->alive;
+  }
   m->scans |= tw_op_form(op) == TW_FORM_SCAN;
   m->combines |= tw_op_combines(op);
   if (twl_accessed(op).ptr)
@@ -83,11 +146,13 @@ static bool moves_single_tiles(const moved_t *m, int64_t most) {
   return large == 1 && !m->combines;
 }
 
-/* As many warps as give each thread BYTES_PER_THREAD, and more where a thread would hold too many elements. A scan over
+/* As many warps as give each thread BYTES_PER_THREAD, and more where a thread would hold too many elements, of one tile
+ * or of all that it needs at a time. A scan over
  * few warps is cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are
  * blocks of several warps anyway. */
 static int choose(const moved_t *m, MlirOperation func) {
   int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
+  int64_t alive = tw_register_budget(func, TW_BUDGET_ALIVE);
   int warps = 1;
   while (warps < MAX_WARPS &&
          most >= (int64_t)2 * warps * TW_WARP_LANES * BYTES_PER_THREAD * (m->scans && warps >= FEW_WARPS ? 2 : 1))
@@ -95,6 +160,8 @@ static int choose(const moved_t *m, MlirOperation func) {
   if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(m, most))
     warps *= 2;
   while (warps < MOST_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
+    warps *= 2;
+  while (warps < MAX_WARPS && m->alive > (int64_t)warps * TW_WARP_LANES * alive)
     warps *= 2;
   return warps;
 }
