@@ -235,4 +235,35 @@ def Tile_ViewOp : Tile_Op<"view", [Pure, AttrSizedOperandSegments]> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// Threads in a kernel of tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_ThreadsOp : Tile_Op<"threads", [SingleBlock, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "run a body in each thread of the block, on tiles in shared memory";
+  let orders = "all"; let scratch = "tiles_scratch"; let verifier = "verify_threads";
+  let description = [{
+    Each input becomes an array in shared memory, row-major; what the body leaves there is the result of that number. The
+    body is code of a thread, which may have everything that a SIMT kernel has: places, barriers, warp operations, shared
+    arrays. The threads are those that hold the kernel's tiles: `tile.block_dim 0`, a multiple of 32, in a row. All come
+    to it together, and go on when all are done.
+
+    ```mlir
+    %y = tile.threads(%x) : (tensor<64xi32>) -> tensor<64xi32> {
+    ^bb0(%s: memref<64xi32, 3>):
+      %t = tile.thread_id 0
+      …
+      tile.sync_threads
+      …
+      tile.yield
+    }
+    ```
+  }];
+  let pyName = "threads";
+  let arguments = (ins Variadic<Tile_AnyTile>:$inputs);
+  let regions = (region SizedRegion<1>:$body);
+  let results = (outs Variadic<Tile_AnyTile>:$results);
+  let assemblyFormat = "`(` $inputs `)` `:` functional-type(operands, results) $body attr-dict";
+}
+
 #endif // TILEWRIGHT_SIMT_OPS_TD

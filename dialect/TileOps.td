@@ -585,8 +585,8 @@ def Tile_MapOp : Tile_Op<"map", [SingleBlock, MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = "`(` $inputs `)` `:` functional-type(operands, results) $body attr-dict";
 }
 
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp", "ScanByOp", "MapOp"]>]> {
-  let summary = "what the body of `tile.reduce_by`, `tile.scan_by` or `tile.map` makes";
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp", "ScanByOp", "MapOp", "ThreadsOp"]>]> {
+  let summary = "what the body of `tile.reduce_by`, `tile.scan_by` or `tile.map` makes; the end of that of `tile.threads`";
   let form = "control";
   let arguments = (ins Variadic<Tile_AnyScalar>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
@@ -620,7 +620,7 @@ def Tile_MmaOp : Tile_InferredOp<"mma"> {
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "print values while the kernel runs";
-  let orders = "all"; let scratch = "print_scratch"; let verifier = "verify_print"; let legalizer = "legalize_print";
+  let orders = "all"; let scratch = "tiles_scratch"; let verifier = "verify_print"; let legalizer = "legalize_print";
   let description = [{ `format` has a `{}` or a `{:spec}` for each value, with the flags, width, precision and
     letter of C's printf: `{:5.2f}`; braces that are text are doubled. A tile prints as nested brackets, once a block.
     `is_unsigned` says which values of 64 bits are, after legalization. }];

@@ -536,6 +536,41 @@ static bool verify_map(const verify_t *v) {
   return !meets || tw_fail(&v->check, "has a body in which a thread waits for others");
 }
 
+/* Whether a value is a tile, which no thread has. */
+static MlirWalkResult look_for_tiles(MlirOperation op, void *user) {
+  bool *found = user;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    *found |= mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, i)));
+  return MlirWalkResultAdvance;
+}
+
+/* The shared array of a tile. */
+static bool holds_tile(MlirType array, MlirType tile) {
+  MlirAttribute space = mlirTypeIsAMemRef(array) ? mlirMemRefTypeGetMemorySpace(array) : mlirAttributeGetNull();
+  bool fits = !mlirAttributeIsNull(space) && mlirIntegerAttrGetValueInt(space) == TW_SPACE_SHARED &&
+              mlirTypeEqual(mlirShapedTypeGetElementType(array), mlirShapedTypeGetElementType(tile)) &&
+              mlirShapedTypeGetRank(array) == mlirShapedTypeGetRank(tile);
+  for (intptr_t d = 0; fits && d < mlirShapedTypeGetRank(tile); d++)
+    fits = mlirShapedTypeGetDimSize(array, d) == mlirShapedTypeGetDimSize(tile, d);
+  return fits;
+}
+
+static bool verify_threads(const verify_t *v) {
+  intptr_t num = mlirOperationGetNumOperands(v->op);
+  MlirOperation end = mlirBlockGetTerminator(body_of(v));
+  bool fits = mlirOperationGetNumResults(v->op) == num && mlirBlockGetNumArguments(body_of(v)) == num, tiles = false;
+  for (intptr_t i = 0; fits && i < num; i++)
+    fits = mlirShapedTypeGetRank(operand_type(v, i)) > 0 && holds_tile(body_argument(v, i), operand_type(v, i)) &&
+           holds_tile(body_argument(v, i), result_at(v, i));
+  if (!fits || mlirOperationIsNull(end) || tw_op_kind(end) != TW_TILE_YIELD || mlirOperationGetNumOperands(end) != 0)
+    return tw_fail(&v->check,
+                   "has a body that takes no shared array of each tile's shape and dtype, or gives other tiles");
+  for (MlirOperation op = mlirBlockGetFirstOperation(body_of(v)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    mlirOperationWalk(op, look_for_tiles, &tiles, MlirWalkPreOrder);
+  return !tiles || tw_fail(&v->check, "has a body that reads a tile; a thread reads it as a shared array");
+}
+
 static bool verify_mma(const verify_t *v) {
   bool is_byte = tw_elem_kind(tw_elem_of(operand_type(v, 0))) == 'i';
   return (!has(v, "unsigned_lhs") && !has(v, "unsigned_rhs")) || is_byte ||
@@ -589,16 +624,19 @@ static MlirAttribute packed_blocks_of(MlirOperation func) {
               : mlirAttributeGetNull();
 }
 
-/* Threads are spoken of in SIMT kernels, and where rows of threads are blocks (packed_blocks of the launch record). A
- * function that is no kernel may be part of one. */
+static bool has_attribute(MlirOperation op, const char *name) {
+  return !mlirAttributeIsNull(mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString(name)));
+}
+
+/* Threads are spoken of in SIMT kernels, in tile.threads, of which the CPU makes loops (tile.split), and where rows of
+ * threads are blocks (packed_blocks of the launch record). A function that is no kernel may be part of one. */
 static bool verify_simt(const verify_t *v) {
   MlirOperation func = mlirOperationGetParentOperation(v->op);
-  MlirStringRef kernel = mlirStringRefCreateFromCString("tile.kernel");
-  while (!mlirOperationIsNull(func) && !tw_op_is_kind(func, TW_FUNC_FUNC))
+  while (!mlirOperationIsNull(func) && !tw_op_is_kind(func, TW_FUNC_FUNC) && !tw_op_is_kind(func, TW_TILE_THREADS))
     func = mlirOperationGetParentOperation(func);
-  if (mlirOperationIsNull(func) || mlirAttributeIsNull(mlirOperationGetAttributeByName(func, kernel)))
+  if (mlirOperationIsNull(func) || tw_op_is_kind(func, TW_TILE_THREADS) || !has_attribute(func, "tile.kernel"))
     return true;
-  return !mlirAttributeIsNull(mlirOperationGetAttributeByName(func, mlirStringRefCreateFromCString("tile.simt"))) ||
+  return has_attribute(func, "tile.simt") || has_attribute(func, "tile.split") ||
          !mlirAttributeIsNull(packed_blocks_of(func)) ||
          tw_fail(&v->check, "is about one thread, and this is a kernel of tiles; a SIMT kernel has `tile.simt`");
 }
@@ -674,8 +712,7 @@ static bool verify_view(const verify_t *v) {
   intptr_t given = mlirOperationGetNumOperands(v->op) - 2, rank = mlirShapedTypeGetRank(to);
   return (given == 2 * rank || tw_fail(&v->check, "gives an array of %d dimensions, and has %d extents and strides",
                                        (int)rank, (int)given)) &&
-         (mlirAttributeEqual(a, b) || tw_fail(&v->check, "stays in the memory space of its array")) &&
-         verify_align(v);
+         (mlirAttributeEqual(a, b) || tw_fail(&v->check, "stays in the memory space of its array")) && verify_align(v);
 }
 
 /* A tile is what a stage of a buffer holds. */

@@ -215,11 +215,19 @@ MlirOperation tw_function_of(MlirOperation op) {
   return op;
 }
 
+static bool is_of_threads(MlirOperation op) { return tw_op_is(op, TW_TILE_THREADS); }
+
+static bool has_threads_in_it(MlirOperation op) { return tw_op_is(op, TW_TILE_MAP) || is_of_threads(op); }
+
 bool tw_is_of_thread(MlirOperation op) {
   MlirOperation up = op;
-  while (!mlirOperationIsNull(up) && !tw_op_is(up, TW_TILE_MAP) && !tw_op_is(up, TW_FUNC_FUNC))
+  while (!mlirOperationIsNull(up) && !has_threads_in_it(up) && !tw_op_is(up, TW_FUNC_FUNC))
     up = mlirOperationGetParentOperation(up);
-  return !mlirOperationIsNull(up) && (tw_op_is(up, TW_TILE_MAP) || tw_has_attr(up, "tile.simt"));
+  return !mlirOperationIsNull(up) && (has_threads_in_it(up) || tw_has_attr(up, "tile.simt"));
+}
+
+bool tw_is_of_tiles(MlirOperation func) {
+  return tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && !tw_has_op_like(func, is_of_threads);
 }
 
 MlirOperation tw_module_of(MlirOperation op) {

@@ -117,8 +117,10 @@ void tw_set_int(MlirOperation op, const char *name, MlirType type, int64_t value
 void tw_copy_attrs(MlirOperation from, MlirOperation to);
 /* The function around an op, func.func or llvm.func; or null. */
 MlirOperation tw_function_of(MlirOperation op);
-/* Whether an op's scalars are a thread's own: in a SIMT kernel, and in the body of a tile.map. */
+/* Whether an op's scalars are a thread's own: in a SIMT kernel, and in the bodies of tile.map and tile.threads. */
 bool tw_is_of_thread(MlirOperation op);
+/* Whether a function is a kernel of tiles without code of threads, so that its grid and its tiles may be others. */
+bool tw_is_of_tiles(MlirOperation func);
 /* The builtin.module around an op. */
 MlirOperation tw_module_of(MlirOperation op);
 

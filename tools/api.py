@@ -30,7 +30,16 @@ STATEMENTS = (
     {"assert_", "print", "printf", "static_assert", "static_exception"} | OVERLAP | STORES
 )  # what gives nothing back
 
-HEAD = """# API reference
+FUNCTION = """@device.func
+def turn(a):
+    t = device.int32(device.thread_idx.x)
+    value = a[t % 4]
+    device.syncthreads()
+    if t < 4:
+        a[3 - t] = value
+"""
+
+HEAD = f"""# API reference
 
 Every public name of `tilewright.tile`, made by `tools/api.py`. The examples were executed: they stand in a kernel of
 one block, in which
@@ -42,7 +51,11 @@ i = ct.arange(4, dtype=ct.int32)
 m = ct.reshape(x, (2, 2))
 ```
 
-N is an array of int32: 1, 2, 3, 4.
+N is an array of int32: 1, 2, 3, 4. `turn` is code of threads:
+
+```python sketch
+{FUNCTION.rstrip()}
+```
 
 Shapes, axes and dtypes are constants. Operators mean what they mean in NumPy. [options.md](options.md) has the hints of
 `ct.kernel`, [cutile.md](cutile.md) what differs from cuTile.
@@ -74,7 +87,7 @@ def kernels(statements: dict[str, str], folder: str, more: str = "") -> Any:
     """A module with a kernel NAME_example for each statement; `more` parameters follow X, Y and N."""
     texts = [KERNEL.format(name=name, statement=statement, more=more) for name, statement in statements.items()]
     source = Path(folder) / "examples.py"
-    source.write_text("from tilewright import tile as ct\n" + "\n".join(texts))
+    source.write_text("\n".join(["from cuda import device\nfrom tilewright import tile as ct\n", FUNCTION, *texts]))
     spec = importlib.util.spec_from_file_location("examples", source)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -153,12 +153,19 @@ static intptr_t parameter_of(const check_t *c, MlirValue array) {
   return is_parameter ? mlirBlockArgumentGetArgNumber(array) : -1;
 }
 
+/* Whether an op is a thread's, whose number is known: not in the body of a tile.map. */
+static bool is_of_block_thread(const check_t *c, MlirOperation op) {
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_TILE_THREADS))
+    op = mlirOperationGetParentOperation(op);
+  return !mlirValueIsNull(c->thread) || !mlirOperationIsNull(op);
+}
+
 int tw_check_site(check_t *c, MlirOperation op, const char *kind, MlirValue array, MlirType value, MlirStringRef text) {
   tw_strbuf_t line = {0};
   tw_strbuf_printf(&line, "%s\t%d\t", kind, (int)parameter_of(c, array));
   if (!mlirTypeIsNull(value))
     mlirTypePrint(tw_element(value), append, &line);
-  tw_strbuf_puts(&line, "\t");
+  tw_strbuf_puts(&line, is_of_block_thread(c, op) ? "\tthread\t" : "\tblock\t");
   mlirLocationPrint(mlirOperationGetLocation(op), append, &line);
   tw_strbuf_puts(&line, "\t");
   tw_strbuf_append(&line, text.data, text.length);
@@ -196,7 +203,12 @@ static void record_words(const check_t *c, const tw_builder_t *at, int site, con
                          MlirValue words[TW_RECORD_WORDS]) {
   words[TW_WORD_SITE] = tw_check_i64(at, site);
   words[TW_WORD_BLOCK] = tw_check_wide(at, c->block);
-  words[TW_WORD_OTHER] = mlirValueIsNull(c->thread) ? finding->other : tw_check_wide(at, c->thread);
+  words[TW_WORD_OTHER] = finding->other;
+  if (!mlirValueIsNull(c->thread))
+    words[TW_WORD_OTHER] = tw_check_wide(at, c->thread);
+  else if (is_of_block_thread(c, mlirBlockGetParentOperation(at->block)))
+    words[TW_WORD_OTHER] = tw_check_wide(at, tw_op1_attr(at, "tile.thread_id", tw_i32(at->context), 0, NULL, "axis",
+                                                         mlirIntegerAttrGet(tw_i32(at->context), 0)));
   words[TW_WORD_VALUE] = finding->value;
   for (intptr_t d = 0; d < finding->rank; d++)
     words[TW_WORD_INDEX + d] = finding->index[d];

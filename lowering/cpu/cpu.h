@@ -401,7 +401,7 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 #define TW_SPLIT "tile.split"
 /* On a kernel that is split: the function that it was, for blocks whose warps are no parts of rows. */
 #define TW_UNSPLIT "tile.unsplit"
-#define TW_THREADS "tile.threads"
+#define TW_THREADS "tile.of_threads"
 
 /* c_entry.c: the function that C++ of the host calls. */
 MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);

@@ -306,6 +306,14 @@ static void place_view(cpu_t *cx, MlirOperation op) {
   tw_map_one(&cx->arrays, result, (MlirValue){view});
 }
 
+/* What tile-split-threads could not cut: a kernel of tiles has no fibers. */
+static void place_threads(cpu_t *cx, MlirOperation op) {
+  cpu_error(cx, op,
+            "has threads that may not all come to a barrier together, or that wait for each other; on the CPU "
+            "those of a kernel of tiles meet at barriers outside of branches that they take apart");
+}
+
+CPU_RULE(TW_TILE_THREADS, CPU_EFFECT, 0, NULL, NULL, place_threads)
 CPU_RULE(TW_TILE_VIEW, CPU_EFFECT, 0, NULL, NULL, place_view)
 CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)
 CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)

@@ -17,8 +17,17 @@
  * between them. What a thread computes and reads in another piece lies in an array with a place for each thread, unless
  * it is cheap to compute again; so does what a loop around pieces carries.
  *
+ * In a kernel of tiles the same happens to the body of tile.threads, in its place; tiles go in and out by shared
+ * arrays:
+ *
+ *   before   %y = tile.threads(%x) {                     after    %s = tile.shared_array : memref<64xi32, 3>
+ *            ^bb0(%s: memref<64xi32, 3>): … }                     tile.store %x, %s[0]
+ *                                                                 for %t in 128 threads { … }
+ *                                                                 %y = tile.load %s[0]
+ *
  * What must hold: nothing but barriers makes threads wait, and no barrier stands where threads may diverge. Else the
- * kernel is left as it is, and its threads become fibers (lowering/cpu/simt.c). Without barriers there is one piece. */
+ * kernel is left as it is, and its threads become fibers (lowering/cpu/simt.c), which a kernel of tiles has not.
+ * Without barriers there is one piece. */
 #include "lowering/common/uniform.h"
 #include "lowering/cpu/cpu.h"
 #include "lowering/loops.h"
@@ -28,7 +37,7 @@
 
 #include <stdio.h>
 
-enum { MOST_THREADS = 1024, LANES = 32 };
+enum { MOST_THREADS = 1024, LANES = 32, TILE_THREADS = 128 /* of a block of a kernel of tiles */ };
 
 enum { MOST_VALUES = 64 }; /* that a loop or branch with a barrier carries */
 
@@ -39,7 +48,7 @@ typedef struct {
 typedef struct {
   MlirContext context;
   MlirLocation location;
-  MlirOperation func;
+  MlirOperation func; /* or tile.threads */
   tw_uniform_t uniform;
   MlirBlock first, block;                 /* where arrays are made; where ops go */
   tw_map_t pieces;                        /* by op of the cut blocks: the number of its piece */
@@ -293,9 +302,8 @@ static MlirValue value_of(split_t *s, MlirValue old) {
   if (found)
     return *found;
   MlirOperation def = tw_def(old);
-  bool parameter = mlirOperationIsNull(def) &&
-                   mlirOperationEqual(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(old)), s->func);
-  if (parameter)
+  MlirOperation owner = mlirOperationIsNull(def) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(old)) : def;
+  if (mlirOperationEqual(owner, s->func) || !tw_is_inside(owner, s->func)) /* a parameter, or of the tiles around it */
     return old;
   const MlirValue *array = tw_map_get(&s->saved, old.ptr, NULL);
   if (array && in_piece(s)) {
@@ -343,6 +351,10 @@ static void emit(split_t *s, MlirOperation old) {
   if (tw_op_is(old, TW_TILE_THREAD_ID)) {
     s->failed |= !in_piece(s);
     set_value(s, mlirOperationGetResult(old, 0), s->id[tw_attr_int(old, "axis", 0) % 3]);
+    return;
+  }
+  if (tw_op_is(old, TW_TILE_BLOCK_DIM)) {
+    set_value(s, mlirOperationGetResult(old, 0), s->dim[tw_attr_int(old, "axis", 0) % 3]);
     return;
   }
   if (tw_op_is(old, TW_TILE_LANE_ID)) {
@@ -624,7 +636,9 @@ static void make_dims(split_t *s) {
   MlirType i32 = i32_of(s);
   tw_builder_t at = here(s);
   for (int d = 0; d < 3; d++)
-    s->dim[d] = tw_op1_attr(&at, "tile.block_dim", i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, d));
+    s->dim[d] = tw_op_is(s->func, TW_TILE_THREADS)
+                    ? tw_const_int(&at, i32, d == 0 ? TILE_THREADS : 1)
+                    : tw_op1_attr(&at, "tile.block_dim", i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, d));
   s->total = tw_binary(&at, "arith.muli", i32, tw_binary(&at, "arith.muli", i32, s->dim[0], s->dim[1]), s->dim[2]);
 }
 
@@ -646,11 +660,9 @@ static void erase_all(MlirBlock block) {
   }
 }
 
-static void rebuild(split_t *s, MlirBlock body) {
-  s->first = mlirBlockCreate(0, NULL, NULL);
-  s->block = mlirBlockCreate(0, NULL, NULL);
+/* All pieces, in a block of their own behind s->first; a null block where they cannot be made. */
+static MlirBlock make_pieces(split_t *s, MlirBlock body) {
   MlirBlock made = s->block;
-  make_dims(s);
   number_block(s, body);
   need_block(s, body);
   if (!s->failed)
@@ -658,12 +670,24 @@ static void rebuild(split_t *s, MlirBlock body) {
   if (!s->failed)
     end_piece(s, NULL, 0);
   if (!s->failed)
-    emit(s, mlirBlockGetTerminator(body));
-  if (s->failed) {
-    mlirBlockDestroy(made);
-    mlirBlockDestroy(s->first);
+    return made;
+  mlirBlockDestroy(made);
+  mlirBlockDestroy(s->first);
+  return (MlirBlock){NULL};
+}
+
+static void begin(split_t *s) {
+  s->first = mlirBlockCreate(0, NULL, NULL);
+  s->block = mlirBlockCreate(0, NULL, NULL);
+  make_dims(s);
+}
+
+static void rebuild(split_t *s, MlirBlock body) {
+  begin(s);
+  MlirBlock made = make_pieces(s, body);
+  if (mlirBlockIsNull(made))
     return;
-  }
+  emit(s, mlirBlockGetTerminator(body));
   erase_all(body);
   append_all(body, s->first);
   append_all(body, made);
@@ -685,7 +709,87 @@ static void keep_unsplit(MlirOperation func, MlirOperation was) {
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(func), func, was);
 }
 
+static void release(split_t *s) {
+  tw_map_free(&s->pieces);
+  tw_map_free(&s->saved);
+  tw_map_free(&s->shared);
+  tw_map_free(&s->own);
+  tw_ops_free(&s->piece);
+  tw_uniform_free(&s->uniform);
+}
+
+/* ---- threads in a kernel of tiles ---------------------------------------------------------------------------- */
+
+static int zeros_of(split_t *s, MlirType array, MlirValue *out) {
+  tw_builder_t at = here(s);
+  for (intptr_t d = 0; d < tw_rank(array); d++)
+    out[d] = tw_const_int(&at, i32_of(s), 0);
+  return (int)tw_rank(array);
+}
+
+/* Tile number i becomes the shared array that stands for it in the body. */
+static void give_tile(split_t *s, MlirOperation op, intptr_t i) {
+  MlirValue argument = mlirBlockGetArgument(tw_region_block(op, 0), i), operands[2 + TW_MAX_RANK];
+  MlirType type = mlirValueGetType(argument);
+  tw_builder_t at = here(s);
+  operands[0] = tw_op1(&at, "tile.shared_array", type, 0, NULL);
+  int rank = zeros_of(s, type, operands + 1);
+  operands[1 + rank] = mlirOperationGetOperand(op, i);
+  tw_build(&at, "tile.store", (tw_op_parts_t){.num_operands = rank + 2, .operands = operands});
+  tw_map_one(&s->shared, argument, operands[0]);
+}
+
+static void take_tile(split_t *s, MlirOperation op, intptr_t i) {
+  MlirValue result = mlirOperationGetResult(op, i), operands[1 + TW_MAX_RANK];
+  operands[0] = tw_map_value(&s->shared, mlirBlockGetArgument(tw_region_block(op, 0), i));
+  int rank = zeros_of(s, mlirValueGetType(operands[0]), operands + 1);
+  tw_builder_t at = here(s);
+  mlirValueReplaceAllUsesOfWith(result, tw_op1(&at, "tile.load", mlirValueGetType(result), rank + 1, operands));
+}
+
+static void put_before(MlirOperation op, MlirBlock from) {
+  for (MlirOperation each; each = mlirBlockGetFirstOperation(from), !mlirOperationIsNull(each);) {
+    mlirOperationRemoveFromParent(each);
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, each);
+  }
+  mlirBlockDestroy(from);
+}
+
+static void replace_body(split_t *s, MlirOperation op) {
+  begin(s);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    give_tile(s, op, i);
+  MlirBlock made = make_pieces(s, tw_region_block(op, 0));
+  if (mlirBlockIsNull(made))
+    return;
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    take_tile(s, op, i);
+  tw_set_attr(tw_function_of(op), TW_SPLIT, mlirUnitAttrGet(s->context));
+  put_before(op, s->first);
+  put_before(op, made);
+  mlirOperationDestroy(op);
+}
+
+static bool has_body(MlirOperation op) { return tw_op_is(op, TW_TILE_THREADS); }
+
+static void split_bodies(MlirOperation func) {
+  tw_ops_t bodies = tw_ops_in(func, has_body, MlirWalkPreOrder);
+  for (int i = 0; i < bodies.count; i++) {
+    MlirOperation op = bodies.at[i];
+    split_t s = {.context = mlirOperationGetContext(op), .location = mlirOperationGetLocation(op), .func = op};
+    tw_uniform_find(&s.uniform, op);
+    if (!tw_has_op_like(op, is_foreign) && can_cut(&s, tw_region_block(op, 0)))
+      replace_body(&s, op);
+    release(&s);
+  }
+  tw_ops_free(&bodies);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------ */
+
 static void split_threads(MlirOperation func) {
+  if (!tw_has_attr(func, "tile.simt"))
+    split_bodies(func);
   if (!tw_has_attr(func, "tile.kernel") || !tw_has_attr(func, "tile.simt") || tw_has_op_like(func, is_foreign))
     return;
   MlirBlock body = tw_region_block(func, 0);
@@ -698,12 +802,7 @@ static void split_threads(MlirOperation func) {
     keep_unsplit(func, was);
   else if (!mlirOperationIsNull(was))
     mlirOperationDestroy(was);
-  tw_map_free(&s.pieces);
-  tw_map_free(&s.saved);
-  tw_map_free(&s.shared);
-  tw_map_free(&s.own);
-  tw_ops_free(&s.piece);
-  tw_uniform_free(&s.uniform);
+  release(&s);
 }
 
 bool tw_run_split_threads(MlirOperation module) {

@@ -5,7 +5,7 @@
  *              %v = tile.gather %a[%i]                              %v = llvm.load %a + %base + %x0 : vector<16xf32>
  *              %p = arith.cmpi slt, %i, %n                          %p = arith.cmpi slt, %i, %n : vector<16xi1>
  *              scf.if %p { … }                                      scf.if all(%p) { … } else { scf.if any(%p) { … } }
- *            } {tile.threads}                                     }
+ *            } {tile.of_threads}                                  }
  *
  * A scalar of the source is each thread's own, and a vector here; what is the same in all threads of the strip stays a
  * scalar. Where lanes part, all of them walk through what any of them does, and a mask says whose effects count

@@ -85,6 +85,8 @@ static MlirValue first_thread(cpu_t *cx, int axis) {
   MlirOperation loop = cx->strip->loop;
   for (int d = 0; d < axis; d++)
     loop = mlirOperationGetParentOperation(loop);
+  if (!tw_has_attr(loop, TW_THREADS)) /* threads in a kernel of tiles stand in a row */
+    return i32_const(cx, 0);
   return cpu_lanes_known(cx, tw_loop_iv(loop)).first;
 }
 

@@ -225,10 +225,15 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   if (tw_has_attr(kernel, "tile.simt") && !tw_has_attr(kernel, TW_SPLIT))
     thread = cpu_build_thread_function(cx, kernel);
   cpu_begin_function(cx, 5, types);
+  cx->rows = tw_has_attr(kernel, TW_SPLIT) && !tw_has_attr(kernel, "tile.simt"); /* threads of tiles are whole warps */
   if (mlirOperationIsNull(thread))
     emit_blocks(cx, tw_region_block(kernel, 0));
   else
     cpu_call_threads(cx, kernel, thread);
+  if (cx->rows && cx->apart)
+    cpu_error(cx, kernel,
+              "has lanes of a warp that may meet at different times; threads of a kernel of tiles do not on "
+              "the CPU");
   return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
 }
 

@@ -561,6 +561,16 @@ OPS: tuple[Op, ...] = (
         "hyperbolic tangent",
     ),
     Op(
+        "tile.threads",
+        "threads",
+        "",
+        "",
+        "",
+        "own",
+        0,
+        "run a body in each thread of the block, on tiles in shared memory",
+    ),
+    Op(
         "tile.truediv",
         "truediv",
         "/",

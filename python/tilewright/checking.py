@@ -36,6 +36,7 @@ class _Site:
     kind: str
     parameter: int
     dtype: str
+    of_thread: bool
     places: tuple[Place, ...]
     text: str
 
@@ -45,8 +46,8 @@ def _sites(attribute: str) -> list[_Site]:
     found = []
     for row in _STRING.findall(attribute):
         text = re.sub(r"\\([0-9A-Fa-f]{2}|.)", lambda m: chr(int(m[1], 16)) if len(m[1]) == 2 else m[1], row)
-        kind, parameter, dtype, location, message = text.encode("latin-1").decode().split("\t", 4)
-        found.append(_Site(kind, int(parameter), dtype, places_of(location), message))
+        kind, parameter, dtype, who, location, message = text.encode("latin-1").decode().split("\t", 5)
+        found.append(_Site(kind, int(parameter), dtype, who == "thread", places_of(location), message))
     return found
 
 
@@ -288,6 +289,9 @@ def _raise(
     raise error_of(kernel.name, findings, int(count))
 
 
+_IN_A_ROW = (1024, 1, 1)  # threads in a kernel of tiles
+
+
 def _sizes(extents: Any) -> tuple[int, int, int]:
     return (*(extents if isinstance(extents, tuple | list) else (extents,)), 1, 1)[:3]
 
@@ -311,7 +315,7 @@ def _finding(kernel: Any, grid: Any, threads: Any, arrays: Any, sites: list[_Sit
     name = None if array is None else array["name"]
     shape = None if array is None else tuple(array["shape"])
     overlaps = site.kind in ("read of written", "write of read") and array is not None and not array["written"]
-    thread = None if threads is None else _position(int(record[OTHER]), threads)
+    thread = _position(int(record[OTHER]), threads or _IN_A_ROW) if site.of_thread else None
     text = site.text or "overlap" * overlaps
     return Finding(site.kind, name, shape, index, block, value, other, text, site.places, thread)
 

@@ -51,10 +51,12 @@ _PADDING = "undetermined padding; give ct.load a padding_mode, or mask it with c
 
 def _outside(f: Finding, worth: str = "") -> str:
     """What an access outside of an array is told."""
-    what = f"{f.element}{worth}, which is outside of its shape {f.shape}"
-    if f.thread is None:
+    what = (
+        f"{f.element}{worth}, which is outside of its shape {f.shape}" if f.array else "an array outside of its shape"
+    )
+    if f.thread is None and f.array:
         return f"{what}; check_bounds=False promised that it is not"
-    return f"{what if f.array else 'an array outside of its shape'}; compare the index with the shape first"
+    return f"{what}; compare the index with the shape first"
 
 
 def _used(f: Finding, worth: str) -> str:

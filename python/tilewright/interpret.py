@@ -51,6 +51,7 @@ from .reference import (
     elementwise,
     memory,  # noqa: F401 - declares its operations
     reductions,
+    regions,
     shapes,
     views,
 )
@@ -205,6 +206,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "ensure_constant": _ensure_constant,
         "print": lambda *args, sep, end: _print(args, sep, end),
         "printf": lambda format, *args: _printf(format, args),
+        "threads": lambda function, *args: regions.run(function, args, _current().index, _current().grid),
     }
     for names, run in (
         (arithmetic, elementwise.binary),

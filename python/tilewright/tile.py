@@ -1017,6 +1017,17 @@ def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
     """
 
 
+@op("threads")
+def threads(function: Callable[..., Any], /, *args: Any) -> Any:
+    """Call a `@device.func` in each thread of the block: code of threads in a kernel of tiles.
+
+    A tile among the arguments is an array in shared memory there, and what the threads leave in it is a result: a tile,
+    a tuple of them, or None where no tile is given. Arrays and numbers are what they are in `cuda.device`. All threads
+    begin together, and the kernel goes on when all are done; in between they meet at `device.syncthreads()`. How many
+    there are is the compiler's choice: `device.block_dim.x`, a multiple of 32, in a row.
+    """
+
+
 @op("printf")
 def printf(format: str, /, *args: Any) -> None:
     """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g and their capitals, %s.
@@ -1090,10 +1101,10 @@ def make_scalar(value: Any, dtype: DType) -> Any:
     from . import interpret
     from .reference import threads
 
+    if threads.current() is not None:
+        return threads.Number(value, dtype)
     if interpret.active():
         if isinstance(value, str):
             value = float(value) if dtype.is_float else int(value)
         return interpret.OPS["astype"](constant_of(value, dtype) if type(value) in (int, float) else value, dtype)
-    if threads.current() is not None:
-        return threads.Number(value, dtype)
     return dtype.numpy.type(value)

@@ -1347,3 +1347,25 @@ func.func @f(%x: memref<?xf32>, %o: i64) {
   %0 = tile.view %x at %o [%o] by [%o] : memref<?xf32> -> memref<?xf32, strided<[?]>, 3>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.threads' op has a body that takes no shared array of each tile's shape and dtype, or gives other tiles}}
+  %0 = tile.threads(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%s: memref<8xf32>):
+    tile.yield
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.threads' op has a body that reads a tile; a thread reads it as a shared array}}
+  tile.threads() : () -> () {
+    %0 = tile.add %x, %x : tensor<8xf32>, tensor<8xf32>
+    tile.yield
+  }
+  return
+}

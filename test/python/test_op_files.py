@@ -28,7 +28,7 @@ FRONT = "Python itself has this: an operator, a statement, a conversion without 
 EXCEPTIONS = {
     SHAPE: {"reshape": 24, "broadcast": 25, "permute": 17, "iota": 16, "extract": 8},
     PLACE: {"block_id": 20, "num_blocks": 18, "dim": 9},
-    "its body is code of a thread, in a kernel of tiles": {"map": 8},
+    "its body is code of a thread, in a kernel of tiles": {"map": 8, "threads": 9},
     "a program may write it as an operator, remarks call it by a noun": {"mma": 7},
     FRONT: {"cast": 8, "select": 5},
     "gathers whose indices count up become it, views are made of it": {"load": 8, "store": 8},

@@ -50,6 +50,19 @@ void twg_bind(tw_emitter_t *e, MlirValue old, tw_values_t values) {
   tw_map_set(&e->values, old.ptr, values.count, values.at);
 }
 
+tw_values_t twg_static_array(tw_emitter_t *e, MlirType type, MlirValue pointer) {
+  int64_t strides[TW_MAX_RANK];
+  int rank = (int)tw_rank(type);
+  tw_static_strides(type, strides);
+  tw_values_t array = twg_new_values(e, 1 + 2 * rank);
+  array.at[0] = pointer;
+  for (int d = 0; d < rank; d++) {
+    array.at[1 + d] = twg_const_int(e, e->i64, tw_extent(type, d));
+    array.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
+  }
+  return array;
+}
+
 tw_values_t twg_operand(tw_emitter_t *e, MlirOperation op, intptr_t i) {
   return twg_lookup(e, mlirOperationGetOperand(op, i));
 }

@@ -86,6 +86,8 @@ tw_values_t twg_new_values(tw_emitter_t *e, int count);
 void twg_free_values(tw_emitter_t *e);
 tw_values_t twg_lookup(tw_emitter_t *e, MlirValue old);
 void twg_bind(tw_emitter_t *e, MlirValue old, tw_values_t values);
+/* What stands for an array of static shape at a pointer. */
+tw_values_t twg_static_array(tw_emitter_t *e, MlirType type, MlirValue pointer);
 tw_values_t twg_operand(tw_emitter_t *e, MlirOperation op, intptr_t i);
 void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t values);
 /* Whether all registers are known to have the same. */

@@ -92,15 +92,16 @@ static int element_bytes(MlirType element) {
   return bits < 8 ? 1 : bits / 8;
 }
 
-int64_t tw_print_bytes(MlirValue value) {
+int64_t tw_shared_tile_bytes(MlirValue value) {
   MlirType type = mlirValueGetType(value);
   return tw_is_tile(type) ? (tw_count(type) * element_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
 }
 
-static int64_t print_scratch(MlirOperation op) {
+/* All tiles that it takes. */
+static int64_t tiles_scratch(MlirOperation op) {
   int64_t bytes = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    bytes += tw_print_bytes(mlirOperationGetOperand(op, i));
+    bytes += tw_shared_tile_bytes(mlirOperationGetOperand(op, i));
   return bytes;
 }
 

@@ -32,7 +32,7 @@ tw_scan_exchange_t tw_scan_exchange_of(const tw_layout_t *l, const tw_axis_bits_
 bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits);
 /* Where the items of one of its values begin in what it needs, of `count` items in all. */
 int64_t tw_scan_part_offset(MlirOperation op, int64_t count, int part);
-/* Bytes of a tile that is printed; 0 of a scalar. */
-int64_t tw_print_bytes(MlirValue value);
+/* Bytes of a tile that lies there whole; 0 of a scalar. */
+int64_t tw_shared_tile_bytes(MlirValue value);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_SCRATCH_H */

@@ -437,9 +437,8 @@ static void erase_dead(MlirOperation func) {
 }
 
 bool tw_bound_accesses(MlirOperation func) {
-  bool as_launched = !tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") ||
-                     tw_has_hint_exported(func) || tw_has_hint_check(func) || tw_has_hint_race_check(func) ||
-                     tw_has_hint_as_launched(func);
+  bool as_launched = !tw_is_of_tiles(func) || tw_has_hint_exported(func) || tw_has_hint_check(func) ||
+                     tw_has_hint_race_check(func) || tw_has_hint_as_launched(func);
   if (as_launched)
     return true;
   tw_ops_t accesses = tw_ops_in(func, is_access, MlirWalkPreOrder);

@@ -192,8 +192,8 @@ static bool share(sharer_t *s, MlirOperation reduce) {
 
 bool tw_cluster_rows(MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_target_of(func);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_op_like(func, tw_op_is_product) ||
-      !tw_gpu_has(&target, TW_GPU_CLUSTERS) || tw_hint_slice_tiles(func, 0) > 1 || tw_hint_coarsen_tiles(func, 0) > 1)
+  if (!tw_is_of_tiles(func) || tw_has_op_like(func, tw_op_is_product) || !tw_gpu_has(&target, TW_GPU_CLUSTERS) ||
+      tw_hint_slice_tiles(func, 0) > 1 || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
   tw_ops_t reduces = tw_ops_in(func, tw_op_is_reduction, MlirWalkPreOrder);
   bool shared = false;

@@ -258,8 +258,7 @@ static const char *decide(coarsener_t *f, int64_t wanted) {
 bool tw_coarsen_tiles(MlirOperation func) {
   coarsener_t f = {.func = func};
   int64_t wanted = tw_hint_coarsen_tiles(func, 0);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_launch_has_cluster_blocks(func) || tw_hint_slice_tiles(func, 0) > 1 ||
+  if (!tw_is_of_tiles(func) || wanted == 1 || tw_launch_has_cluster_blocks(func) || tw_hint_slice_tiles(func, 0) > 1 ||
       (wanted == 0 && !tw_has_op_like(func, tw_op_is_product)))
     return true;
   f.axes = tw_block_axes_of(func);

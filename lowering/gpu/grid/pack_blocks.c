@@ -117,9 +117,8 @@ static int rows_for(int64_t bytes) {
 }
 
 bool tw_run_pack_blocks(MlirOperation func) {
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_launch_has_persistent(func) ||
-      tw_has_hint_exported(func) || tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 ||
-      tw_launch_shared_bytes(func, 0) != 0)
+  if (!tw_is_of_tiles(func) || tw_launch_has_persistent(func) || tw_has_hint_exported(func) ||
+      tw_launch_has_cluster_blocks(func) || tw_num_warps(func, 0) != 1 || tw_launch_shared_bytes(func, 0) != 0)
     return true;
   packed_kernel_t k = {.axes = tw_block_axes_of(func)};
   mlirOperationWalk(func, look, &k, MlirWalkPreOrder);

@@ -258,7 +258,7 @@ static void follow_stores(kernel_t *k) {
 
 bool tw_run_plan_grid(MlirOperation func) {
   kernel_t k = {.func = func};
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_hint_exported(func))
+  if (!tw_is_of_tiles(func) || tw_has_hint_exported(func))
     return true;
   k.num_warps = tw_num_warps(func, 0);
   k.axes = tw_block_axes_of(func);

@@ -272,8 +272,7 @@ static const char *decide(slicer_t *c, int64_t wanted) {
 bool tw_slice_tiles(MlirOperation func) {
   slicer_t c = {.func = func};
   int64_t wanted = tw_hint_slice_tiles(func, 0);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || wanted == 1 ||
-      tw_launch_has_cluster_blocks(func) || tw_hint_coarsen_tiles(func, 0) > 1)
+  if (!tw_is_of_tiles(func) || wanted == 1 || tw_launch_has_cluster_blocks(func) || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;

@@ -269,8 +269,7 @@ static MlirWalkResult find_blocks(MlirOperation op, void *user) {
 bool tw_run_split_k(MlirOperation func) {
   splitter_t s = {.func = func};
   int64_t forced = tw_hint_split_k(func, 0);
-  if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || forced == 1 ||
-      !tw_has_op_like(func, tw_op_is_product))
+  if (!tw_is_of_tiles(func) || forced == 1 || !tw_has_op_like(func, tw_op_is_product))
     return true;
   mlirOperationWalk(func, find_blocks, &s, MlirWalkPreOrder);
   s.block = tw_region_block(mlirOperationIsNull(s.blocks) ? func : s.blocks, 0);

@@ -182,9 +182,9 @@ static bool shows_order(MlirOperation op) {
 }
 
 static bool stays_as_launched(MlirOperation func) {
-  return !tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt") || tw_has_hint_exported(func) ||
-         tw_has_hint_check(func) || tw_has_hint_race_check(func) || tw_has_hint_as_launched(func) ||
-         !tw_has_op_like(func, tw_op_is_product) || tw_has_op_like(func, shows_order);
+  return !tw_is_of_tiles(func) || tw_has_hint_exported(func) || tw_has_hint_check(func) ||
+         tw_has_hint_race_check(func) || tw_has_hint_as_launched(func) || !tw_has_op_like(func, tw_op_is_product) ||
+         tw_has_op_like(func, shows_order);
 }
 
 /* The one op that asks for the block's position along axis 0; `others`: whether one asks for something else. */

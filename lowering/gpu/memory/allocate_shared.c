@@ -231,7 +231,9 @@ static MlirWalkResult collect(MlirOperation op, void *user) {
                           .align = align < ARRAY_ALIGNMENT ? ARRAY_ALIGNMENT : align,
                           .scratch = !alloc,
                           .apart = !alloc && list->consumer_groups > 1};
-  piece->first = piece->last = span_of(list->spans, op).begin;
+  byte_span_t span = span_of(list->spans, op);
+  piece->first = span.begin;
+  piece->last = span.end; /* of what is in its body, too */
   if (array) {
     live_between_barriers(list->spans, op, piece);
   } else if (alloc) {

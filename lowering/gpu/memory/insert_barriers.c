@@ -20,7 +20,8 @@
  * threads have met, before anything is made of them. Blocks that a persistent kernel runs one after the other are in no
  * order.
  *
- * The body of a tile.map that touches memory stands between two barriers, and has none inside.
+ * The body of a tile.map that touches memory stands between two barriers, and has none inside. That of tile.threads
+ * stands between two, and has its own.
  *
  * An atomic access that releases has a barrier before it, one that acquires has one behind it: its order is one of the
  * block, not of the thread that has it.
@@ -395,10 +396,22 @@ static void visit_map(state_t *s, MlirOperation op) {
     put_behind(op);
 }
 
+/* Threads do as they like in it, and meet where the body says; its shared arrays may lie where others lay. */
+static void visit_threads(state_t *s, MlirOperation op) {
+  int64_t from = tw_scratch_offset(op), bytes = tw_scratch_bytes(op);
+  check_products(s, op, op.ptr, from, from + bytes);
+  settle(s, op, true, 0, ARRAYS); /* copies arrive */
+  if (!meets_at(op_before(op)))
+    put_barrier_before(op);
+  meet(s);
+  if (!meets_at(mlirOperationGetNextInBlock(op)))
+    put_behind(op);
+}
+
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
-  if (tw_op_is(op, TW_TILE_MAP)) {
-    visit_map(s, op);
+  if (tw_op_is(op, TW_TILE_MAP) || tw_op_is(op, TW_TILE_THREADS)) {
+    (tw_op_is(op, TW_TILE_MAP) ? visit_map : visit_threads)(s, op);
     return;
   }
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? tw_scratch_bytes(op) : 0;

@@ -521,9 +521,7 @@ static bool is_too_wide(MlirOperation op) {
          tw_count(tile) > (tw_op_stores_tile(op) ? MOST_STORED : MOST_ELEMENTS);
 }
 
-static bool is_walked(MlirOperation func) {
-  return tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && !tw_has_op_like(func, tw_op_is_product);
-}
+static bool is_walked(MlirOperation func) { return tw_is_of_tiles(func) && !tw_has_op_like(func, tw_op_is_product); }
 
 int tw_strip_mine_warps(MlirOperation func) {
   walk_t w;

@@ -19,7 +19,7 @@ elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time
 contexts.py     with
 patterns.py     match
-maps.py         functions of threads, for each element of tiles
+maps.py         functions of threads, for each element of tiles; regions.py: in each thread of the block
 table.py        the operations of tilewright.tile by name
 ops.py          what fills that table: grid.py, elementwise.py, shapes.py, reductions.py, products.py, memory.py,
                 atomics.py, views.py, printing.py, assertions.py, and combine.py for functions of the user's

@@ -45,7 +45,7 @@ def call(frame: Frame, function: types.FunctionType, args: list[Any], keywords: 
     builder.enter(block)
     elements = {name: Tile(ir, tile.dtype, ()) for ir, (name, tile) in zip(block.args, tiles.items(), strict=True)}
     writes = frame.capture.writes
-    with _device_rules(frame, what):
+    with device_rules(frame, what):
         made = inline(frame, function, list({**given, **elements}.values()), {}, node)
         frame.at(node)
         values = [_returned(frame, what, value) for value in _several(made)]
@@ -54,8 +54,7 @@ def call(frame: Frame, function: types.FunctionType, args: list[Any], keywords: 
             f"{what} is called on tiles, has atomic accesses or writes to an array, and returns a value; "
             "write that to an array, too, at the index of the element"
         )
-    builder.op("tile.yield", [value.ir for value in values], None, [])
-    builder.leave()
+    end_body(frame, [value.ir for value in values])
     results = [tile_type(value.dtype, shape) for value in values]
     found = builder.op("tile.map", [tile.ir for tile in tiles.values()], None, results, [block])
     irs = found if isinstance(found, tuple) else (found,)
@@ -63,12 +62,18 @@ def call(frame: Frame, function: types.FunctionType, args: list[Any], keywords: 
     return whole if isinstance(made, tuple) else whole[0] if whole else None
 
 
+def end_body(frame: Frame, irs: list[Any]) -> None:
+    """The end of the block that was entered."""
+    frame.builder.op("tile.yield", irs, None, [])
+    frame.builder.leave()
+
+
 @contextlib.contextmanager
-def _device_rules(frame: Frame, what: str) -> Iterator[None]:
-    """What is captured meanwhile is device code."""
+def device_rules(frame: Frame, mapped: str = "") -> Iterator[None]:
+    """What is captured meanwhile is device code; `mapped`: of an element of tiles."""
     capture = frame.capture
     rules, emit = capture.rules, capture.emit
-    capture.rules, capture.emit, capture.mapped = DEVICE, Emitter(capture.builder, DEVICE), what
+    capture.rules, capture.emit, capture.mapped = DEVICE, Emitter(capture.builder, DEVICE), mapped
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from . import (  # noqa: F401  (each registers its operations)
     printing,
     products,
     reductions,
+    regions,
     shapes,
     views,
 )

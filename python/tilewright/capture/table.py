@@ -12,7 +12,7 @@ Operation = Callable[..., Any]
 
 OPS: dict[str, Operation] = {}
 # What does more than make a value.
-EFFECTS = frozenset(("load", "store", "gather", "scatter", "print", "printf", "assert_"))
+EFFECTS = frozenset(("load", "store", "gather", "scatter", "print", "printf", "assert_", "threads"))
 
 
 def op(name: str) -> Callable[[Operation], Operation]:

@@ -23,6 +23,7 @@ def mapped(function: types.FunctionType, plain: Callable[..., Any]) -> Callable[
             return _each(function, args, keywords)
         return plain(*args, **keywords)
 
+    call.__tw_function__ = function  # type: ignore[attr-defined]
     return call
 
 

@@ -1,6 +1,6 @@
 // RUN: tw-opt %s --pass-pipeline='builtin.module(tile-legalize,canonicalize,cse)' | FileCheck %s
 
-// CHECK: tile.check_sites = ["read outside\090\09\09loc(
+// CHECK: tile.check_sites = ["read outside\090\09\09block\09loc(
 
 // An access that promised to stay inside is masked, and the first element that is not is recorded.
 // CHECK-LABEL: func.func @gather

@@ -10,7 +10,7 @@
 // CHECK: scf.for
 // CHECK: %[[V:.*]] = tile.gather %arg0
 // CHECK: tile.scatter %[[V]], %[[SAVED]]
-// CHECK: } {tile.threads}
+// CHECK: } {tile.of_threads}
 // CHECK-NOT: tile.sync_threads
 // CHECK: scf.for
 // CHECK-NOT: tile.gather %arg0
@@ -94,8 +94,30 @@ func.func @apart(%n: i32) attributes {tile.kernel, tile.simt} {
 // CHECK-LABEL: func.func @lanes
 // CHECK-SAME: tile.split, tile.unsplit = "lanes.unsplit"
 // CHECK: tile.sync_warp
-// CHECK: } {tile.threads}
+// CHECK: } {tile.of_threads}
 func.func @lanes(%m: i32) attributes {tile.kernel, tile.simt} {
   tile.sync_warp %m
   return
+}
+
+// -----
+
+// Threads in a kernel of tiles: 128 in a row; tiles go in and out by shared arrays.
+// CHECK-LABEL: func.func @of_tiles
+// CHECK-SAME: tile.split
+// CHECK: %[[S:.*]] = tile.shared_array : memref<64xf32, 3>
+// CHECK: tile.store %arg0, %[[S]]
+// CHECK-COUNT-2: } {tile.of_threads}
+// CHECK-NOT: tile.threads
+// CHECK: %[[Y:.*]] = tile.load %[[S]]
+// CHECK: return %[[Y]]
+func.func @of_tiles(%x: tensor<64xf32>, %n: i32) -> tensor<64xf32> attributes {tile.kernel} {
+  %y = tile.threads(%x) : (tensor<64xf32>) -> tensor<64xf32> {
+  ^bb0(%s: memref<64xf32, 3>):
+    %v = tile.gather %s[%n] : memref<64xf32, 3>, i32 -> f32
+    tile.sync_threads
+    tile.scatter %v, %s[%n] : f32, memref<64xf32, 3>, i32
+    tile.yield
+  }
+  return %y : tensor<64xf32>
 }

@@ -206,17 +206,9 @@ static void share_tiles(tw_emitter_t *e, MlirOperation op) {
     return;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue value = mlirOperationGetOperand(op, i);
-    MlirType type = mlirValueGetType(value);
-    tw_layout_t layout;
-    if (!tw_is_tile(type) || !tw_layout_of_type(type, &layout))
-      continue;
-    int64_t shape[TW_LAYOUT_MAX_RANK];
-    int order[TW_LAYOUT_MAX_RANK], rank = tw_tile_shape(type, shape);
-    for (int d = 0; d < rank; d++)
-      order[d] = rank - 1 - d;
-    tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
-    twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, value), twg_scratch_at(e, op, offset));
-    offset += tw_print_bytes(value);
+    if (tw_is_tile(mlirValueGetType(value)))
+      twg_share_tile(e, value, twg_scratch_at(e, op, offset));
+    offset += tw_shared_tile_bytes(value);
   }
   twg_barrier(e);
 }
@@ -228,7 +220,7 @@ static void print_operand(tw_emitter_t *e, MlirOperation op, MlirValue value, in
     return;
   }
   print_tile(e, type, twg_scratch_at(e, op, *offset), shown);
-  *offset += tw_print_bytes(value);
+  *offset += tw_shared_tile_bytes(value);
 }
 
 static void print_all(tw_emitter_t *e, MlirOperation op) {

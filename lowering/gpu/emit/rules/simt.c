@@ -70,19 +70,8 @@ static bool rule_sleep(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- arrays -------------------------------------------------------------------------------------------- */
 
-/* An array of static shape at a pointer. */
 static void set_array(tw_emitter_t *e, MlirOperation op, MlirValue pointer) {
-  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  int64_t strides[TW_MAX_RANK];
-  int rank = (int)tw_rank(type);
-  tw_static_strides(type, strides);
-  tw_values_t array = twg_new_values(e, 1 + 2 * rank);
-  array.at[0] = pointer;
-  for (int d = 0; d < rank; d++) {
-    array.at[1 + d] = twg_const_int(e, e->i64, tw_extent(type, d));
-    array.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
-  }
-  twg_set_result(e, op, 0, array);
+  twg_set_result(e, op, 0, twg_static_array(e, mlirValueGetType(mlirOperationGetResult(op, 0)), pointer));
 }
 
 static bool rule_shared_array(tw_emitter_t *e, MlirOperation op) {
