@@ -201,8 +201,7 @@ static int64_t align_at(const tw_c_value_t *value, int64_t offset) {
   return align;
 }
 
-/* --- both ways -----------------------------------------------------------------------------------------------------
- */
+/* --- both ways ----------------------------------------------------------------------------------------------- */
 
 void tw_words_of_pieces(const tw_builder_t *entry, const tw_builder_t *at, const tw_c_value_t *value,
                         const MlirValue *pieces, MlirValue *words) {
@@ -236,8 +235,7 @@ void tw_pieces_of_words(const tw_builder_t *entry, const tw_builder_t *at, const
       pieces[i] = load(at, value->pieces[i], place_at(at, memory, value->starts[i]), align_at(value, value->starts[i]));
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------
- */
+/* --- calls --------------------------------------------------------------------------------------------------- */
 
 int tw_words_of_parameters(const tw_c_signature_t *signature) {
   int total = 0;

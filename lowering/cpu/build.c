@@ -4,6 +4,7 @@
  * the block around it can still grow, and what depends only on outer loops goes there at once (cpu_enter_depth). */
 #include "lowering/cpu/cpu.h"
 #include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -315,7 +316,6 @@ MlirValue cpu_index_value(cpu_t *cx, cpu_index_t x) {
 
 /* --- scopes and loops ------------------------------------------------------------------------------------ */
 
-/* Past the limit the depth still counts up, so that each pop finds its push. */
 MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types) {
   MlirLocation *locations = cpu_alloc(cx, (size_t)(num + 1) * sizeof *locations);
   for (int i = 0; i < num; i++)
@@ -323,6 +323,7 @@ MlirBlock cpu_new_block(cpu_t *cx, int num, const MlirType *types) {
   return mlirBlockCreate(num, types, locations);
 }
 
+/* Past the limit the depth still counts up, so that each pop finds its push. */
 void cpu_scope_push(cpu_t *cx, MlirBlock block) {
   if (++cx->depth < CPU_MAX_DEPTH)
     cx->scope[cx->depth] = block;
@@ -343,18 +344,19 @@ void cpu_scope_pop(cpu_t *cx) {
 
 cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_index_t to, int64_t step, int num,
                            const MlirValue *inits) {
-  loop->num = num;
-  loop->bounds[0] = cpu_index_value(cx, from);
-  loop->bounds[1] = cpu_index_value(cx, to);
-  loop->bounds[2] = cpu_i64_const(cx, step);
-  MlirType types[65] = {cpu_int(cx, 64)};
-  MlirLocation locations[65] = {cx->location};
+  *loop = (cpu_loop_t){.num = num,
+                       .operands = cpu_alloc(cx, (size_t)(TW_FOR_INITS + num) * sizeof *loop->operands),
+                       .args = cpu_alloc(cx, (size_t)num * sizeof *loop->args)};
+  MlirType *types = cpu_alloc(cx, (size_t)(num + 1) * sizeof *types);
+  loop->operands[0] = cpu_index_value(cx, from);
+  loop->operands[1] = cpu_index_value(cx, to);
+  loop->operands[2] = cpu_i64_const(cx, step);
+  types[0] = cpu_int(cx, 64);
   for (int i = 0; i < num; i++) {
-    loop->inits[i] = inits[i];
+    loop->operands[TW_FOR_INITS + i] = inits[i];
     types[i + 1] = mlirValueGetType(inits[i]);
-    locations[i + 1] = cx->location;
   }
-  loop->block = mlirBlockCreate(num + 1, types, locations);
+  loop->block = cpu_new_block(cx, num + 1, types);
   for (int i = 0; i < num; i++)
     loop->args[i] = mlirBlockGetArgument(loop->block, i + 1);
   cpu_scope_push(cx, loop->block);
@@ -364,18 +366,14 @@ cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_in
 void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValue *results) {
   cpu_op0(cx, "scf.yield", loop->num, yields);
   cpu_scope_pop(cx);
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionAppendOwnedBlock(region, loop->block);
-  MlirValue operands[67] = {loop->bounds[0], loop->bounds[1], loop->bounds[2]};
-  MlirType types[64];
-  for (int i = 0; i < loop->num; i++) {
-    operands[i + 3] = loop->inits[i];
-    types[i] = mlirValueGetType(loop->inits[i]);
-  }
+  MlirRegion region = tw_region_with(loop->block);
+  MlirType *types = cpu_alloc(cx, (size_t)loop->num * sizeof *types);
+  for (int i = 0; i < loop->num; i++)
+    types[i] = mlirValueGetType(loop->args[i]);
   tw_builder_t at = cpu_here(cx);
   MlirOperation op = tw_build(&at, "scf.for",
-                              (tw_op_parts_t){.num_operands = loop->num + 3,
-                                              .operands = operands,
+                              (tw_op_parts_t){.num_operands = TW_FOR_INITS + loop->num,
+                                              .operands = loop->operands,
                                               .num_results = loop->num,
                                               .results = types,
                                               .num_regions = 1,
@@ -385,10 +383,7 @@ void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValu
 }
 
 MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock other, int num, const MlirType *types) {
-  MlirRegion regions[2] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], then);
-  if (other.ptr)
-    mlirRegionAppendOwnedBlock(regions[1], other);
+  MlirRegion regions[2] = {tw_region_with(then), tw_region_with(other)};
   tw_builder_t at = cpu_here(cx);
   return tw_build(&at, "scf.if",
                   (tw_op_parts_t){.num_operands = 1,

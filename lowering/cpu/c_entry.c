@@ -55,11 +55,10 @@ static MlirValue memory_of(cpu_t *cx, MlirType type, int count, const MlirValue 
 
 /* The words that the parameters hold, in memory. */
 static MlirValue words_of(cpu_t *cx, const tw_c_signature_t *c) {
-  enum { MOST_WORDS = 512 };
-  MlirValue words[MOST_WORDS + TW_MAX_PLACES];
+  MlirValue *words = cpu_alloc(cx, (size_t)tw_words_of_parameters(c) * sizeof *words);
   int num = 0, next = c->result.on_stack;
   tw_builder_t at = cpu_here(cx);
-  for (int i = 0; i < c->num_parameters && num < MOST_WORDS; i++) {
+  for (int i = 0; i < c->num_parameters; i++) {
     const tw_c_value_t *value = &c->parameters[i];
     MlirValue pieces[TW_MAX_PIECES];
     int count = value->by_address || value->on_stack ? 1 : value->num_pieces;
@@ -131,6 +130,8 @@ MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old) {
 
 /* --- calls ----------------------------------------------------------------------------------------------------- */
 
+enum { MOST_OF_ONE = 1 + 2 * TW_MAX_RANK };
+
 /* The words of an operand: a number's bits, or the pointer, extents and strides of an array. Returns how many. */
 static int words_of_operand(cpu_t *cx, MlirOperation op, MlirValue old, MlirValue *words) {
   MlirType type = mlirValueGetType(old);
@@ -151,22 +152,23 @@ static int words_of_operand(cpu_t *cx, MlirOperation op, MlirValue old, MlirValu
 }
 
 /* The words of all operands, of which there must be as many as the parameters have. */
-static bool words_of_operands(cpu_t *cx, MlirOperation op, const tw_c_signature_t *c, int most, MlirValue *words) {
-  int num = 0;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && num + 1 + 2 * TW_MAX_RANK < most; i++)
+static bool words_of_operands(cpu_t *cx, MlirOperation op, const tw_c_signature_t *c, MlirValue *words) {
+  int num = 0, all = tw_words_of_parameters(c);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && num <= all; i++)
     num += words_of_operand(cx, op, mlirOperationGetOperand(op, i), words + num);
-  return num == tw_words_of_parameters(c) && mlirOperationGetNumResults(op) == c->result.num_places;
+  return num == all && mlirOperationGetNumResults(op) == c->result.num_places;
 }
 
 static void place_c_call(cpu_t *cx, MlirOperation op) {
-  enum { MOST_WORDS = 512 };
   tw_c_signature_t c;
-  MlirValue words[MOST_WORDS], found[TW_MAX_PLACES];
-  bool is_read = tw_read_c_signature(op, &c);
-  cx->failed |= !is_read;
-  if (!is_read || !words_of_operands(cx, op, &c, MOST_WORDS, words)) {
-    if (is_read)
-      cpu_error(cx, op, "takes or gives other words than its " TW_C_SIGNATURE);
+  MlirValue found[TW_MAX_PLACES];
+  if (!tw_read_c_signature(op, &c)) {
+    cx->failed = true;
+    return;
+  }
+  MlirValue *words = cpu_alloc(cx, (size_t)(tw_words_of_parameters(&c) + MOST_OF_ONE) * sizeof *words);
+  if (!words_of_operands(cx, op, &c, words)) {
+    cpu_error(cx, op, "takes or gives other words than its " TW_C_SIGNATURE);
     return;
   }
   tw_builder_t entry = tw_build_before(mlirBlockGetFirstOperation(cx->entry)), at = cpu_here(cx);

@@ -196,10 +196,9 @@ void cpu_scope_pop(cpu_t *cx);
 
 /* scf.for in i64 with iteration values; between begin and end, ops go into the body. */
 typedef struct {
-  MlirBlock block, outer;
-  MlirValue bounds[3];
+  MlirBlock block;
   int num;
-  MlirValue inits[64], args[64];
+  MlirValue *operands, *args; /* the loop's: bounds, step, initial values; within it: those, as they are */
 } cpu_loop_t;
 cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_index_t to, int64_t step, int num,
                            const MlirValue *inits);

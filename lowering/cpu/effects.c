@@ -27,8 +27,7 @@ static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
 
 static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
 
-/* --- print -----------------------------------------------------------------------------------------------------------
- */
+/* --- print ----------------------------------------------------------------------------------------------------- */
 
 /* Letter of a buffer's element: b(ool), i(nteger), u(nsigned) or f(loat). */
 static char letter_of(MlirType element) { return tw_is_bool(element) ? 'b' : mlirTypeIsAFloat(element) ? 'f' : 'i'; }
@@ -85,8 +84,7 @@ static void place_print(cpu_t *cx, MlirOperation op) {
   cpu_call(cx, "tw_kernel_print_end", 0, NULL);
 }
 
-/* --- assert ----------------------------------------------------------------------------------------------------------
- */
+/* --- assert ---------------------------------------------------------------------------------------------------- */
 
 static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
   MlirStringRef message = tw_attr_string(op, "message");

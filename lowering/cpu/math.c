@@ -44,8 +44,7 @@ static MlirValue to_int(cpu_t *cx, MlirValue n) {
   return cpu_cast(cx, "arith.fptosi", finite, cpu_int(cx, 32));
 }
 
-/* --- exp, exp2: 2^n times a polynomial of the rest; for f32 fitted at Chebyshev points, about 0.8 ulp ----------------
- */
+/* --- exp, exp2: 2^n times a polynomial of the rest; for f32 fitted at Chebyshev points, about 0.8 ulp ---------- */
 
 static bool is_f64(MlirValue x) { return mlirTypeIsAF64(cpu_element(x)); }
 
@@ -117,8 +116,7 @@ static MlirValue emit_exp2(cpu_t *cx, MlirValue x) {
   return scale(cx, p, to_int(cx, n));
 }
 
-/* --- log, log2 -------------------------------------------------------------------------------------------------------
- */
+/* --- log, log2 ------------------------------------------------------------------------------------------------- */
 
 /* x = 2^exponent (1 + t) with 1 + t between sqrt(1/2) and sqrt(2); log(1 + t) = t + rest. For finite x > 0. */
 typedef struct {
@@ -281,8 +279,7 @@ static MlirValue sin_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "sin", x,
 static MlirValue cos_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "cos", x, cos_reduced); }
 static MlirValue tan_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "tan", x, tan_reduced); }
 
-/* --- sinh, cosh, tanh: polynomials near zero, else by exp ----------------------------------------------------------
- */
+/* --- sinh, cosh, tanh: polynomials near zero, else by exp ---------------------------------------------------- */
 
 static MlirValue with_sign_of(cpu_t *cx, MlirValue x, MlirValue like) {
   return llvm_function(cx, "copysign", 2, (MlirValue[]){x, like});

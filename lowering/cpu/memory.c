@@ -374,8 +374,7 @@ static void place_store(cpu_t *cx, MlirOperation op) {
   cpu_planned(cx);
 }
 
-/* --- gather and scatter: elements at tiles of indices --------------------------------------------------------------
- */
+/* --- gather and scatter: elements at tiles of indices -------------------------------------------------------- */
 
 int cpu_indices_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point, MlirValue *indices) {
   intptr_t first, num = tw_operands(op, TW_OPERAND_INDICES, &first);

@@ -241,10 +241,6 @@ static void emit_iterations(cpu_t *cx, strip_rounds_t *c, MlirValue from, MlirVa
 static void emit_for(cpu_t *cx, MlirOperation op) {
   strip_rounds_t c = {.op = op, .num = mlirOperationGetNumResults(op)};
   c.carried = new_values(cx, c.num);
-  if (c.num > 60) {
-    cpu_error(cx, op, "carries too many values");
-    return;
-  }
   for (intptr_t i = 0; i < c.num; i++)
     c.carried[i] = in_lanes(cx, cpu_scalar(cx, tw_carried_init(op, i)));
   c.from = cpu_scalar(cx, mlirOperationGetOperand(op, 0));

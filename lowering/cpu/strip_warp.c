@@ -153,8 +153,7 @@ static MlirValue met(cpu_t *cx, MlirOperation op) {
   return parted.ptr ? cpu_bin(cx, "arith.andi", mask, here) : mask;
 }
 
-/* --- votes and matches ---------------------------------------------------------------------------------------------
- */
+/* --- votes and matches --------------------------------------------------------------------------------------- */
 
 static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
   MlirValue result = mlirOperationGetResult(op, 0);
@@ -203,8 +202,7 @@ static bool place_active(cpu_t *cx, MlirOperation op) {
   return true;
 }
 
-/* --- shuffles -------------------------------------------------------------------------------------------------------
- */
+/* --- shuffles ------------------------------------------------------------------------------------------------- */
 
 /* The number that an op on known numbers gives, as the variables of an unrolled loop are. */
 static bool known_number(MlirValue value, int depth, int64_t *out) {
@@ -295,8 +293,7 @@ static bool place_shuffle(cpu_t *cx, MlirOperation op) {
   return true;
 }
 
-/* --- short loops -----------------------------------------------------------------------------------------------------
- */
+/* --- short loops ----------------------------------------------------------------------------------------------- */
 
 enum { MOST_ROUNDS = 8 };
 

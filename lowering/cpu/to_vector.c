@@ -237,8 +237,7 @@ static MlirOperation build_entry(cpu_t *cx, MlirOperation kernel) {
   return cpu_end_function(cx, tw_attr(kernel, "sym_name"), 4);
 }
 
-/* --- the target ----------------------------------------------------------------------------------------------------
- */
+/* --- the target ---------------------------------------------------------------------------------------------- */
 
 static bool has_prefix(const char *text, const char *prefix) { return !strncmp(text, prefix, strlen(prefix)); }
 
@@ -274,8 +273,7 @@ static void read_target(cpu_t *cx) {
   cx->f16c = cx->lanes >= 8;
 }
 
-/* --- the pass ------------------------------------------------------------------------------------------------------
- */
+/* --- the pass ------------------------------------------------------------------------------------------------ */
 
 static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_strings) {
   cpu_t cx = {.context = mlirOperationGetContext(module),

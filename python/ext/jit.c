@@ -68,8 +68,7 @@ static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
   return LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(jit), LLVMOrcAbsoluteSymbols(pairs, NUM_SYMBOLS));
 }
 
-/* --- Code: holds the memory of one object ----------------------------------------------------------------------------
- */
+/* --- Code: holds the memory of one object ---------------------------------------------------------------------- */
 
 typedef struct {
   PyObject_HEAD LLVMOrcLLJITRef jit; /* owned */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilewright import device
 from tilewright import tile as ct
 
 HERE = Path(__file__)
+TW_OPT = Path(os.environ.get("TW_BIN", HERE.resolve().parents[2] / "build/dev/bin")) / "tw-opt"
 
 
 @ct.kernel
@@ -325,10 +328,10 @@ def test_what_a_launch_and_a_search_do_not_look_at_is_remarked() -> None:
     assert "may have a barrier too many: it has more than 128 accesses" in text
 
 
-def kernel_of(folder: Path, body: list[str]) -> Any:
+def kernel_of(folder: Path, body: list[str], made_by: str = "tile") -> Any:
     source = folder / "many.py"
     lines = "\n    ".join(body)
-    source.write_text(f"from tilewright import tile as ct\n\n@ct.kernel\ndef kernel(X, Y):\n    {lines}\n")
+    source.write_text(f"from tilewright import {made_by} as ct\n\n@ct.kernel\ndef kernel(X, Y):\n    {lines}\n")
     spec = importlib.util.spec_from_file_location("many", source)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -350,3 +353,36 @@ def test_loops_on_the_cpu_carry_any_number_of_values(loop: str, tmp_path: Path) 
     kernel.interpret(1, (x, expected))
     ct.launch(None, 1, kernel, (x, found))
     assert np.array_equal(found, expected)
+
+
+def test_loops_that_lanes_leave_carry_any_number_of_values(tmp_path: Path) -> None:
+    count, threads = 65, 40
+    body = ["i = ct.tid(1)", *(f"v{n} = X[{n}]" for n in range(count)), "for _ in range(i % 7):"]
+    body += [f"    v{n} = v{n} + v{(n + 1) % count}" for n in range(count)]
+    body += [f"Y[i, {n}] = v{n}" for n in range(count)]
+    x, found = np.arange(count, dtype=np.int32), np.zeros((threads, count), np.int32)
+    device.launch(kernel_of(tmp_path, body, "device"), x, found, grid=1, block=threads)
+    rows = [x]
+    for _ in range(6):
+        values = rows[-1].tolist()
+        for n in range(count):
+            values[n] += values[(n + 1) % count]
+        rows.append(np.array(values, np.int32))
+    assert np.array_equal(found, np.array(rows)[np.arange(threads) % 7])
+
+
+def test_functions_for_cpp_take_any_number_of_words() -> None:
+    many, words = 9, 64
+    of_eight = f"bytes = array<i64: {', '.join(['8'] * words)}>"
+    places = f"places = array<i64: {', '.join(str(8 * n) for n in range(words))}>"
+    parameter = "size = 512 : i64, align = 8 : i64, by_address, pieces = [], counts = array<i64>, starts = array<i64>"
+    result = "size = 0 : i64, align = 1 : i64, pieces = [], counts = array<i64>, starts = array<i64>"
+    text = f"""
+    func.func @f({", ".join(f"%a{n}: i64" for n in range(many * words))}) attributes {{
+        tile.kernel, tile.c_function, tile.c_signature = {{
+            parameters = [{", ".join([f"{{{parameter}, {places}, {of_eight}}}"] * many)}],
+            result = {{{result}, places = array<i64>, bytes = array<i64>}}}}}} {{ return }}"""
+    command = [TW_OPT, "--pass-pipeline=builtin.module(tile-to-cpu)", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"llvm.store %\d+, .* : i64", done.stdout)) == many * words

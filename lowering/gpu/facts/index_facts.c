@@ -146,8 +146,7 @@ static index_facts_t facts_of(MlirValue value, int dim) {
   return facts;
 }
 
-/* ---- gathers and scatters ------------------------------------------------------------------------------------------
- */
+/* ---- gathers and scatters ------------------------------------------------------------------------------------ */
 
 /* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, in other respects alike. */
 static int neighbours(MlirOperation op, int axis, int dim) {

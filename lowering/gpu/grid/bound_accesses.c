@@ -392,8 +392,7 @@ static void rewrite_load(bounded_access_t *a, MlirValue array) {
   erase_unused(mask);
 }
 
-/* ---- the whole -----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------------- */
 
 /* Offsets in an array's memory may lie beyond its extents, which bound nothing then. */
 static bool is_access(MlirOperation op) {

@@ -140,8 +140,7 @@ static void take_step(product_t *p, const int axes[2], const step_t *step) {
     tw_erase_dead(whole[1]);
 }
 
-/* ---- the loop over steps ------------------------------------------------------------------------------------------
- */
+/* ---- the loop over steps ------------------------------------------------------------------------------------ */
 
 /* Whether the op only serves others of its block. */
 static bool stays_inside(MlirOperation op, MlirBlock block) {
@@ -228,8 +227,7 @@ static step_t wrap(const product_t *p) {
   return (step_t){.number = tw_loop_iv(loop)};
 }
 
-/* ---- the pass -----------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ----------------------------------------------------------------------------------------------- */
 
 /* The product in steps of so many bytes; false where it is done in one. */
 static bool in_steps(MlirOperation mma, int64_t bytes, product_t *p) {

@@ -103,8 +103,7 @@ static scan_item_t *new_items(const scan_t *s) {
   return items;
 }
 
-/* ---- runs: items -> before each, inside of the run, and the totals -------------------------------------------------
- */
+/* ---- runs: items -> before each, inside of the run, and the totals ------------------------------------------- */
 
 static void registers_run(const scan_t *s, int from, int to, const scan_item_t *items, scan_item_t *before,
                           scan_item_t *totals) {
@@ -228,8 +227,7 @@ static void one_run(const scan_t *s, int from, int to, const scan_item_t *items,
   free(unused);
 }
 
-/* ---- scans ---------------------------------------------------------------------------------------------------------
- */
+/* ---- scans --------------------------------------------------------------------------------------------------- */
 
 /* What comes before each item along the bits from `from` on; nothing where nothing does. */
 static void find_before(const scan_t *s, int from, const scan_item_t *items, scan_item_t *before) {
@@ -263,8 +261,7 @@ static void scan_registers(const scan_t *s, const scan_item_t *in, scan_item_t *
   free(rest);
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------------------------
- */
+/* ---- rules --------------------------------------------------------------------------------------------------- */
 
 static bool read_op(tw_emitter_t *e, MlirOperation op, scan_t *s, bool *failed) {
   *s = (scan_t){.e = e, .op = op, .failed = failed, .multiplies = tw_attr_int(op, "kind", 0) == TW_REDUCE_MUL};
