@@ -40,7 +40,18 @@ class DType:
         arithmetic: False for the formats that serve only storage, casts and `mma`.
     """
 
-    __slots__ = ("arithmetic", "bits", "category", "mlir", "name", "short", "signed")
+    __slots__ = (
+        "arithmetic",
+        "bits",
+        "category",
+        "is_bool",
+        "is_float",
+        "is_integral",
+        "mlir",
+        "name",
+        "short",
+        "signed",
+    )
 
     name: str
     short: str
@@ -49,6 +60,9 @@ class DType:
     category: Category
     signed: bool
     arithmetic: bool
+    is_bool: bool
+    is_integral: bool
+    is_float: bool
 
     def __init__(
         self,
@@ -69,6 +83,9 @@ class DType:
         names = ("name", "short", "mlir", "bits", "category", "signed", "arithmetic")
         for key, value in zip(names, values, strict=True):
             object.__setattr__(self, key, value)
+        object.__setattr__(self, "is_bool", self.category is Category.BOOLEAN)  # asked often: no properties
+        object.__setattr__(self, "is_integral", self.category is Category.INTEGRAL)
+        object.__setattr__(self, "is_float", self.category is Category.FLOATING)
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(f"dtypes are immutable: cannot set {key!r} of {self.name}")
@@ -85,18 +102,6 @@ class DType:
     def itemsize(self) -> int:
         """Bytes that one element takes in an array (1 for float4_e2m1fn, which packs two)."""
         return max(1, self.bits // 8)
-
-    @property
-    def is_bool(self) -> bool:
-        return self.category is Category.BOOLEAN
-
-    @property
-    def is_integral(self) -> bool:
-        return self.category is Category.INTEGRAL
-
-    @property
-    def is_float(self) -> bool:
-        return self.category is Category.FLOATING
 
     @property
     def min(self) -> int:

@@ -167,3 +167,22 @@ def test_outputs(monkeypatch):
     monkeypatch.setenv("PATH", "")  # no compiler of anybody's
     ptx, _ = cuda.compile(op, numba.int32(numba.int32), cc=90)
     assert ".target sm_90a" in ptx
+
+
+def test_what_objects_share_is_compiled_once(monkeypatch):
+    """Storage of a scan and of a selection is cleared by one kernel, and no items need none of their own."""
+    import emulate
+
+    from tilewright.compute import launching, objects, plans
+
+    emulate.stand_in(monkeypatch)
+    monkeypatch.setattr(objects, "shape_for", lambda place: plans.GPU)
+    monkeypatch.setattr(launching, "_shared", {})
+    compute.clear_all_caches()
+    x, out, count = np.zeros(3, np.int32), np.zeros(3, np.int32), np.zeros(1, np.int32)
+    before = launching.counts["compilations"]
+    compute.make_inclusive_scan(x, out, compute.OpKind.PLUS, None)
+    assert launching.counts["compilations"] == before + 2
+    compute.make_select(x, out, count, compute.OpKind.LOGICAL_NOT)
+    assert launching.counts["compilations"] == before + 3
+    compute.clear_all_caches()

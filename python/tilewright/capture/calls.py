@@ -21,7 +21,7 @@ from .builtin_functions import BUILTINS, call_builtin
 from .expressions import evaluate, handles, items_of
 from .frame import Frame
 from .inlining import generator_context, inline, is_context_manager
-from .parameters import Binder, binder_of
+from .parameters import binder_of, binder_of_special
 from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
 from .simt import methods as simt_methods
 from .values import LocalFunction, Method, Selection, describe, is_number, is_record_type, is_run_time
@@ -110,7 +110,7 @@ def _call_op(frame: Frame, name: str, function: Any, args: list[Any], keywords: 
 def _call_special(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """An object that says itself what a call of it becomes."""
     name = getattr(function, "__name__", None) or type(function).__name__.strip("_")
-    positional, by_name = Binder(function).arguments(name, args, keywords)
+    positional, by_name = binder_of_special(function).arguments(name, args, keywords)
     return function.__tw_call__(frame, *positional, **by_name)
 
 

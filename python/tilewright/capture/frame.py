@@ -73,6 +73,9 @@ def _copied(value: Any) -> Any:
     return set(value) if type(value) is set else value
 
 
+_AS_THEY_ARE = {bool, int, float, str, type(None), types.FunctionType, types.BuiltinFunctionType}
+
+
 @dataclasses.dataclass(eq=False)
 class Frame:
     capture: Capture
@@ -166,6 +169,8 @@ class Frame:
 
     def adopt(self, value: Any) -> Any:
         """A Python object from outside as a value: NumPy's scalars are typed constants."""
+        if type(value) in _AS_THEY_ARE:
+            return value
         self.note(value)
         if type(value) is list:
             return tuple(self.adopt(v) for v in value)

@@ -32,6 +32,7 @@ class Binder:
         by_name = [p.name for p in parameters if p.kind == kinds.POSITIONAL_OR_KEYWORD]
         self.by_name = frozenset((*by_name, *self.only_by_name))
         self.defaults = {p.name: p.default for p in parameters if p.default is not empty}
+        self.rest = next((p.name for p in parameters if p.kind == kinds.VAR_POSITIONAL), None)
         self.is_plain = len(self.positional) + len(self.only_by_name) == len(parameters)
 
     def bind(self, name: str, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
@@ -53,6 +54,8 @@ class Binder:
 
     def arguments(self, name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The values by position and those by name."""
+        if self.rest is not None and not keywords and len(args) >= len(self.positional) and not self.only_by_name:
+            return args, keywords
         values = self.bind(name, args, keywords)
         if not self.is_plain:
             bound = inspect.BoundArguments(self.signature, values)
@@ -80,6 +83,20 @@ def binder_of(function: Any) -> Binder:
     binder = _binders.get(function)
     if binder is None or not all(map(operator.is_, binder.made_from, _parameters_of(function))):
         binder = _binders[function] = Binder(function)
+    return binder
+
+
+_special: weakref.WeakKeyDictionary[type, tuple[Any, Binder]] = weakref.WeakKeyDictionary()
+
+
+def binder_of_special(function: Any) -> Binder:
+    """Of an object that says itself what a call of it becomes: by the `__call__` of its class, which Python has too."""
+    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return Binder(function)
+    kind = type(function)
+    own, binder = _special.get(kind, (None, None))
+    if binder is None or own is not kind.__call__:
+        own, binder = _special[kind] = (kind.__call__, Binder(function))
     return binder
 
 

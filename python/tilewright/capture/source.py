@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import inspect
 import linecache
+import sys
 import types
 import weakref
 from collections.abc import Iterator
@@ -91,6 +92,8 @@ class _Bindings(ast.NodeVisitor):
 
 def _own_of_comprehensions(tree: ast.FunctionDef) -> set[str]:
     """Variables of comprehensions alone, which Python 3.12 counts among those of the function."""
+    if sys.version_info < (3, 12):
+        return set()
     bindings = _Bindings()
     bindings.others |= {arg.arg for arg in ast.walk(tree.args) if isinstance(arg, ast.arg)}
     for statement in tree.body:
@@ -132,14 +135,30 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
 def _parse_lambda(function: types.FunctionType, lines: list[str]) -> tuple[ast.FunctionDef, int] | None:
     """The innermost lambda whose expression holds all that the instructions of `function` come from."""
     places = [(line, end, at, end_at) for line, end, at, end_at in function.__code__.co_positions() if end_at]
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
+    lambdas = _lambdas_in(lines)
+    if lambdas is None:
         return None
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and all(_is_inside(n.body, *p) for p in places)]
+    found = [n for n in lambdas if all(_is_inside(n.body, *p) for p in places)]
     if not places:  # the result is a constant, whose place Python 3.12 does not keep
         found = [n for n in found if _has_instructions(n, function.__code__)]
     return (lambda_as_function(found[-1]), 0) if found else None
+
+
+_files: list[tuple[list[str], list[ast.Lambda] | None]] = []  # lines of the last files, and their lambdas
+_MOST_FILES = 4
+
+
+def _lambdas_in(lines: list[str]) -> list[ast.Lambda] | None:
+    """All lambdas in a file, outer ones first; None where the file cannot be parsed. A file is parsed once."""
+    for known, lambdas in _files:
+        if known is lines:
+            return lambdas
+    try:
+        found = [n for n in ast.walk(ast.parse("".join(lines))) if isinstance(n, ast.Lambda)]
+    except SyntaxError:
+        found = None
+    _files[:] = [*_files[1 - _MOST_FILES :], (lines, found)]
+    return found
 
 
 def _has_instructions(node: ast.Lambda, code: types.CodeType) -> bool:

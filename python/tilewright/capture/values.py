@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -158,7 +159,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_numpy_scalar(value: Any) -> bool:
-    return any(c.__module__ == "numpy" and c.__name__ == "generic" for c in type(value).__mro__)
+    return _is_generic(type(value))  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_generic(kind: type) -> bool:
+    return any(c.__module__ == "numpy" and c.__name__ == "generic" for c in kind.__mro__)
 
 
 def is_run_time(value: Any) -> bool:

@@ -56,6 +56,7 @@ class ComputeKernel(Kernel):
         self.made: dict[Any, Any] = {}  # variants by target and key
         self.images: dict[Any, Any] = {}  # their code, where it is a GPU's
         self.stored: Any = None  # (target, key): a variant out of a file (serialization.py), or the error to raise
+        self.shared: dict[Any, Any] = {}  # variants and their code that other kernels of the same text have made
 
     def on_miss(self, target: str, key: Any) -> Any:
         plain = (target, tuple(map(_plain, key)))
@@ -67,13 +68,19 @@ class ComputeKernel(Kernel):
         return self.made[plain]
 
     def _compiled(self, plain: Any) -> Any:
+        if plain in self.shared:
+            found, self.images[plain] = self.shared[plain]
+            return found
         counts["compilations"] += 1
 
         def keep(_: Any, image: Any, variant: Any) -> None:
             self.images[plain] = image
 
         target, key = plain
-        return compile_variant(self, target, key, keep)
+        found = compile_variant(self, target, key, keep)
+        if not isinstance(found, BaseException):
+            self.shared[plain] = found, self.images.get(plain)
+        return found
 
     def prepare(self, values: tuple[Any, ...], targets: tuple[str, ...] = ()) -> None:
         """Compile for these arguments and the targets, by default that of the arrays, which is loaded then; nothing
@@ -85,6 +92,15 @@ class ComputeKernel(Kernel):
                 raise found
         if not targets and own != "cpu":
             found.load(_gpu_of(values))
+
+
+_shared: dict[Any, dict[Any, Any]] = {}
+
+
+def common(kernel: ComputeKernel, key: Any) -> ComputeKernel:
+    """A kernel that is the same for all objects that give the key: it is compiled once a process."""
+    kernel.shared = _shared.setdefault(key, {})
+    return kernel
 
 
 class Kernels:

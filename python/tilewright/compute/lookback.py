@@ -20,7 +20,7 @@ from ..device.complexes import of_parts
 from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint8, uint32, uint64
 from ..errors import TileError
 from ..numba import intrinsics as cuda
-from .launching import ComputeKernel, Kernels, Launch, Part, size
+from .launching import ComputeKernel, Kernels, Launch, Part, common, size
 from .types import ItemType, Shared, Zero, _struct_of, is_complex, parts_of
 from .warps import LANES, block_total
 
@@ -119,7 +119,7 @@ def _clear() -> ComputeKernel:
         for k in range(cuda.grid(1), count, cuda.gridsize(1)):
             words[k] = 0
 
-    return ComputeKernel(clear)
+    return common(ComputeKernel(clear), "lookback.clear")
 
 
 class LookBack(Kernels):

@@ -52,15 +52,12 @@ class TileParting(Kernels):
         self.counted = counted
         self.back = LookBack((int64,) * counted, _add_counts, self.rows.threads)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)
-        self.none = _none(tell, counted)
 
     def parts(self, n: int) -> list[Part]:
-        return [self.back.part(self.rows.tiles(n))]
+        return [self.back.part(max(1, self.rows.tiles(n)))]
 
     def launches(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
-        if n == 0:
-            return [Launch(self.none, (outputs, arrays), 1, 1)]
-        tiles = self.rows.tiles(n)
+        tiles = max(1, self.rows.tiles(n))  # the last one tells the counts, of no items, too
         values = (inputs, outputs, arrays, size(n), size(tiles), is_aligned(inputs), temporary[0])
         return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
 
@@ -95,13 +92,6 @@ class TileParting(Kernels):
 
 def _add_counts(arrays, a, b):
     return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
-def _none(tell, counted):
-    def nothing(outputs, arrays):
-        tell(outputs, tuple(0 for _ in range(counted)))
-
-    return ComputeKernel(nothing)
 
 
 def _parts(column: Column, part_of, looks_before, rows: Rows):

@@ -48,7 +48,7 @@ class _Kept(Algorithm):
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         if self.parting:
-            return [*self.launches(given, n, temporary), *self.launches(given, 0, temporary)]
+            return self.launches(given, n, temporary)
         return self.scanner.every_launch(self.states(given, temporary[0]), n, temporary[1:])
 
     def needed(self, given: Given) -> dict[str, Any]:
