@@ -26,8 +26,10 @@
 #include <string.h>
 
 #define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
+/* Accesses are joined before instcombine, too: it makes `i + 128` an `or` that no longer says that it is a sum. */
 #define THREAD_PASSES                                                                                                  \
-  "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer),globaldce"
+  "function(early-cse,simplifycfg,infer-alignment,load-store-vectorizer,instcombine<no-verify-fixpoint>,"              \
+  "infer-alignment,load-store-vectorizer),globaldce"
 #define CPU_PASSES                                                                                                     \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse,loop(loop-rotate,indvars),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg),"   \

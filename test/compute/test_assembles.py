@@ -1,5 +1,6 @@
 """What the algorithms launch on a GPU assembles for each generation of chips."""
 
+import re
 import shutil
 import subprocess
 
@@ -67,3 +68,12 @@ def test_assembles(kernels, chip, tmp_path):
         command = ["ptxas", f"-arch={chip}", "-O1", str(source), "-o", str(tmp_path / "kernel.cubin")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, (kernels[number][0].name, done.stderr)
+
+
+def test_rows_are_accesses_of_16_bytes(kernels):
+    """Of scans, all that a thread reads and stores of a whole tile; of selections, what it reads."""
+    counted = {"scan_tiles": (4, 4), "part_tiles": (4, 0)}
+    for kernel, key in (row for row in kernels if row[0].name in counted):
+        code = assembly(kernel, key, "sm_90a").decode()
+        found = tuple(len(re.findall(rf"{what}\.global\.v[24]\.b", code)) for what in ("ld", "st"))
+        assert found[0] >= counted[kernel.name][0] and found[1] >= counted[kernel.name][1], (kernel.name, found)

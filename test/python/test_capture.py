@@ -6,6 +6,7 @@ import ast
 import itertools
 import math
 import re
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -851,8 +852,9 @@ with odd indentation."""
     assert run(other, 3, count=1) == [4]
 
 
-def test_variables_of_comprehensions_are_no_variables_of_the_function() -> None:
+def test_variables_of_comprehensions_are_no_variables_of_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.12 computes comprehensions in the function itself, and lists their variables with its own."""
+    monkeypatch.setattr(sys, "version_info", (3, 12))
     j = 99
 
     def function(x):
