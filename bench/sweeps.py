@@ -4,21 +4,26 @@ untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worke
     python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXT] [--trials N] [--scaling [COUNTS]] [--out FILE]
 
 Run on several GPUs with --scaling: the same 500 candidates on one, two … and all of them; --scaling=1,2 on so many.
+Each run begins with an empty cache of ours and of the driver: the later ones do not find what the first compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import record as results
+import tilewright
 from regress import CASES, EXAMPLES, heads, rows, square, vectors
 from tilewright import _core, tune
 from tilewright import tile as ct
@@ -67,20 +72,46 @@ def gaps(folder: Path, on: str, only: str, trials: int | None) -> list[dict[str,
     return found
 
 
+@contextlib.contextmanager
+def environment(**values: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@contextlib.contextmanager
+def empty_caches() -> Iterator[None]:
+    """What is compiled within is compiled anew: our cache and the driver's are folders without anything."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sweeps-cache-") as folder,
+        environment(TILEWRIGHT_CACHE_DIR=f"{folder}/ours", CUDA_CACHE_PATH=f"{folder}/driver"),
+    ):
+        yield
+
+
 def scaling(folder: Path, counts: str) -> list[dict[str, Any]]:
-    """Trials a second of the same candidates on one GPU, and on more."""
+    """Trials a second of the same candidates on one GPU, and on more; each run begins with nothing compiled."""
     found, base, there = [], 0.0, _core.device_count()
     for count in [int(n) for n in counts.split(",")] if counts else sorted({1, 2, 4, there} & {*range(1, there + 1)}):
         on = ",".join(f"cuda:{i}" for i in range(count))
         axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
-        start = time.monotonic()
         shapes = [square(2048, (128, 128, 64))]
-        (outcome,) = swept("matmul.py:matmul", shapes, axes, folder / str(count), on=on, trials=500)
-        seconds = time.monotonic() - start
+        with empty_caches():
+            start = time.monotonic()
+            (outcome,) = swept("matmul.py:matmul", shapes, axes, folder / str(count), on=on, trials=500)
+            seconds = time.monotonic() - start
+        trials = sum(r.seconds for r in outcome.records) / count
         base = base or seconds
-        found.append({"bench": "scaling", "gpus": count, "trials": len(outcome.records), "seconds": seconds})
+        row = {"gpus": count, "trials": len(outcome.records), "seconds": seconds, "of_trials": trials, "cache": "empty"}
+        found.append({"bench": "scaling", **row})
         print(
-            f"{count} GPUs: {len(outcome.records)} trials in {seconds:.0f} s, {base / seconds:.2f} times as fast as one"
+            f"{count} GPUs, nothing compiled before: {len(outcome.records)} trials in {seconds:.1f} s, {trials:.1f} "
+            f"of them in trials; {base / seconds:.2f} times as fast as one",
+            flush=True,
         )
     return found
 
@@ -103,24 +134,48 @@ def dask_overhead(folder: Path) -> dict[str, Any]:
 
 
 def lookup() -> dict[str, Any]:
-    """Microseconds of tune.launch beside ct.launch, both warm."""
+    """Nanoseconds of tune.launch beside ct.launch, both warm and in turns: with a grid, with a function of it beside
+    one that the caller calls, and of an autotuned kernel. On a GPU, whose launches do not wait; else on the CPU."""
     sys.path.insert(0, str(EXAMPLES))
     from vector_add import vector_add
 
-    a, b, c = (np.zeros(1024, np.float32) for _ in range(3))
-    args = (a, b, c, 1024)
+    a, b, c = (tilewright.zeros((1024,), np.float32) for _ in range(3))
+    args, stream = (a, b, c, 1024), 0 if _core.device_count() else None
+    tuned = tune.AutotunedKernel(vector_add, {}, {})
+    tuned.seen.add(vector_add.shape_key(args))
 
-    def us(launch: Any) -> float:
-        times = []
-        for _ in range(2000):
-            start = time.perf_counter()
-            launch(None, 1, vector_add, args)
-            times.append(time.perf_counter() - start)
-        return 1e6 * statistics.median(times[100:])
+    def grid(A: Any, T: int) -> int:
+        return A.shape[0] // T  # type: ignore[no-any-return]
 
-    plain, tuned = us(ct.launch), us(tune.launch)
-    print(f"ct.launch {plain:.2f} us, tune.launch {tuned:.2f} us")
-    return {"bench": "lookup", "plain_us": plain, "tuned_us": tuned}
+    def called() -> None:
+        ct.launch(stream, grid(a, 1024), vector_add, args)
+
+    def ns(launch: Any, *arguments: Any) -> Callable[[], float]:
+        def measure(count: int = 2000) -> float:
+            start = time.perf_counter_ns()
+            for _ in range(count):
+                launch(*arguments)
+            spent = time.perf_counter_ns() - start
+            if stream is not None:
+                _core.synchronize(0)
+            return spent / count
+
+        return measure
+
+    contenders = {
+        "plain": ns(ct.launch, stream, 1, vector_add, args),
+        "tuned": ns(tune.launch, stream, 1, vector_add, args),
+        "autotuned": ns(tune.launch, stream, 1, tuned, args),
+        "plain, grid called": ns(called),
+        "tuned, grid called": ns(tune.launch, stream, grid, vector_add, args),
+    }
+    for measure in contenders.values():
+        measure()
+    rounds = [{name: measure() for name, measure in contenders.items()} for _ in range(40)]
+    # The least of many rounds: what else runs on the machine only adds to it.
+    found = {f"{name} ns": min(row[name] for row in rounds) for name in contenders}
+    print(", ".join(f"{name} {value:.0f}" for name, value in found.items()))
+    return {"bench": "lookup", **found}
 
 
 def main() -> int:
@@ -130,12 +185,17 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--scaling", nargs="?", const="", metavar="COUNTS")
+    parser.add_argument(
+        "--parts", default="lookup,dask,gaps", help="what else is measured (default: all of %(default)s)"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
     folder = options.records or Path(tempfile.mkdtemp(prefix="sweeps-"))
-    lines = [lookup(), dask_overhead(folder / "dask")]
+    parts = options.parts.split(",")
+    lines = [lookup()] if "lookup" in parts else []
+    lines += [dask_overhead(folder / "dask")] if "dask" in parts else []
     lines += scaling(folder / "scaling", options.scaling) if options.scaling is not None else []
-    found = gaps(folder, options.on, options.only, options.trials)
+    found = gaps(folder, options.on, options.only, options.trials) if "gaps" in parts else []
     odd = [row["gap"] for row in found if row["odd"]]
     if odd:
         print(

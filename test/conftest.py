@@ -10,12 +10,19 @@ from __future__ import annotations
 import csv
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "numerics"))
+# Compiled kernels of tests, of the stand-in driver's, too, are not among the user's. What was compiled is kept for the
+# next run, where there is a build tree; a case that must not find it has a folder of its own.
+BUILD = HERE.parent / "build"
+if "TILEWRIGHT_CACHE_DIR" not in os.environ:
+    FOLDER = BUILD / "test-cache" if os.access(BUILD, os.W_OK) else Path(tempfile.mkdtemp(prefix="tilewright-tests-"))
+    os.environ["TILEWRIGHT_CACHE_DIR"] = str(FOLDER)
 # NVIDIA's tools, where they are: of tools/requirements.txt (ptxas, nvdisasm), or of a toolkit.
 TOOLS = [*(f"{path}/nvidia/cu13/bin" for path in sys.path), "/usr/local/cuda/bin"]
 os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *TOOLS])

@@ -333,8 +333,7 @@ TW_HOT static tw_variant_t *find_variant(call_t *call, PyObject *arguments) {
   return entry ? entry->variant : NULL;
 }
 
-TW_HOT static int launch_call(call_t *call, PyObject *arguments) {
-  tw_variant_t *variant = find_variant(call, arguments);
+TW_HOT static int run_variant(call_t *call, tw_variant_t *variant) {
   if (TW_UNLIKELY(!variant))
     return -1;
   if (TW_UNLIKELY(variant->written & (call->read_only | call->overlapping)))
@@ -421,6 +420,15 @@ TW_HOT static int begin(call_t *call, tw_state_t *state, PyObject *stream, PyObj
   return -1;
 }
 
+/* Runs the variant (NULL: an exception is pending) and lets go what the call has taken. */
+TW_HOT static PyObject *run_and_end(call_t *call, tw_variant_t *variant) {
+  int failed = run_variant(call, variant);
+  if (TW_UNLIKELY(call->reader.holds != NULL) && !failed && call->kind == TW_DEVICE_CUDA)
+    tw_ext_defer(call->reader.state, &call->reader.holds, call->device_id, call->reader.stream.handle);
+  tw_hold_release(call->reader.holds);
+  return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
+}
+
 TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObject *grid, PyObject *block,
                                        uint32_t shared, PyObject *kernel, PyObject *arguments) {
   call_t call;
@@ -428,11 +436,7 @@ TW_HOT static PyObject *launch_objects(PyObject *module, PyObject *stream, PyObj
   if (TW_UNLIKELY(begin(&call, tw_state_of(module), stream, grid, block, kernel, &arguments)))
     return NULL;
   call.reader.stream.scan = arguments;
-  int failed = launch_call(&call, arguments);
-  if (TW_UNLIKELY(call.reader.holds != NULL) && !failed && call.kind == TW_DEVICE_CUDA)
-    tw_ext_defer(call.reader.state, &call.reader.holds, call.device_id, call.reader.stream.handle);
-  tw_hold_release(call.reader.holds);
-  return TW_UNLIKELY(failed) ? NULL : Py_NewRef(Py_None);
+  return run_and_end(&call, find_variant(&call, arguments));
 }
 
 /* Whether a keyword changes no result. The compiler decides by itself where a kernel may start before its
@@ -531,6 +535,131 @@ static PyObject *launch_threads(PyObject *module, PyObject *const *arguments, Py
   return launch_objects(module, arguments[0], arguments[1], arguments[2], (uint32_t)shared, arguments[3], arguments[4]);
 }
 
+/* === launching what was found for such arguments ================================================================== */
+
+/* The way of a launch that none was like: tilewright.tune.launching asks the record, launches and remembers. */
+TW_COLD static PyObject *launch_first(PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+  PyObject *module = PyImport_ImportModule("tilewright.tune.launching");
+  PyObject *function = module ? PyObject_GetAttrString(module, "launch_first") : NULL;
+  PyObject *given = PyTuple_New(count), *named = PyDict_New(), *result = NULL;
+  for (Py_ssize_t i = 0; given && i < count; i++)
+    PyTuple_SetItem(given, i, Py_NewRef(arguments[i]));
+  for (Py_ssize_t i = 0; named && names && i < PyTuple_Size(names); i++)
+    if (PyDict_SetItem(named, PyTuple_GetItem(names, i), arguments[count + i]))
+      Py_CLEAR(named);
+  if (function && given && named)
+    result = PyObject_Call(function, given, named);
+  Py_XDECREF(given);
+  Py_XDECREF(named);
+  Py_XDECREF(function);
+  Py_XDECREF(module);
+  return result;
+}
+
+/* The kernel that is launched: itself, or what an object that stands over one has as its `kernel`. New reference; NULL
+ * without an exception. */
+TW_HOT static PyObject *kernel_below(tw_state_t *state, PyObject *owner) {
+  if (TW_LIKELY(is_dispatcher(state, owner)))
+    return Py_NewRef(owner);
+  PyObject *kernel = PyObject_GetAttr(owner, state->kernel_name);
+  if (kernel && is_dispatcher(state, kernel))
+    return kernel;
+  PyErr_Clear();
+  Py_XDECREF(kernel);
+  return NULL;
+}
+
+static bool is_function(PyObject *grid) {
+  return !PyTuple_CheckExact(grid) && !PyLong_CheckExact(grid) && PyCallable_Check(grid);
+}
+
+/* From here on the call is that of the row's kernel. What the row has is held: Python code may take it away. */
+TW_HOT static tw_tuned_choice_t turn_to(call_t *call, const tw_tuned_row_t *row) {
+  tw_tuned_choice_t held = {.kernel = Py_NewRef(row->kernel ? row->kernel : (PyObject *)call->self),
+                            .constants = Py_NewRef(row->constants),
+                            .code = Py_XNewRef(row->code),
+                            .picks = Py_XNewRef(row->picks)};
+  memcpy(call->key, row->words + row->count, row->key_count * sizeof *call->key);
+  call->key_count = row->key_count;
+  call->self = (dispatcher_t *)held.kernel;
+  return held;
+}
+
+static void let_go(tw_tuned_choice_t *held) {
+  Py_DECREF(held->kernel);
+  Py_DECREF(held->constants);
+  Py_XDECREF(held->code);
+  Py_XDECREF(held->picks);
+}
+
+static int read_grid(call_t *call, const tw_tuned_choice_t *choice, PyObject *grid, PyObject *arguments) {
+  PyObject *extents = tw_tuned_grid(call->reader.state, choice, grid, arguments);
+  int failed = extents ? tw_call_read_extents(call->self, extents, "grid", tw_grid_check, call->grid) : -1;
+  Py_XDECREF(extents);
+  return failed;
+}
+
+/* The variant is gone, or was made of what has changed: as if the caller had launched the choice. */
+TW_COLD static PyObject *launch_choice(PyObject *module, const call_t *call, const tw_tuned_choice_t *choice,
+                                       PyObject *stream, PyObject *arguments) {
+  PyObject *grid = Py_BuildValue("(III)", call->grid[0], call->grid[1], call->grid[2]);
+  PyObject *chosen = tw_tuned_arguments(choice->constants, arguments), *result = NULL;
+  if (grid && chosen)
+    result = launch_objects(module, stream, grid, NULL, 0, choice->kernel, chosen);
+  Py_XDECREF(grid);
+  Py_XDECREF(chosen);
+  return result;
+}
+
+TW_HOT static PyObject *run_choice(PyObject *module, call_t *call, const tw_tuned_row_t *row, PyObject *stream,
+                                   PyObject *grid, PyObject *arguments) {
+  tw_tuned_choice_t choice = turn_to(call, row);
+  PyObject *result = NULL;
+  if (is_function(grid) && read_grid(call, &choice, grid, arguments)) {
+    tw_hold_release(call->reader.holds);
+  } else {
+    if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
+      forget_stale(call->self);
+    entry_t *entry = tw_table_find(call->self, call);
+    if (TW_LIKELY(entry != NULL)) {
+      result = run_and_end(call, entry->variant);
+    } else {
+      tw_hold_release(call->reader.holds);
+      result = launch_choice(module, call, &choice, stream, arguments);
+    }
+  }
+  let_go(&choice);
+  return result;
+}
+
+/* launch_tuned(stream, grid, kernel, args): whatever is wrong with them is told by launch_first. */
+TW_HOT static PyObject *launch_tuned(PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+  if (TW_UNLIKELY(names || count != 4))
+    return launch_first(arguments, count, names);
+  PyObject *stream = arguments[0], *grid = arguments[1], *owner = arguments[2], *given = arguments[3];
+  tw_state_t *state = tw_state_of(module);
+  PyObject *kernel = kernel_below(state, owner), *one = PyTuple_New(0), *result = NULL;
+  const tw_tuned_row_t *row = NULL;
+  call_t call;
+  if (kernel && one && !begin(&call, state, stream, is_function(grid) ? one : grid, NULL, kernel, &given)) {
+    call.reader.stream.scan = given;
+    if (!tw_call_read_arguments(&call, given) && !read_target(&call))
+      row = tw_tuned_find(call.self, &call, owner);
+    if (row && !row->code && is_function(grid)) /* the first one: launch_first finds out what it takes */
+      row = NULL;
+    if (TW_LIKELY(row != NULL))
+      result = run_choice(module, &call, row, stream, grid, given);
+    else
+      tw_hold_release(call.reader.holds);
+  }
+  Py_XDECREF(one);
+  Py_XDECREF(kernel);
+  if (TW_LIKELY(row != NULL))
+    return result;
+  PyErr_Clear();
+  return launch_first(arguments, count, NULL);
+}
+
 /* === the Python type ============================================================================================== */
 
 /* Bit mask of the constant parameters, given by position. */
@@ -612,6 +741,9 @@ static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->records);
   for (int i = 0; i < TW_MAX_ARGS; i++)
     Py_VISIT(self->seen[i]);
+  int stopped = tw_tuned_traverse(self, visit, arg);
+  if (stopped)
+    return stopped;
   for (size_t i = 0; i < self->slots; i++)
     if (self->table[i]) {
       Py_VISIT((PyObject *)self->table[i]->variant);
@@ -623,6 +755,7 @@ static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
 static int dispatcher_clear(PyObject *object) {
   dispatcher_t *self = (dispatcher_t *)object;
   tw_table_clear(self);
+  tw_tuned_clear(self);
   Py_CLEAR(self->on_miss);
   Py_CLEAR(self->watched);
   Py_CLEAR(self->defaults);
@@ -709,20 +842,25 @@ static PyObject *get_watched(PyObject *object, void *unused) {
   return watched ? Py_NewRef(watched) : PyTuple_New(0);
 }
 
-/* What `make` says of a launch with these arguments, which are read as a launch reads them. */
+/* Reads the arguments of a launch of one block as the launch would; the caller lets go what the call holds. */
+static int read_launch(call_t *call, PyObject *object, PyObject **arguments) {
+  PyObject *one = PyLong_FromLong(1);
+  PyObject *block = ((dispatcher_t *)object)->threads ? one : NULL;
+  call->reader.holds = NULL;
+  int failed = one ? begin(call, tw_state_of_subclass(object), Py_None, one, block, object, arguments) : -1;
+  Py_XDECREF(one);
+  if (failed) {
+    call->reader.holds = NULL; /* `begin` has */
+    return -1;
+  }
+  call->reader.stream.scan = *arguments;
+  return tw_call_read_arguments(call, *arguments) || read_target(call) ? -1 : 0;
+}
+
+/* What `make` says of a launch with these arguments. */
 static PyObject *tell_of_launch(PyObject *object, PyObject *arguments, PyObject *make(const call_t *, PyObject *)) {
   call_t call;
-  PyObject *one = PyLong_FromLong(1), *result = NULL;
-  dispatcher_t *self = (dispatcher_t *)object;
-  if (!one ||
-      begin(&call, tw_state_of_subclass(object), Py_None, one, self->threads ? one : NULL, object, &arguments)) {
-    Py_XDECREF(one);
-    return NULL;
-  }
-  call.reader.stream.scan = arguments;
-  if (!tw_call_read_arguments(&call, arguments) && !read_target(&call))
-    result = make(&call, arguments);
-  Py_DECREF(one);
+  PyObject *result = read_launch(&call, object, &arguments) ? NULL : make(&call, arguments);
   tw_hold_release(call.reader.holds);
   return result;
 }
@@ -743,10 +881,8 @@ static PyObject *specialization(PyObject *object, PyObject *arguments) {
 
 static PyObject *make_shape_key(const call_t *call, PyObject *arguments) {
   (void)arguments;
-  uint64_t words[KEY_WORDS + TW_MAX_WORDS + 1];
-  memcpy(words, call->key, call->key_count * sizeof *words);
-  size_t count = call->key_count + tw_key_extents(call, words + call->key_count);
-  words[count++] = (uint64_t)call->device_id;
+  uint64_t words[TW_TUNED_WORDS];
+  size_t count = tw_tuned_words(call, words);
   return PyBytes_FromStringAndSize((const char *)words, (Py_ssize_t)(count * sizeof *words));
 }
 
@@ -762,6 +898,38 @@ static PyObject *make_words(const call_t *call, PyObject *arguments) {
 
 /* words(args) -> bytes: the parameter words of a launch. */
 static PyObject *words(PyObject *object, PyObject *arguments) { return tell_of_launch(object, arguments, make_words); }
+
+/* Adds the row for a launch that is given and the one in its place. */
+static int remember(PyObject *object, PyObject *arguments, PyObject *chosen, const tw_tuned_choice_t *choice) {
+  call_t given, tuned;
+  tuned.reader.holds = NULL;
+  int failed = read_launch(&given, object, &arguments) || read_launch(&tuned, choice->kernel, &chosen) ||
+               tw_tuned_insert((dispatcher_t *)object, &given, &tuned, choice);
+  tw_hold_release(given.reader.holds);
+  tw_hold_release(tuned.reader.holds);
+  return failed ? -1 : 0;
+}
+
+/* remember_tuned(owner, args, kernel, constants, code, picks) */
+static PyObject *remember_tuned(PyObject *object, PyObject *all) {
+  tw_tuned_choice_t choice;
+  PyObject *arguments;
+  if (!PyArg_ParseTuple(all, "OO!OO!OO:remember_tuned", &choice.owner, &PyTuple_Type, &arguments, &choice.kernel,
+                        &PyTuple_Type, &choice.constants, &choice.code, &choice.picks))
+    return NULL;
+  if (!is_dispatcher(tw_state_of_subclass(object), choice.kernel))
+    return tw_ext_error_type(TW_TYPE_ERROR, "remember_tuned() needs a kernel, found a %U", choice.kernel);
+  PyObject *chosen = tw_tuned_arguments(choice.constants, arguments);
+  int failed = chosen ? remember(object, arguments, chosen, &choice) : -1;
+  Py_XDECREF(chosen);
+  return failed ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *forget_tuned(PyObject *object, PyObject *unused) {
+  (void)unused;
+  tw_tuned_clear((dispatcher_t *)object);
+  return Py_NewRef(Py_None);
+}
 
 /* chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run. */
 static PyObject *chosen(PyObject *object, PyObject *both) {
@@ -792,6 +960,12 @@ static PyMethodDef dispatcher_methods[] = {
     {"clear_variants", clear_variants, METH_NOARGS, "forget what was compiled"},
     {"specialization", specialization, METH_O,
      "specialization(args) -> (target, key): what on_miss would be asked for"},
+    {"remember_tuned", remember_tuned, METH_VARARGS,
+     "remember_tuned(owner, args, kernel, constants, code, picks): launch_tuned of owner, this kernel or what stands "
+     "over\nit, with such arguments launches `kernel` with the constants ((position, value), ...). code: of the "
+     "grid's\n"
+     "function, and picks where its arguments come from, a position or (value,); or None"},
+    {"forget_tuned", forget_tuned, METH_NOARGS, "forget what remember_tuned was told"},
     {"shape_key", shape_key, METH_O,
      "shape_key(args) -> bytes: the same for launches of one specialization with the same extents on one device"},
     {"words", words, METH_O, "words(args) -> bytes: the parameter words of a launch with these arguments"},
@@ -835,6 +1009,10 @@ static PyMethodDef methods[] = {
      "check=False)\n--\n\nRun a "
      "kernel over a "
      "grid of blocks where its arrays are"},
+    {"launch_tuned", FAST(launch_tuned), METH_FASTCALL | METH_KEYWORDS,
+     "launch_tuned(stream, grid, kernel, args)\n--\n\n`ct.launch` with what a search has found for such arguments; as "
+     "given where there was none.\n\n`grid` may be a function of parameters, as in `search`. A kernel of `@autotune` "
+     "searches first, where nobody has.\nThe record is read once for each kernel and shapes."},
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
      "launch_threads(stream, grid, block, kernel, args, shared=0, /)\n--\n\nThe same with threads per block, and bytes "
      "of shared memory beside those of its arrays"},

@@ -4,6 +4,7 @@
  *   arguments.c   Python arguments -> key words and parameter words
  *   structure.c   arguments that hold others
  *   table.c       key words -> compiled variant
+ *   tuned.c       key words -> what tune.launch found
  *   variant.c     CpuKernel and CudaKernel
  *   call_plan.c   launches of a call that is like an earlier one */
 #ifndef TILEWRIGHT_PYTHON_DISPATCH_H
@@ -65,6 +66,8 @@ typedef struct watched_entry {
 /* Kernels of threads; with TW_WIDE_THREADS numbers of Python are int64 and float64, as Numba has them. */
 enum { TW_THREADS = 1, TW_WIDE_THREADS = 2 };
 
+struct tw_tuned; /* tuned.c */
+
 typedef struct dispatcher {
   PyObject ob_base;
   PyObject *name;                /* owned str */
@@ -84,9 +87,10 @@ typedef struct dispatcher {
   int threads;                   /* one program a thread (TW_THREADS …): launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;
-  uint64_t clock;    /* counts launches that change from one variant to another */
-  int most_variants; /* 0: no bound */
-  entry_t *last;     /* found by the last launch; in the table */
+  uint64_t clock;         /* counts launches that change from one variant to another */
+  int most_variants;      /* 0: no bound */
+  entry_t *last;          /* found by the last launch; in the table */
+  struct tw_tuned *tuned; /* owned, or NULL: tune.launch has not been asked */
 } dispatcher_t;
 
 /* One launch in the making; not cleared as a whole, it is large. */
@@ -176,5 +180,36 @@ PyObject *tw_key_target(uint64_t word);
 PyObject *tw_key_describe(const call_t *call, PyObject *arguments);
 /* Writes the extents of all arrays (TW_MAX_WORDS at most), returns how many. */
 size_t tw_key_extents(const call_t *call, uint64_t *out);
+
+/* --- tuned.c ----------------------------------------------------------------------------------- */
+
+/* What is launched in the place of a kernel, for arguments like those of an earlier launch. */
+typedef struct tw_tuned_row {
+  PyObject *owner;        /* owned: what was launched, if it stands over the kernel; NULL: the kernel itself */
+  PyObject *kernel;       /* owned dispatcher: the kernel with other hints; NULL: itself */
+  PyObject *constants;    /* owned tuple of (position, value) */
+  PyObject *code, *picks; /* owned or NULL: of the grid's function, and where its arguments come from */
+  size_t count, key_count;
+  uint64_t words[]; /* `count` of the launch as it was given; `key_count` of the key of the one in its place */
+} tw_tuned_row_t;
+
+/* The fields of a row, borrowed; None where there is none. */
+typedef struct tw_tuned_choice {
+  PyObject *owner, *kernel, *constants, *code, *picks;
+} tw_tuned_choice_t;
+
+/* The words that tell launches apart, TW_TUNED_WORDS at most: key, extents and device. Returns how many. */
+enum { TW_TUNED_WORDS = KEY_WORDS + TW_MAX_WORDS + 1 };
+size_t tw_tuned_words(const call_t *call, uint64_t *out);
+/* The row for a call, or NULL without an exception. It lives until the next Python code runs. */
+const tw_tuned_row_t *tw_tuned_find(dispatcher_t *self, const call_t *call, const PyObject *owner);
+/* `tuned`: the launch in the place of the one that was given. 0, or -1 with an exception. */
+int tw_tuned_insert(dispatcher_t *self, const call_t *given, const call_t *tuned, const tw_tuned_choice_t *choice);
+void tw_tuned_clear(dispatcher_t *self);
+int tw_tuned_traverse(dispatcher_t *self, visitproc visit, void *arg);
+/* The arguments with these constants; new tuple. */
+PyObject *tw_tuned_arguments(PyObject *constants, PyObject *arguments);
+/* What a function says of the grid; new reference. The choice must live on while Python code runs. */
+PyObject *tw_tuned_grid(tw_state_t *state, const tw_tuned_choice_t *choice, PyObject *grid, PyObject *arguments);
 
 #endif

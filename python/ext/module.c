@@ -32,6 +32,11 @@ static int (*const parts[])(PyObject *module) = {tw_ext_add_compile, tw_ext_add_
 static int module_exec(PyObject *module) {
   static pthread_once_t initialized = PTHREAD_ONCE_INIT;
   pthread_once(&initialized, initialize_llvm);
+  tw_state_t *state = tw_state_of(module);
+  state->kernel_name = PyUnicode_InternFromString("kernel");
+  state->code_name = PyUnicode_InternFromString("__code__");
+  if (!state->kernel_name || !state->code_name)
+    return -1;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (parts[i](module) < 0)
       return -1;

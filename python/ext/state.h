@@ -41,7 +41,9 @@ typedef struct tw_known_type {
   X(PyObject, dtype)       /* tilewright.dtype.DType */                                                                \
   X(PyObject, enumeration) /* enum.Enum */                                                                             \
   X(PyTypeObject, kernel)  /* type of the last object that was a dispatcher */                                         \
-  X(PyTypeObject, stream)  /* type of the last stream that was an object */
+  X(PyTypeObject, stream)  /* type of the last stream that was an object */                                            \
+  X(PyObject, kernel_name) /* "kernel" and "__code__" as Python keeps names */                                         \
+  X(PyObject, code_name)
 
 /* Owners of arrays that a GPU still works on (deferred.c). */
 typedef struct tw_deferred tw_deferred_t;

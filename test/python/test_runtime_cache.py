@@ -135,3 +135,9 @@ def test_keys_and_blobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert _core.cache_get(key) is None
     with pytest.raises(ValueError, match="a key has 16 bytes"):
         _core.cache_get(b"short")
+
+
+def test_tests_have_a_folder_of_their_own() -> None:
+    """What the stand-in driver's kernels leave is not among what the user's programs find."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
+    assert Path(_core.cache_info()["path"]) == Path(os.environ["TILEWRIGHT_CACHE_DIR"]) != usual

@@ -157,8 +157,10 @@ def launched_again() -> None:
     """In another process: the same code, with the grid of its slices."""
     made = loaded()
     grid = (8, 4, 1)
-    tune.launch(None, tiles(1024, 1024), matmul, (*product(1024, 1024, 1024), 128, 256, 7))
+    for _ in range(2):  # by the record, and as it is remembered
+        tune.launch(None, tiles(1024, 1024), matmul, (*product(1024, 1024, 1024), 128, 256, 7))
     last = Fake().last
+    assert Fake().calls("cuLaunchKernelEx") == 2
     facts = _core.launch_facts(compile.Image.unpack(made[-1]).record)  # type: ignore[union-attr]
     parts = facts["grid_scale"]
     assert tuple(last.grid) == tuple(n * p for n, p in zip(grid, parts, strict=True)) or facts["persistent"]

@@ -11,17 +11,19 @@
 space.py       what may vary
 cost.py        the model that ranks candidates before anything is compiled
 search.py      the search: compile in parallel, try, compare, time in turns
-automatic.py   a kernel that its first launch tunes; exhaustive.py cuTile's search
+launching.py   launches with what was found; automatic.py a kernel that its first launch tunes
+exhaustive.py  cuTile's search
 worker.py      the process that candidates run in; trial.py what it does, memory.py the copies of the arrays
 statistics.py  intervals, and when the best is clear
 record.py      the text file
 plot.py        pictures
 """
 
-from .automatic import AutotunedKernel, autotune, launch
+from .automatic import AutotunedKernel, autotune
 from .exhaustive import TuningResult, exhaustive_search
+from .launching import Best, best, launch
 from .record import Entry
-from .search import Best, Result, Trial, best, search
+from .search import Result, Trial, search
 from .space import Candidate
 from .statistics import Measurement
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import TileTypeError
 from ..kernel import kernel as tile_kernel
-from .search import best, forget, launch_tuned, search
+from .launching import best
+from .search import search
 from .space import Grid, Problem, Space
 
 
@@ -22,16 +23,18 @@ class AutotunedKernel:
     def __repr__(self) -> str:
         return f"<autotuned {self.kernel!r}>"
 
-    def prepare(self, grid: Grid, args: tuple[Any, ...]) -> None:
-        """Searches, if no search has been made for such arguments, in this process or another one."""
-        key = self.kernel.shape_key(args)
-        if key in self.seen:
-            return
+    def prepare(self, grid: Grid, args: tuple[Any, ...]) -> tuple[tile_kernel, Any]:
+        """Searches, if no search has been made for such arguments, in this process or another one. The kernel, and the
+        file of the record that has what was found."""
+        named = self.settings.get("record_file")
+        path = None if isinstance(named, bool) else named
         Problem(self.kernel, args, grid)  # says what is wrong with them
-        if best(self.kernel, args, record_file=self.settings.get("record_file")) is None:
-            search(self.kernel, args, space=self.space, grid=grid, **self.settings)
-            forget(self.kernel)
-        self.seen.add(key)
+        key = self.kernel.shape_key(args)
+        if key not in self.seen:
+            if best(self.kernel, args, record_file=path) is None:
+                search(self.kernel, args, space=self.space, grid=grid, **self.settings)
+            self.seen.add(key)
+        return self.kernel, path
 
 
 def autotune(space: Space, **settings: Any) -> Callable[[tile_kernel], AutotunedKernel]:
@@ -52,15 +55,3 @@ def autotune(space: Space, **settings: Any) -> Callable[[tile_kernel], Autotuned
         return AutotunedKernel(kernel, space, settings)
 
     return decorate
-
-
-def launch(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
-    """`ct.launch` with what a search has found for such arguments; as given where there was none.
-
-    `grid` may be a function of parameters, as in `search`. A kernel of `@autotune` searches first, where nobody has.
-    A launch then costs some microseconds of Python more than `ct.launch` with `best(kernel, args)`, asked once.
-    """
-    if isinstance(kernel, AutotunedKernel):
-        kernel.prepare(grid, args)
-        kernel = kernel.kernel
-    launch_tuned(stream, grid, kernel, args)

@@ -9,21 +9,17 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-import inspect
 import os
 import queue
 import threading
 import time
-import types
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TileError, TileValueError
-from ..kernel import kernel as tile_kernel
 from ..kernel import launch
-from . import cost, memory, record
+from . import cost, launching, memory, record
 from .programs import estimate, program_of
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
@@ -205,6 +201,7 @@ class _Search:
         if record_file is not None and record_file is not False:
             result.path = record.default_path() if record_file is True else Path(record_file)
             record.write(result.path, self._entry(result))
+            launching.forget(self.problem.kernel)
         return result
 
     # --- candidates in the order of the cost model --------------------------------------------------------------------
@@ -410,102 +407,3 @@ def _in_parallel(
 
 def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-# --- using what was found ---------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Best:
-    """What the record has for a kernel and its arguments."""
-
-    kernel: Any  # with the hints of the record
-    constants: dict[str, Any]
-    entry: record.Entry
-
-    def args(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with the constants of the record."""
-        return tuple(self.constants.get(n, value) for n, value in zip(self.kernel.parameters, args, strict=True))
-
-
-def best(kernel: Any, args: tuple[Any, ...], *, record_file: str | os.PathLike[str] | None = None) -> Best | None:
-    """What an earlier search, in this process or another one, has found for such arguments; None: nothing."""
-    problem = Problem(kernel, args, 1)
-    facts = problem.facts()
-    layout = facts.layout()
-    device = cost.machine_of(layout.device).name
-    source, wanted = record.source_hash(kernel.function), record.shape_class(facts.leaf_key, layout)
-    arguments = record.arguments_text(facts.names, layout)
-    found = [
-        entry
-        for entry in record.read(Path(record_file) if record_file is not None else record.default_path())
-        if (entry.device, entry.kernel, entry.source, entry.shape_class) == (device, kernel.name, source, wanted)
-    ]
-    for entry in sorted(found, key=lambda entry: record.distance(entry.arguments, arguments)):
-        try:
-            candidate = problem.candidate(entry.constants | entry.hints)
-            return Best(problem.kernel_of(candidate), dict(candidate.constants), entry)
-        except TileError:  # of another version of the kernel or the compiler
-            continue
-    return None
-
-
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-
-class _Tuned:
-    """A launch with what the record has: the kernel with its hints, and the constants by position."""
-
-    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...]) -> None:
-        found = best(kernel, args)
-        self.kernel = found.kernel if found else kernel
-        constants = found.constants if found else {}
-        self.places = {name: at for at, name in enumerate(kernel.parameters)}
-        self.constants = [(self.places[name], value) for name, value in constants.items()]
-
-    def args(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not self.constants:
-            return args
-        chosen = list(args)
-        for at, value in self.constants:
-            chosen[at] = value
-        return tuple(chosen)
-
-    def grid(self, grid: Grid, args: tuple[Any, ...]) -> Any:
-        """As `launch` takes it. A plain function is asked without taking the arguments apart."""
-        if not callable(grid):
-            return grid
-        if isinstance(grid, types.FunctionType) and not grid.__code__.co_flags & _VARIADIC:
-            code = grid.__code__
-            names = code.co_varnames[: code.co_argcount]
-            if not code.co_kwonlyargcount and all(name in self.places for name in names):
-                return grid(*[args[self.places[name]] for name in names])
-        return Problem(self.kernel, args, grid).grid_of(Candidate())
-
-
-MOST_TUNED = 4096  # launches of different shapes that a kernel remembers
-_tuned: weakref.WeakKeyDictionary[Any, dict[bytes, _Tuned]] = weakref.WeakKeyDictionary()
-
-
-def forget(kernel: Any) -> None:
-    """Has the next launch of the kernel read the record again."""
-    _tuned.pop(kernel, None)
-
-
-def launch_tuned(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
-    """`ct.launch` with what the record has for such arguments, which is read once for each kernel and shapes."""
-    try:
-        found = _tuned[kernel][kernel.shape_key(args)]
-    except (KeyError, TypeError, AttributeError):
-        found = _first_tuned(grid, kernel, args)
-    args = found.args(args)
-    launch(stream, found.grid(grid, args), found.kernel, args)
-
-
-def _first_tuned(grid: Grid, kernel: Any, args: tuple[Any, ...]) -> _Tuned:
-    Problem(kernel, args, grid)  # says what is wrong with them
-    known = _tuned.setdefault(kernel, {})
-    if len(known) >= MOST_TUNED:
-        known.clear()
-    found = known[kernel.shape_key(args)] = _Tuned(kernel, args)
-    return found
