@@ -244,7 +244,7 @@ def synthetic(factors: dict[str, float], machine: cost.Machine, problems: int = 
             row = record(1.0, choice={"T": tile}, arguments=f"P{problem}", device=machine.name, work=work)
             row = dataclasses.replace(row, machine=machine_figures(machine))
             (sample,) = fit.samples_of([row])
-            us = fit.expected_us(sample, factors) * math.exp(rng.gauss(0, noise))
+            us = fit.expected_us([sample], factors)[0] * math.exp(rng.gauss(0, noise))
             found.append(dataclasses.replace(row, us=us, low_us=us, high_us=us))
     return found
 
@@ -263,7 +263,7 @@ H200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
 def test_constants_that_are_known_are_found(machine: cost.Machine, factors: dict[str, float]) -> None:
     pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
     found = fit.fit(synthetic(factors, machine))
-    constants, rows = found.devices[machine.name]
+    constants, rows = found.devices[machine.name].constants, found.devices[machine.name].rows
     for name in ("bandwidth", "cpu_flop", "cpu_block_ns") if machine is CPU else ("bandwidth", "wave_ns"):
         old, new = constants[name]
         assert new / old == pytest.approx(factors[name], rel=0.15), name
@@ -271,6 +271,41 @@ def test_constants_that_are_known_are_found(machine: cost.Machine, factors: dict
     assert row.problems == 9 and row.error[1] < 0.1 < row.error[0]
     assert row.regret[1] <= row.regret[0] + 0.02
     assert "regret before" in str(found) and json.loads(found.text())[machine.name].keys() == constants.keys()
+
+
+def test_constants_stay_what_is_possible_and_what_is_not_told_stays() -> None:
+    """Times as of a memory three times as fast as its datasheet says; nothing that tells of products' rates."""
+    pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
+    rows = [r for r in synthetic({"bandwidth": 3.0, "wave_ns": 0.5}, H200) if not r.work["bits"]]
+    (device,) = fit.fit(rows).devices.values()
+    for name, (old, new) in device.constants.items():
+        low, high = fit.GPU_RANGES[name].logs(old)
+        assert low <= math.log(new / old) <= high
+    assert device.constants["bandwidth"][1] <= H200.bandwidth * 1.001
+    assert {"tensor_flop", "shared_rate"} <= set(device.left)
+    assert "not determined by these records, left" in str(device.lines())
+    (alone,) = fit.fit(rows, only=["wave_ns"]).devices.values()
+    assert list(alone.constants) == ["wave_ns"]
+    with pytest.raises(TileValueError, match="has no constant 'speed'; it has bandwidth, memory_ns"):
+        fit.fit(rows, only=["speed"])
+
+
+def test_what_a_launch_turned_into_another_program_is_no_evidence() -> None:
+    pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
+    rows = synthetic({}, CPU)
+    twice = [dataclasses.replace(r, us=9 * r.us, arguments=f"{r.arguments}'", launched={"split_k": 4}) for r in rows]
+    assert fit.solve(fit.samples_of([*rows, *twice])) == fit.solve(fit.samples_of(rows))
+
+
+def test_constants_of_the_tree_come_from_their_record() -> None:
+    """Records tell of the machine as the model had it then."""
+    pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
+    path = Path(__file__).resolve().parents[2] / "bench/results/2026-11-23-nvidia-h200-trials.jsonl"
+    samples = fit.samples_of(list(read([path]).records.values()))
+    found = fit.solve(samples, ["wave_ns", "memory_ns", "iteration_ns"])
+    assert found.left == ("memory_ns",) and not found.at_bounds
+    for name, factor in found.factors.items():
+        assert _core.chip(90)[name] == pytest.approx(factor * samples[0].machine.chip[name], rel=0.02), name
 
 
 def test_what_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

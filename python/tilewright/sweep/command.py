@@ -212,7 +212,9 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def command_fit(options: argparse.Namespace) -> int:
-    found = fit.fit(_read(options.places), folds=options.folds)
+    found = fit.fit(
+        _read(options.places), options.folds, [name.strip() for name in options.only.split(",") if name.strip()]
+    )
     print(found)
     if options.output:
         Path(options.output).write_text(found.text())

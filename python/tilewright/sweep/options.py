@@ -95,5 +95,8 @@ def add_parsers(commands: Any) -> None:
     )
     fitted.add_argument("places", nargs="+", metavar="PLACE", help="records")
     fitted.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: 5)")
+    fitted.add_argument(
+        "--only", metavar="NAMES", default="", help="fit these constants, and leave the others: wave_ns,memory_ns"
+    )
     fitted.add_argument("-o", "--output", metavar="FILE", help="the constants as JSON")
     fitted.set_defaults(run=functools.partial(_run, "command_fit"))
