@@ -250,7 +250,7 @@ def synthetic(factors: dict[str, float], machine: cost.Machine, problems: int = 
 
 
 CPU = cost.Machine("a CPU", False, 8, 3e9, 2e10, 256 << 10, cost.CPU_CHIP)
-H200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90))
+H200 = cost.Machine("H200", True, 132, 1.98e9, 4.8e12, 233472, _core.chip(90) | {"wave_ns": 1500, "iteration_ns": 50})
 
 
 @pytest.mark.parametrize(
