@@ -235,6 +235,14 @@ def Tile_ViewOp : Tile_Op<"view", [Pure, AttrSizedOperandSegments]> {
   }];
 }
 
+def Tile_AddressOp : Tile_Op<"address", [Pure]> {
+  let summary = "address of an array's first element, in its memory space";
+  let form = "position"; let verifier = "verify_simt";
+  let arguments = (ins Tile_Array:$array);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
+}
+
 //===----------------------------------------------------------------------===//
 // Threads in a kernel of tiles
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,8 @@
  *   if any(shadow of %y, inside of %b) { record the first one }   check_padding.c
  *   tile.store %y, %b[%j]
  *   if any(not %holds) { record the first one }
+ *   tile.sync_threads                                             where threads may come to several: they first tell
+ *                                                                 each other, by votes, to which
  *
  * and on the module `tile.check_sites`, a string for each place that can be reported. A finding is a record of the
  * report (check.h), which the launcher reads when the kernel is done: nothing traps, so the context lives on. All of
@@ -30,6 +32,7 @@
  * is, set it and look at the owner; stores look at the reader. Atomic accesses own and read nothing; and where a block
  * may wait for another one, by an atomic access that acquires, loads are left alone. */
 #include "lowering/common/check.h"
+#include "lowering/common/uniform.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -37,6 +40,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SITES "tile.check_sites"
 
@@ -478,6 +482,54 @@ static void check_assumed(check_t *c, MlirOperation op) {
   tw_check_record(c, &in, site, &(finding_t){.value = tw_check_bits(&in, input)});
 }
 
+/* ---- barriers ---------------------------------------------------- */
+
+static bool meets_block(MlirOperation op) { return tw_op_has(op, TW_MEETS_BLOCK); }
+
+/* Whether threads may come to one of the barriers while others come to another one. */
+static bool may_part(const check_t *c, const tw_ops_t *barriers) {
+  tw_uniform_t uniform;
+  bool parts = false;
+  tw_uniform_find(&uniform, c->func);
+  for (int i = 0; i < barriers->count; i++)
+    parts |= !tw_uniform_reaches(&uniform, barriers->at[i]);
+  tw_uniform_free(&uniform);
+  return parts && barriers->count > 1;
+}
+
+static MlirValue vote(const tw_builder_t *at, tw_block_vote_t kind, bool yes) {
+  MlirType i1 = mlirIntegerTypeGet(at->context, 1);
+  MlirValue predicate = tw_const_int(at, i1, yes);
+  return tw_op1_attr(at, "tile.sync_vote", i1, 1, &predicate, "kind",
+                     mlirIntegerAttrGet(tw_i32(at->context), (int64_t)kind));
+}
+
+/* The threads that meet tell each other at which barrier they are, bit by bit of its number. */
+static void check_barrier(check_t *c, MlirOperation op, int number, int count) {
+  tw_builder_t at = before(op);
+  MlirType i1 = mlirIntegerTypeGet(c->context, 1);
+  MlirValue parted = tw_const_int(&at, i1, 0), none = {NULL};
+  for (int bit = 1; bit < count; bit *= 2) {
+    MlirValue some = vote(&at, TW_BLOCK_SOME, number & bit), every = vote(&at, TW_BLOCK_EVERY, number & bit);
+    parted = tw_binary(&at, "arith.ori", i1, parted, tw_binary(&at, "arith.xori", i1, some, every));
+  }
+  int site = tw_check_site(c, op, "divergent barrier", none, (MlirType){NULL}, tw_str(""));
+  tw_builder_t in = tw_build_guard(&at, parted);
+  tw_check_record(c, &in, site, &(finding_t){.other = none});
+}
+
+/* On the CPU threads that part wait at a barrier in vain, which the launch tells without a check. */
+static void check_barriers(check_t *c) {
+  MlirStringRef target = tw_attr_string(tw_module_of(c->func), "tile.target");
+  if (target.length < 3 || strncmp(target.data, "sm_", 3))
+    return;
+  tw_ops_t barriers = tw_ops_in(c->func, meets_block, MlirWalkPreOrder);
+  if (may_part(c, &barriers))
+    for (int i = 0; i < barriers.count; i++)
+      check_barrier(c, barriers.at[i], i, barriers.count);
+  tw_ops_free(&barriers);
+}
+
 /* ---- the pass ---------------------------------------------------- */
 
 static bool is_checked(MlirOperation op) {
@@ -544,6 +596,8 @@ static void check_kernel(check_t *c) {
   tw_check_find_tainted(c);
   for (int i = 0; i < ops.count; i++)
     check_op(c, ops.at[i]);
+  if (!mlirValueIsNull(c->thread))
+    check_barriers(c);
   tw_ops_free(&ops);
   tw_map_free(&c->tainted);
   tw_map_free(&c->shadows);

@@ -314,6 +314,13 @@ static void place_threads(cpu_t *cx, MlirOperation op) {
 }
 
 CPU_RULE(TW_TILE_THREADS, CPU_EFFECT, 0, NULL, NULL, place_threads)
+static void place_address(cpu_t *cx, MlirOperation op) {
+  const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
+  tw_builder_t at = cpu_here(cx);
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), tw_unary(&at, "llvm.ptrtoint", cpu_int(cx, 64), array->pointer));
+}
+
+CPU_RULE(TW_TILE_ADDRESS, CPU_EFFECT, 0, NULL, NULL, place_address)
 CPU_RULE(TW_TILE_VIEW, CPU_EFFECT, 0, NULL, NULL, place_view)
 CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)
 CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)

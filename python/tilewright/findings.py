@@ -84,6 +84,9 @@ _SENTENCES = {
     "not divisible": lambda f, worth: (
         f"says ct.assume_divisible_by(…, {f.text}) of {f.value}, which {f.text} does not divide"
     ),
+    "divergent barrier": lambda f, worth: (
+        "comes to a barrier while others come to another one; all threads that still run must come to the same one"
+    ),
     "assertion": lambda f, worth: f"fails an assertion: {f.text}",
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from cuda import device
 from tilewright import compile as compiler
-from tilewright.errors import TileCheckError
+from tilewright.errors import LaunchError, TileCheckError
 
 
 @device.kernel
@@ -105,3 +105,47 @@ def test_for_a_whole_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_CHECK", "1")
     with pytest.raises(TileCheckError, match="reads x"):
         device.launch(shifted, np.zeros(2, np.float32), np.zeros(9, np.float32), grid=1, block=4)
+
+
+@device.kernel
+def parted(x):
+    t = device.int32(device.thread_idx.x)
+    if t < x[0]:
+        device.syncthreads()
+        x[t + 8] = 1
+    else:
+        device.syncthreads()
+        x[t + 8] = 2
+    device.syncthreads()
+
+
+def test_a_barrier_that_some_threads_do_not_come_to(execution: str) -> None:
+    x = np.zeros(48, np.int32)
+    if execution == "cpu":  # where the launch tells it without check mode, too
+        with pytest.raises(LaunchError, match="divergent barrier in block"):
+            device.launch(parted, np.full(48, 16, np.int32), grid=1, block=32, check=True)
+    else:
+        error = told(parted, np.full(48, 16, np.int32), block=32)
+        assert "comes to a barrier while others come to another one" in str(error)
+        assert {f.places[-1].line for f in error.findings} == {PARTED + 4, PARTED + 7}
+        assert len(error.findings) == 32
+    device.launch(parted, x, grid=1, block=32, check=True)
+    assert x[8:40].tolist() == [2] * 32
+
+
+PARTED = parted.underlying.__code__.co_firstlineno
+
+
+@device.kernel
+def widened(x, first, out):
+    wide = x[first:].view(device.float64)
+    out[0] = wide[0]
+
+
+def test_a_view_that_is_not_aligned(execution: str) -> None:
+    x, out = np.arange(4.0).view(np.float32), np.zeros(1)
+    error = told(widened, x, 3, out, block=1)
+    assert "fails an assertion: view: the address is not a multiple of 8 bytes" in str(error)
+    assert ".view(device.float64)" in str(error) and out[0] == 1
+    device.launch(widened, x, 4, out, grid=1, block=1, check=True)
+    assert out[0] == 2

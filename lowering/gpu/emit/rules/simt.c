@@ -32,9 +32,12 @@ static bool rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_spec
 
 /* ---- barriers ------------------------------------------------------------------------------------------ */
 
-/* Whether all threads of the block come to an op together, so that whole warps do. */
+/* Whether all threads of the block come to an op together, so that whole warps do. In check mode another barrier may
+ * hold some of them. */
 static bool is_in_step(tw_emitter_t *e, MlirOperation op) {
   tw_uniform_t uniform;
+  if (tw_has_hint_check(op))
+    return false;
   tw_uniform_find(&uniform, e->kernel);
   bool together = tw_uniform_reaches(&uniform, op);
   tw_uniform_free(&uniform);
@@ -171,6 +174,13 @@ static bool rule_view(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+static bool rule_address(tw_emitter_t *e, MlirOperation op) {
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0));
+  twg_set_scalar(e, op, 0, twg_cast(e, "llvm.ptrtoint", e->i64, pointer));
+  return true;
+}
+
+TWG_RULE(TW_TILE_ADDRESS, rule_address)
 TWG_RULE(TW_TILE_VIEW, rule_view)
 TWG_RULE(TW_TILE_THREAD_ID, rule_thread_id)
 TWG_RULE(TW_TILE_BLOCK_DIM, rule_block_dim)

@@ -14,6 +14,7 @@ from typing import Any
 from ...dtype import DType, int32, int64
 from ...errors import TileTypeError, TileValueError
 from .. import memory
+from ..assertions import emit_assert
 from ..frame import Frame
 from ..values import Array, Tile, describe
 from .numbers import dtype_of
@@ -31,7 +32,7 @@ class Shape:
 def shape_of(frame: Frame, array: Array) -> Shape:
     axes = range(array.ndim)
     extents = [_fixed(array.extents, d) or frame.emit.cast(memory.extent(frame, array, d), int64) for d in axes]
-    strides = [_fixed(array.strides, d) or memory.stride(frame, array, d) for d in axes]
+    strides = [1 if array.unit == d else _fixed(array.strides, d) or memory.stride(frame, array, d) for d in axes]
     return Shape(0, extents, strides)
 
 
@@ -192,7 +193,18 @@ def view(frame: Frame, array: Array, dtype: Any) -> Array:
     for axis in range(array.ndim - 1):
         shape.strides[axis] = numbers.div(numbers.mul(shape.strides[axis], old), new)
     shape.extents[-1], shape.strides[-1] = numbers.div(numbers.mul(shape.extents[-1], old), new), 1
+    if new > old and frame.capture.checked:
+        shape.offset = _at_multiple(frame, array, new)
     return made(frame, array, shape, wanted)
+
+
+def _at_multiple(frame: Frame, array: Array, size: int) -> Tile:
+    """In check mode elements that do not lie at a multiple of their size say so, and are those that do before them."""
+    emit = frame.emit
+    address = emit.typed("tile.address", [array.ir], None, int64, ())
+    beyond = emit.binary("bitwise_and", address, emit.constant(size - 1, int64))
+    emit_assert(frame, emit.compare("equal", beyond, 0), f"view: the address is not a multiple of {size} bytes")
+    return emit.binary("sub", emit.constant(0, int64), beyond)
 
 
 def _is_side_by_side(array: Array, axis: int) -> bool:
