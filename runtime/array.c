@@ -124,13 +124,14 @@ static bool overlaps_itself(const tw_array_t *array) {
   return false;
 }
 
-static tw_status_t extent_error(const tw_array_t *array, int d) {
-  if (array->shape[d] < 0)
-    return TW_ERROR(TW_VALUE_ERROR, "its extent in dimension %d is negative (%lld)", d, (long long)array->shape[d]);
-  return TW_ERROR(TW_VALUE_ERROR,
-                  "its extent in dimension %d is %lld, the most is 2147483647; pass slices of it, "
-                  "or reshape it",
-                  d, (long long)array->shape[d]);
+tw_status_t tw_array_check_extents(const tw_array_t *array) {
+  for (int d = 0; d < array->rank; d++)
+    if (array->shape[d] > INT32_MAX)
+      return TW_ERROR(TW_VALUE_ERROR,
+                      "its extent in dimension %d is %lld, the most is 2147483647; pass slices of it, "
+                      "or reshape it",
+                      d, (long long)array->shape[d]);
+  return NULL;
 }
 
 /* Whether the distance between the first and the last byte takes more than 63 bits: a producer's mistake. */
@@ -147,11 +148,13 @@ static bool is_too_far(const tw_array_t *array, unsigned bits) {
 
 tw_status_t tw_array_finish(tw_array_t *array) {
   unsigned bits = bits_of(array), alignment = alignment_of(array->dtype);
-  array->flags &= (uint8_t)~TW_ARRAY_SELF_OVERLAP;
+  array->flags &= (uint8_t) ~(TW_ARRAY_SELF_OVERLAP | TW_ARRAY_LONG);
   bool empty = false;
   for (int d = 0; d < array->rank; d++) {
-    if (TW_UNLIKELY((uint64_t)array->shape[d] > 2147483647))
-      return extent_error(array, d);
+    if (TW_UNLIKELY(array->shape[d] < 0))
+      return TW_ERROR(TW_VALUE_ERROR, "its extent in dimension %d is negative (%lld)", d, (long long)array->shape[d]);
+    if (TW_UNLIKELY(array->shape[d] > INT32_MAX))
+      array->flags |= TW_ARRAY_LONG;
     empty |= array->shape[d] == 0;
   }
   if (TW_UNLIKELY(empty)) {

@@ -72,7 +72,9 @@ bool tw_dtype_to_dlpack(tw_dtype_t dtype, tw_dl_dtype_t *out); /* false: DLPack 
 
 typedef enum tw_device_kind { TW_DEVICE_NONE, TW_DEVICE_CPU, TW_DEVICE_CUDA } tw_device_kind_t;
 
-enum { TW_ARRAY_READ_ONLY = 1, TW_ARRAY_SELF_OVERLAP = 2 };
+/* TW_ARRAY_LONG: an extent takes more than the 31 bits that kernels keep extents in; only those that never ask for an
+ * extent take such an array (tw_array_check_extents). */
+enum { TW_ARRAY_READ_ONLY = 1, TW_ARRAY_SELF_OVERLAP = 2, TW_ARRAY_LONG = 4 };
 
 /* A view of memory that someone else owns. */
 typedef struct tw_array {
@@ -91,6 +93,9 @@ tw_status_t tw_array_from_dlpack(const tw_dl_tensor_t *tensor, unsigned flags, t
 
 /* The same checks for an array that was filled by hand; normalizes strides of extents <= 1. */
 tw_status_t tw_array_finish(tw_array_t *array);
+
+/* Whether kernels can keep its extents: refuses one with TW_ARRAY_LONG. */
+tw_status_t tw_array_check_extents(const tw_array_t *array);
 
 /* Row-major strides from the shape. */
 void tw_array_set_compact(tw_array_t *array);

@@ -412,6 +412,8 @@ static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
     return tw_ext_fail(TW_TYPE_ERROR, call->self->threads
                                           ? "its elements are structures; pass tilewright.as_array of it"
                                           : "its elements are structures; pass their fields as arrays, or its bytes");
+  if (TW_UNLIKELY(array->flags & TW_ARRAY_LONG && !call->self->takes_long))
+    return tw_ext_fail_status(tw_array_check_extents(array));
   if (TW_UNLIKELY(call->word_count + 1 + 2 * (size_t)array->rank > TW_MAX_WORDS)) {
     tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
     return -1;

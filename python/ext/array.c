@@ -270,7 +270,10 @@ static PyObject *description(const tw_array_t *found) {
 static PyObject *describe_array(PyObject *module, PyObject *object) {
   tw_reader_t reader = {.state = tw_state_of(module)};
   tw_array_t array = {0};
-  PyObject *result = tw_ext_array_read(object, &reader, &array) ? NULL : description(&array);
+  int failed = tw_ext_array_read(object, &reader, &array);
+  if (!failed && array.flags & TW_ARRAY_LONG)
+    failed = tw_ext_fail_status(tw_array_check_extents(&array));
+  PyObject *result = failed ? NULL : description(&array);
   tw_hold_release(reader.holds);
   return result;
 }

@@ -951,7 +951,17 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   return result;
 }
 
+/* take_long_arrays(): the kernel never asks for an extent. */
+static PyObject *take_long_arrays(PyObject *object, PyObject *unused) {
+  (void)unused;
+  ((dispatcher_t *)object)->takes_long = true;
+  return Py_NewRef(Py_None);
+}
+
 static PyMethodDef dispatcher_methods[] = {
+    {"take_long_arrays", take_long_arrays, METH_NOARGS,
+     "take_long_arrays(): launches take arrays with more than 2147483647 elements along an axis, for whose extents the "
+     "kernel never asks"},
     {"chosen", chosen, METH_VARARGS,
      "chosen(grid, args) -> CpuKernel or CudaKernel: what a launch would run, compiled and perhaps loaded"},
     {"variants", variants, METH_NOARGS, "variants() -> [(target, key, kernel)]: compiled so far"},

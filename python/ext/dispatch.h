@@ -84,6 +84,7 @@ typedef struct dispatcher {
   tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch */
   Py_ssize_t leaves;             /* as many as there are parameters, until there is a structure */
   Py_ssize_t count;              /* of parameters */
+  bool takes_long;               /* arrays with extents beyond 31 bits, for which its kernel never asks */
   int threads;                   /* one program a thread (TW_THREADS …): launched with threads per block */
   entry_t **table;               /* owned, open addressing, `slots` is a power of two */
   size_t slots, used;

@@ -131,6 +131,7 @@ def test_types_that_an_argument_cannot_have():
         ),
         (lambda: compute.unary_transform(x, out, lambda v: (v, v), 4), "an item that is stored: expected int64"),
         (lambda: compute.reduce_into(x, out, OpKind.PLUS, 4, "0"), "'h_init'"),
+        (lambda: compute.histogram_even(x, out, 3, np.int32(0), np.float32(8), 4), "must have the same dtype"),
         (lambda: compute.reduce_into(np.array([None]), out, OpKind.PLUS, 1, zero), "'d_in'"),
         (lambda: compute.reduce_into(np.array([(1, None)], "i4,O"), out, OpKind.PLUS, 1, zero), "'d_in'"),
     ]

@@ -7,6 +7,8 @@ from every import EVERY, calls
 from tilewright import compute
 from tilewright.compute import OpKind, launching, objects, plans
 from tilewright.compute.types import numpy_dtype
+from tilewright.errors import TileValueError
+from tilewright.numba import cuda
 
 MANY = (1 << 31) + 3
 FAR = 1 << 33
@@ -54,3 +56,37 @@ def test_launches_for_many(name, monkeypatch):
     assert launches and all(0 < launch.grid < 1 << 31 for launch in launches)
     sizes = [n for launch in launches for n in launch.arguments if isinstance(n, np.integer)]
     assert all(n.dtype.itemsize == 8 for n in sizes)
+
+
+def test_arrays_of_many():
+    """NumPy's zeros take no memory before they are touched: few items are, all of them far behind."""
+    data, n = np.zeros(MANY, np.int8), MANY
+    data[-2:] = 5, 7
+    values, places = np.array([3, 6], np.int8), np.zeros(2, np.uint64)
+    compute.lower_bound(data, values, places, n, 2)
+    assert places.tolist() == [n - 2, n - 1]
+    starts, ends, sums = np.array([n - 3]), np.array([n]), np.zeros(1, np.int64)
+    compute.segmented_reduce(data, sums, starts, ends, OpKind.PLUS, np.int64(1), 1)
+    assert sums[0] == 13
+    reducer = compute.make_reduce_into(values, sums, OpKind.PLUS, np.int64(0))
+    storage = np.zeros(MANY, np.uint8)
+    for _ in range(2):
+        reducer(storage, data[-2:], sums, OpKind.PLUS, 2, np.int64(0))
+        assert sums[0] == 12
+
+
+def test_operators_read_arrays_of_fewer():
+    table, out = np.zeros(MANY, np.int8), np.zeros(1, np.int64)
+    with pytest.raises(TileValueError, match="2147483647 items at most"):
+        compute.unary_transform(np.zeros(1, np.int64), out, lambda v: table[v] + len(table), 1)
+
+
+def test_kernels_of_users_take_fewer():
+    """They may ask for extents, which have 31 bits."""
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = len(x)
+
+    with pytest.raises(TileValueError, match="argument 'x': its extent in dimension 0 is 2147483651, the most is"):
+        kernel[1, 1](np.zeros(MANY, np.int8))

@@ -14,7 +14,7 @@ from ..numba import intrinsics as cuda
 from . import count_bins
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, make
-from .types import Convert, Shared, name_of, on_host
+from .types import Convert, Shared, item_type, name_of, on_host
 from .vectors import is_aligned
 
 _MOST_SHARED = 4096  # bins in shared memory of the CPU's blocks
@@ -32,6 +32,7 @@ class HistogramEven(Algorithm):
     def build(self, given: Given) -> None:
         sample, counter = given["d_samples"].value_type, given["d_histogram"].value_type
         level = self.level = self.value_key(given, "h_lower_level")
+        _check_levels(given["h_lower_level"], given["h_upper_level"])
         for what, t in (("samples", sample), ("levels", level)):
             if not isinstance(t, DType) or t.is_bool:
                 raise TileTypeError(f"histogram_even counts numbers, found {what} of {name_of(t)}")
@@ -123,6 +124,16 @@ class HistogramEven(Algorithm):
         low, high = self._level(given, "lower"), self._level(given, "upper")
         factor, shift = (0, 0) if self.compute.is_float else count_bins.scaled(bins, int(high) - int(low))
         return low, high, np.int64(factor), np.int64(shift)
+
+
+def _check_levels(low: Any, high: Any) -> None:
+    """Numbers of Python are of any dtype."""
+    types = [item_type(level.dtype) for level in (low, high) if hasattr(level, "dtype")]
+    if len(types) == 2 and types[0] != types[1]:
+        raise TileTypeError(
+            "histogram_even: 'h_lower_level' and 'h_upper_level' must have the same dtype, found "
+            f"{name_of(types[0])} and {name_of(types[1])}"
+        )
 
 
 def _bins(given: Given) -> int:

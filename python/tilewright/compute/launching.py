@@ -53,6 +53,7 @@ class ComputeKernel(Kernel):
 
     def __init__(self, function: Any, /, **wanted: Any) -> None:
         super().__init__(function, **wanted)
+        self.take_long_arrays()  # it is told how many items there are
         self.made: dict[Any, Any] = {}  # variants by target and key
         self.images: dict[Any, Any] = {}  # their code, where it is a GPU's
         self.stored: Any = None  # (target, key): a variant out of a file (serialization.py), or the error to raise

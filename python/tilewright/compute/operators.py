@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..dtype import bool_
-from ..errors import TileError, TileTypeError
+from ..errors import TileError, TileTypeError, TileValueError
 from . import known_operators
 from .inputs import as_input, is_array, places_of
 from .types import ItemType, converted
@@ -96,7 +96,10 @@ class Operator:
 
     def states(self) -> tuple[Any, ...]:
         """What it has from outside, as arguments of a launch."""
-        return tuple(as_input(a, self.what).state() for a in self.arrays)
+        given = [as_input(a, self.what) for a in self.arrays]
+        if any(a.count >= 1 << 31 for a in given):  # an operator may ask for their extents
+            raise TileValueError(f"{self.what}: an array that it reads has 2147483647 items at most; pass a slice")
+        return tuple(a.state() for a in given)
 
     def typed(self, t: ItemType) -> Operator:
         """The operator for results of a type, where it cannot know that itself."""
