@@ -156,6 +156,22 @@ void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed,
 
 /* ---- branches ---------------------------------------------------------------------------------- */
 
+MlirOperation tw_build_for(const tw_builder_t *at, intptr_t num, const MlirValue *operands, MlirRegion region) {
+  intptr_t carried = num - TW_FOR_INITS;
+  MlirType *types = tw_allocate((size_t)carried, sizeof *types);
+  for (intptr_t i = 0; i < carried; i++)
+    types[i] = mlirValueGetType(operands[TW_FOR_INITS + i]);
+  MlirOperation loop = tw_build(at, "scf.for",
+                                (tw_op_parts_t){.num_operands = num,
+                                                .operands = operands,
+                                                .num_results = carried,
+                                                .results = types,
+                                                .num_regions = 1,
+                                                .regions = &region});
+  free(types);
+  return loop;
+}
+
 MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise) {
   MlirRegion regions[] = {tw_region_with(then), tw_region_with(otherwise)};
   MlirOperation yield = mlirBlockGetTerminator(then);
@@ -186,34 +202,22 @@ tw_builder_t tw_build_guard(const tw_builder_t *at, MlirValue condition) {
 
 MlirOperation tw_carry_more(MlirOperation old, intptr_t num, const MlirValue *inits) {
   tw_builder_t at = tw_build_before(old);
-  intptr_t num_operands = mlirOperationGetNumOperands(old), num_results = mlirOperationGetNumResults(old);
+  intptr_t num_operands = mlirOperationGetNumOperands(old);
   MlirValue *operands = tw_allocate((size_t)(num_operands + num), sizeof *operands);
-  MlirType *results = tw_allocate((size_t)(num_results + num), sizeof *results);
   for (intptr_t i = 0; i < num_operands; i++)
     operands[i] = mlirOperationGetOperand(old, i);
-  for (intptr_t i = 0; i < num_results; i++)
-    results[i] = mlirValueGetType(mlirOperationGetResult(old, i));
-  MlirBlock body = tw_loop_body(old);
   for (intptr_t i = 0; i < num; i++) {
     operands[num_operands + i] = inits[i];
-    results[num_results + i] = mlirValueGetType(inits[i]);
-    mlirBlockAddArgument(body, results[num_results + i], at.location);
+    mlirBlockAddArgument(tw_loop_body(old), mlirValueGetType(inits[i]), at.location);
   }
   MlirRegion region = mlirRegionCreate();
   mlirRegionTakeBody(region, mlirOperationGetRegion(old, 0));
-  MlirOperation loop = tw_build(&at, "scf.for",
-                                (tw_op_parts_t){.num_operands = num_operands + num,
-                                                .operands = operands,
-                                                .num_results = num_results + num,
-                                                .results = results,
-                                                .num_regions = 1,
-                                                .regions = &region});
+  MlirOperation loop = tw_build_for(&at, num_operands + num, operands, region);
   tw_copy_attrs(old, loop);
-  for (intptr_t i = 0; i < num_results; i++)
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(old); i++)
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(loop, i));
   mlirOperationDestroy(old);
   free(operands);
-  free(results);
   return loop;
 }
 

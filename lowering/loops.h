@@ -73,6 +73,8 @@ int tw_sources(MlirValue value, MlirValue out[TW_MAX_SOURCES]);
 /* Tells each value that the loop or branch passes on, with each of its sources. */
 void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed, MlirValue source), void *user);
 
+/* An scf.for with that region; what it carries follows the bounds and the step among its operands. */
+MlirOperation tw_build_for(const tw_builder_t *at, intptr_t num, const MlirValue *operands, MlirRegion region);
 /* An scf.if of blocks with terminators, with what `then` yields as results; `otherwise` may be null. */
 MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise);
 /* An scf.if without results: where the ops go that it guards. */

@@ -377,12 +377,10 @@ static MlirValue strip_indices(const tw_builder_t *at, MlirOperation op, MlirVal
 static tw_builder_t build_loop(const tw_builder_t *at, int64_t count, MlirValue *number) {
   MlirType i64 = tw_i64(at->context);
   MlirBlock body = mlirBlockCreate(1, &i64, &at->location);
-  MlirRegion region = tw_region_with(body);
   MlirValue operands[] = {tw_check_i64(at, 0), tw_check_i64(at, count), tw_check_i64(at, 1)};
   tw_builder_t in = tw_build_at_end(body, at->location);
   tw_builder_t inside = tw_build_before(tw_build(&in, "scf.yield", (tw_op_parts_t){0}));
-  tw_build(at, "scf.for",
-           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_regions = 1, .regions = &region});
+  tw_build_for(at, TW_FOR_INITS, operands, tw_region_with(body));
   *number = mlirBlockGetArgument(body, 0);
   return inside;
 }

@@ -140,29 +140,17 @@ static MlirValue in_front(const tw_builder_t *at, const counting_t *c, MlirValue
 static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, bool up, MlirRegion body) {
   intptr_t num = mlirOperationGetNumOperands(c->loop);
   MlirValue *operands = tw_allocate((size_t)(num + TW_FOR_INITS), sizeof *operands);
-  MlirType *results = tw_allocate((size_t)num, sizeof *results);
   MlirValue low = mlirOperationGetOperand(c->loop, c->counted), high = in_front(at, c, c->bound);
   MlirType type = mlirValueGetType(low);
   operands[0] = up ? low : negative(at, low);
   operands[1] = tw_plus(at, up ? high : negative(at, high), c->included);
   operands[2] = c->step ? tw_const_int(at, type, c->step) : in_front(at, c, c->add);
-  intptr_t carried = 0;
-  for (intptr_t i = 0; i < num; i++) {
-    if (i == c->counted)
-      continue;
-    operands[TW_FOR_INITS + carried] = mlirOperationGetOperand(c->loop, i);
-    results[carried] = mlirValueGetType(operands[TW_FOR_INITS + carried]);
-    carried++;
-  }
-  MlirOperation loop = tw_build(at, "scf.for",
-                                (tw_op_parts_t){.num_operands = TW_FOR_INITS + carried,
-                                                .operands = operands,
-                                                .num_results = carried,
-                                                .results = results,
-                                                .num_regions = 1,
-                                                .regions = &body});
+  intptr_t taken = TW_FOR_INITS;
+  for (intptr_t i = 0; i < num; i++)
+    if (i != c->counted)
+      operands[taken++] = mlirOperationGetOperand(c->loop, i);
+  MlirOperation loop = tw_build_for(at, taken, operands, body);
   free(operands);
-  free(results);
   return loop;
 }
 

@@ -366,18 +366,8 @@ cpu_index_t cpu_loop_begin(cpu_t *cx, cpu_loop_t *loop, cpu_index_t from, cpu_in
 void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValue *results) {
   cpu_op0(cx, "scf.yield", loop->num, yields);
   cpu_scope_pop(cx);
-  MlirRegion region = tw_region_with(loop->block);
-  MlirType *types = cpu_alloc(cx, (size_t)loop->num * sizeof *types);
-  for (int i = 0; i < loop->num; i++)
-    types[i] = mlirValueGetType(loop->args[i]);
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "scf.for",
-                              (tw_op_parts_t){.num_operands = TW_FOR_INITS + loop->num,
-                                              .operands = loop->operands,
-                                              .num_results = loop->num,
-                                              .results = types,
-                                              .num_regions = 1,
-                                              .regions = &region});
+  MlirOperation op = tw_build_for(&at, TW_FOR_INITS + loop->num, loop->operands, tw_region_with(loop->block));
   for (int i = 0; i < loop->num && results; i++)
     results[i] = mlirOperationGetResult(op, i);
 }

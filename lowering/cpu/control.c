@@ -4,6 +4,7 @@
  * nothing else reads the old one (an accumulator); else it has a buffer of its own and is copied at the end of the
  * body, after all of the yielded tiles were computed. */
 #include "lowering/cpu/cpu.h"
+#include "lowering/loops.h"
 
 #include <string.h>
 
@@ -240,14 +241,14 @@ static void place_for(cpu_t *cx, MlirOperation op) {
   before(cx, op);
   carried_t carried;
   int num = (int)mlirOperationGetNumResults(op);
-  if (!carry_inits(cx, op, 3, num, tw_region_block(op, 0), 1, &carried))
+  if (!carry_inits(cx, op, TW_FOR_INITS, num, tw_region_block(op, 0), 1, &carried))
     return;
-  MlirValue *operands = new_values(cx, 3 + num), bounds[3];
+  MlirValue *operands = new_values(cx, TW_FOR_INITS + num), bounds[TW_FOR_INITS];
   MlirType *types = cpu_alloc(cx, (size_t)(1 + num) * sizeof *types);
   count_in_i64(cx, op, bounds, operands);
   types[0] = mlirValueGetType(operands[0]);
   for (int i = 0; i < carried.num_scalars; i++) {
-    operands[3 + i] = carried.scalars[i];
+    operands[TW_FOR_INITS + i] = carried.scalars[i];
     types[1 + i] = carried.types[i];
   }
   MlirBlock old = tw_region_block(op, 0), body = cpu_new_block(cx, 1 + carried.num_scalars, types);
@@ -266,16 +267,8 @@ static void place_for(cpu_t *cx, MlirOperation op) {
     carry_yields(cx, yield, 0, &carried, yields);
   cpu_op0(cx, "scf.yield", carried.num_scalars, yields);
   cpu_close_block(cx, inner);
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionAppendOwnedBlock(region, body);
   tw_builder_t at = cpu_here(cx);
-  MlirOperation loop = tw_build(&at, "scf.for",
-                                (tw_op_parts_t){.num_operands = 3 + carried.num_scalars,
-                                                .operands = operands,
-                                                .num_results = carried.num_scalars,
-                                                .results = carried.types,
-                                                .num_regions = 1,
-                                                .regions = &region});
+  MlirOperation loop = tw_build_for(&at, TW_FOR_INITS + carried.num_scalars, operands, tw_region_with(body));
   bind_values(cx, &carried, op_result, &op, op_result, &loop);
 }
 

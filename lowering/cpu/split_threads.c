@@ -393,19 +393,10 @@ static MlirValue end_loop(split_t *s, thread_loop_t *loop, MlirValue next) {
   tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = next.ptr != NULL, .operands = &next});
   s->block = loop->outer;
   at = here(s);
-  MlirType i32 = i32_of(s), type = next.ptr ? mlirValueGetType(next) : i32;
+  MlirType i32 = i32_of(s);
   MlirValue operands[4] = {tw_const_int(&at, i32, 0), loop->extent, tw_const_int(&at, i32, 1), loop->init};
-  MlirRegion region = tw_region_with(loop->body);
-  tw_attr_t attr = {TW_THREADS, mlirUnitAttrGet(s->context)};
-  MlirOperation op = tw_build(&at, "scf.for",
-                              (tw_op_parts_t){.num_operands = next.ptr ? 4 : 3,
-                                              .operands = operands,
-                                              .num_results = next.ptr != NULL,
-                                              .results = &type,
-                                              .num_attrs = 1,
-                                              .attrs = &attr,
-                                              .num_regions = 1,
-                                              .regions = &region});
+  MlirOperation op = tw_build_for(&at, TW_FOR_INITS + (next.ptr != NULL), operands, tw_region_with(loop->body));
+  tw_set_attr(op, TW_THREADS, mlirUnitAttrGet(s->context));
   return next.ptr ? mlirOperationGetResult(op, 0) : next;
 }
 

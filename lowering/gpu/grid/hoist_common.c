@@ -129,13 +129,8 @@ MlirValue tw_strips_move(const tw_strips_t *strips, const tw_block_axes_t *axes,
   MlirValue stop = binary(&at, "arith.minsi", binary(&at, "arith.addi", start, strips->length), extent);
   MlirValue bounds[] = {start, stop, constant(&at, 1)};
   MlirBlock inner = mlirBlockCreate(1, &i32, &at.location);
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionAppendOwnedBlock(region, inner);
-  tw_attr_t mark = {TW_PERSISTENT, mlirUnitAttrGet(at.context)};
-  MlirOperation loop = tw_build(
-      &at, "scf.for",
-      (tw_op_parts_t){
-          .num_operands = 3, .operands = bounds, .num_attrs = 1, .attrs = &mark, .num_regions = 1, .regions = &region});
+  MlirOperation loop = tw_build_for(&at, TW_FOR_INITS, bounds, tw_region_with(inner));
+  tw_set_attr(loop, TW_PERSISTENT, mlirUnitAttrGet(at.context));
   bool wrote = false;
   for (MlirOperation op = first, next; !mlirOperationEqual(op, end); op = next) {
     next = mlirOperationGetNextInBlock(op);

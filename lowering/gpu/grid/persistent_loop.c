@@ -45,6 +45,7 @@
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/schedule.h"
 #include "lowering/launch_record.h"
+#include "lowering/loops.h"
 #include "lowering/passes.h"
 
 typedef struct {
@@ -96,22 +97,15 @@ static void count_strips(const tw_builder_t *at, grid_t *g) {
 /* The loop over the numbers that a block takes; returns its body, which is empty. */
 static MlirBlock build_loop(const tw_builder_t *at, grid_t *g) {
   MlirType i32 = tw_i32(at->context);
-  bool dynamic = g->plan.schedule == TW_SCHEDULE_DYNAMIC;
   g->id = tw_grid_op(at, "tile.block_id", 0);
   MlirValue bounds[] = {divided(at, g->id, g->cluster), g->schedule.total,
                         divided(at, tw_grid_op(at, "tile.num_blocks", 0), g->cluster)};
   tw_schedule_set_step(at, &g->schedule, bounds[2]);
   MlirBlock body = mlirBlockCreate(1, &i32, &at->location);
-  MlirRegion region = tw_region_with(body);
-  tw_attr_t marks[] = {{TW_PERSISTENT, mlirUnitAttrGet(at->context)},
-                       {TW_DYNAMIC_SCHEDULE, mlirUnitAttrGet(at->context)}};
-  tw_build(at, "scf.for",
-           (tw_op_parts_t){.num_operands = 3,
-                           .operands = bounds,
-                           .num_attrs = 1 + dynamic,
-                           .attrs = marks,
-                           .num_regions = 1,
-                           .regions = &region});
+  MlirOperation loop = tw_build_for(at, TW_FOR_INITS, bounds, tw_region_with(body));
+  tw_set_attr(loop, TW_PERSISTENT, mlirUnitAttrGet(at->context));
+  if (g->plan.schedule == TW_SCHEDULE_DYNAMIC)
+    tw_set_attr(loop, TW_DYNAMIC_SCHEDULE, mlirUnitAttrGet(at->context));
   return body;
 }
 

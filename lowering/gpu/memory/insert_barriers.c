@@ -408,6 +408,35 @@ static void visit_threads(state_t *s, MlirOperation op) {
     put_behind(op);
 }
 
+static bool touches_buffer(MlirOperation op) {
+  return tw_is_async_copy(op) || tw_op_loads_buffer(op) || tw_op_stores_buffer(op) || tw_op_stores_by_engine(op);
+}
+
+static void visit_copy(state_t *s, MlirOperation op, open_access_t access) {
+  access.kind = COPY;
+  check_products(s, op, access.owner, access.from, access.to);
+  if (bytes_changed_hands(s, &access)) {
+    put_barrier_before(op);
+    meet(s);
+  }
+  note(s, access);
+}
+
+static void visit_read(state_t *s, MlirOperation op, open_access_t access) {
+  if (conflicts(s, false, false, access.from, access.to))
+    settle(s, op, false, access.from, access.to);
+  note(s, access);
+}
+
+/* A store by an engine orders with its own reads what threads write to the buffer. */
+static void visit_write(state_t *s, MlirOperation op, open_access_t access) {
+  access.kind = WRITE;
+  check_products(s, op, access.owner, access.from, access.to);
+  if (!tw_op_stores_by_engine(op) || bytes_changed_hands(s, &access))
+    settle(s, op, true, access.from, access.to);
+  note(s, access);
+}
+
 static void visit(state_t *s, MlirOperation op) {
   open_access_t access = {READ, 0, 0, NULL, tw_null_op()};
   if (tw_op_is(op, TW_TILE_MAP) || tw_op_is(op, TW_TILE_THREADS)) {
@@ -430,33 +459,12 @@ static void visit(state_t *s, MlirOperation op) {
       wait_for_copies(s);
   } else if (bytes > 0) {
     visit_scratch(s, op, bytes);
-  } else if (tw_is_async_copy(op) && find_buffer(op, &access)) {
-    access.kind = COPY;
-    check_products(s, op, access.owner, access.from, access.to);
-    if (bytes_changed_hands(s, &access)) {
-      put_barrier_before(op);
-      meet(s);
-    }
-    note(s, access);
-  } else if (tw_op_loads_buffer(op) && find_buffer(op, &access)) {
-    if (conflicts(s, false, false, access.from, access.to))
-      settle(s, op, false, access.from, access.to);
-    note(s, access);
   } else if (tw_op_is_async_product(op)) {
     visit_async_mma(s, op);
   } else if (tw_op_waits_for_products(op)) {
     wait_for_products(s, tw_attr_int(op, "pending", 0));
-  } else if (tw_op_stores_by_engine(op) && find_buffer(op, &access)) {
-    access.kind = WRITE; /* which the op orders with its own reads */
-    check_products(s, op, access.owner, access.from, access.to);
-    if (bytes_changed_hands(s, &access))
-      settle(s, op, true, access.from, access.to);
-    note(s, access);
-  } else if (tw_op_stores_buffer(op) && find_buffer(op, &access)) {
-    access.kind = WRITE;
-    check_products(s, op, access.owner, access.from, access.to);
-    settle(s, op, true, access.from, access.to);
-    note(s, access);
+  } else if (touches_buffer(op) && find_buffer(op, &access)) {
+    (tw_is_async_copy(op) ? visit_copy : tw_op_loads_buffer(op) ? visit_read : visit_write)(s, op, access);
   }
 }
 

@@ -343,66 +343,74 @@ static void mark(const walk_t *w, int i, bool *needed) {
   }
 }
 
+/* What a phase needs of the wide ops, and its reductions, in order. Returns how many these are. */
+static int find_roots(const walk_t *w, int phase, bool *needed, MlirOperation *reduces) {
+  int num = 0;
+  for (int i = 0; i < w->num_ops; i++) {
+    if (!is_root(w, i, phase))
+      continue;
+    mark(w, i, needed);
+    if (!tw_op_stores_tile(w->ops[i].op))
+      reduces[num++] = w->ops[i].op;
+  }
+  return num;
+}
+
+/* A loop over the parts, still empty, that carries what each reduction has of a part. */
+static MlirOperation build_walk(const walk_t *w, const tw_builder_t *at, int num, const MlirOperation *reduces) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue *operands = tw_allocate((size_t)num + TW_FOR_INITS, sizeof *operands);
+  MlirBlock body = mlirBlockCreate(1, &i32, &at->location);
+  operands[0] = tw_const_int(at, i32, 0);
+  operands[1] = tw_const_int(at, i32, w->extent / w->part);
+  operands[2] = tw_const_int(at, i32, 1);
+  for (int r = 0; r < num; r++) {
+    MlirValue input = mlirOperationGetOperand(reduces[r], 0);
+    MlirType type = tw_with_extent(mlirValueGetType(input), axis_of(w, input), w->part);
+    operands[TW_FOR_INITS + r] = neutral(at, reduces[r], type);
+    mlirBlockAddArgument(body, type, at->location);
+  }
+  tw_builder_t in = tw_build_at_end(body, at->location);
+  tw_build(&in, "scf.yield", (tw_op_parts_t){0});
+  MlirOperation loop = tw_build_for(at, TW_FOR_INITS + num, operands, tw_region_with(body));
+  free(operands);
+  return loop;
+}
+
+/* An iteration: the part of all that is needed, and of each reduction what it then has. */
+static void fill_walk(const walk_t *w, MlirOperation loop, const bool *needed, int num, const MlirOperation *reduces) {
+  tw_builder_t at = tw_build_before(tw_loop_yield(loop));
+  MlirValue *next = tw_allocate((size_t)num, sizeof *next);
+  tw_map_t map = {0};
+  for (int i = 0; i < w->num_ops; i++)
+    if (needed[i] && !ends_axis(w, w->ops[i].op))
+      build_part(w, &at, w->ops[i].op, tw_loop_iv(loop), &map);
+  for (int r = 0; r < num; r++) {
+    at.location = mlirOperationGetLocation(reduces[r]);
+    next[r] = tw_binary(&at, combining(reduces[r]), mlirValueGetType(tw_carried(loop, r)), tw_carried(loop, r),
+                        tw_map_value(&map, mlirOperationGetOperand(reduces[r], 0)));
+  }
+  tw_map_free(&map);
+  tw_extend_yield(tw_loop_body(loop), num, next);
+  free(next);
+}
+
 /* The loop of a phase, before the block's end; its reductions then reduce what the loop leaves. */
 static void build_loop(const walk_t *w, int phase, MlirLocation location) {
   MlirOperation end = mlirBlockGetTerminator(w->block);
   tw_builder_t before = tw_build_before(end);
   before.location = location;
-  size_t most = (size_t)w->num_ops;
-  MlirType i32 = tw_i32(before.context), *types = tw_allocate(most, sizeof *types);
-  MlirValue *operands = tw_allocate(most + TW_FOR_INITS, sizeof *operands);
-  MlirOperation *reduces = tw_allocate(most, sizeof *reduces);
-  bool *needed = tw_allocate(most, sizeof *needed);
-  intptr_t num = 0;
-  operands[0] = tw_const_int(&before, i32, 0);
-  operands[1] = tw_const_int(&before, i32, w->extent / w->part);
-  operands[2] = tw_const_int(&before, i32, 1);
-  MlirBlock body = mlirBlockCreate(1, &i32, &location);
-  for (int i = 0; i < w->num_ops; i++) {
-    MlirOperation op = w->ops[i].op;
-    if (!is_root(w, i, phase))
-      continue;
-    mark(w, i, needed);
-    if (tw_op_stores_tile(op))
-      continue;
-    MlirValue input = mlirOperationGetOperand(op, 0);
-    types[num] = tw_with_extent(mlirValueGetType(input), axis_of(w, input), w->part);
-    operands[TW_FOR_INITS + num] = neutral(&before, op, types[num]);
-    mlirBlockAddArgument(body, types[num], location);
-    reduces[num++] = op;
-  }
-  MlirRegion region = mlirRegionCreate();
-  mlirRegionAppendOwnedBlock(region, body);
-  MlirOperation loop = tw_build(&before, "scf.for",
-                                (tw_op_parts_t){.num_operands = TW_FOR_INITS + num,
-                                                .operands = operands,
-                                                .num_results = num,
-                                                .results = types,
-                                                .num_regions = 1,
-                                                .regions = &region});
-  tw_builder_t at = tw_build_at_end(body, location);
-  MlirOperation yield = tw_build(&at, "scf.yield", (tw_op_parts_t){0});
-  at = tw_build_before(yield);
-  tw_map_t map = {0};
-  for (int i = 0; i < w->num_ops; i++)
-    if (needed[i] && !ends_axis(w, w->ops[i].op))
-      build_part(w, &at, w->ops[i].op, tw_loop_iv(loop), &map);
-  MlirValue *next = operands; /* which the loop has taken */
-  for (intptr_t r = 0; r < num; r++) {
-    at.location = mlirOperationGetLocation(reduces[r]);
-    next[r] = tw_binary(&at, combining(reduces[r]), types[r], tw_carried(loop, r),
-                        tw_map_value(&map, mlirOperationGetOperand(reduces[r], 0)));
-  }
-  tw_map_free(&map);
-  tw_extend_yield(body, num, next);
-  for (intptr_t r = 0; r < num; r++) {
+  bool *needed = tw_allocate((size_t)w->num_ops, sizeof *needed);
+  MlirOperation *reduces = tw_allocate((size_t)w->num_ops, sizeof *reduces);
+  int num = find_roots(w, phase, needed, reduces);
+  MlirOperation loop = build_walk(w, &before, num, reduces);
+  fill_walk(w, loop, needed, num, reduces);
+  for (int r = 0; r < num; r++) {
     mlirOperationMoveBefore(reduces[r], end);
     mlirOperationSetOperand(reduces[r], 0, mlirOperationGetResult(loop, r));
   }
   free(needed);
   free(reduces);
-  free(operands);
-  free(types);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------------------- */

@@ -208,16 +208,9 @@ static step_t wrap(const product_t *p) {
   MlirType arguments[] = {i32, type};
   MlirLocation locations[] = {before.location, before.location};
   MlirBlock body = mlirBlockCreate(2, arguments, locations);
-  MlirRegion region = tw_region_with(body);
   MlirValue operands[] = {tw_const_int(&before, i32, 0), tw_const_int(&before, i32, parts_of(p)),
                           tw_const_int(&before, i32, 1), mlirOperationGetOperand(p->mma, 2)};
-  MlirOperation loop = tw_build(&before, "scf.for",
-                                (tw_op_parts_t){.num_operands = TW_FOR_INITS + 1,
-                                                .operands = operands,
-                                                .num_results = 1,
-                                                .results = &type,
-                                                .num_regions = 1,
-                                                .regions = &region});
+  MlirOperation loop = tw_build_for(&before, TW_FOR_INITS + 1, operands, tw_region_with(body));
   MlirValue sum = mlirOperationGetResult(p->mma, 0);
   mlirValueReplaceAllUsesOfWith(sum, mlirOperationGetResult(loop, 0));
   tw_builder_t at = tw_build_at_end(body, before.location);

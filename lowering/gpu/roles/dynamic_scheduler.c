@@ -228,9 +228,7 @@ static void rewrite_loop(const scheduler_t *scheduler, MlirOperation loop, bool 
   r.parity = mlirBlockAddArgument(body, i32, at.location);
   end_body(&r, body);
   r.at = at;
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  mlirRegionAppendOwnedBlock(regions[0], condition_block(&r, num, types));
-  mlirRegionAppendOwnedBlock(regions[1], body);
+  MlirRegion regions[] = {tw_region_with(condition_block(&r, num, types)), tw_region_with(body)};
   tw_attr_t mark = {TW_PERSISTENT, mlirUnitAttrGet(at.context)};
   MlirOperation made = tw_build(&at, "scf.while",
                                 (tw_op_parts_t){.num_operands = num,

@@ -126,10 +126,8 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
   if (overlap)
     tw_start_unread(r, overlap, inits.values + TW_FOR_INITS);
   tw_builder_t here = r->at;
-  intptr_t num_carried = inits.num - TW_FOR_INITS;
-  const MlirType *types = inits.types + TW_FOR_INITS;
   MlirBlock body = mlirBlockCreate(1, &inits.types[0], &here.location);
-  add_arguments(body, num_carried, types, here.location);
+  add_arguments(body, inits.num - TW_FOR_INITS, inits.types + TW_FOR_INITS, here.location);
   tw_map_one(&r->values, tw_loop_iv(old), mlirBlockGetArgument(body, 0));
   arrive_in(r, &carried, body, TW_FOR_CARRIED);
   r->at = tw_build_at_end(body, here.location);
@@ -140,16 +138,9 @@ void tw_emit_for(tw_role_t *r, MlirOperation old) {
     tw_skip_stages(r, skipped);
   leave(r, &carried, tw_loop_yield(old), 0, &yields);
   terminate(r, "scf.yield", &yields);
-  MlirRegion region = tw_region_with(body);
   r->at = here;
   r->more = more;
-  MlirOperation loop = tw_build(&r->at, "scf.for",
-                                (tw_op_parts_t){.num_operands = inits.num,
-                                                .operands = inits.values,
-                                                .num_results = num_carried,
-                                                .results = types,
-                                                .num_regions = 1,
-                                                .regions = &region});
+  MlirOperation loop = tw_build_for(&r->at, inits.num, inits.values, tw_region_with(body));
   tw_copy_attrs(old, loop);
   free_list(&inits);
   arrive_behind(r, &carried, loop);

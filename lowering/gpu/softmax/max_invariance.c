@@ -184,6 +184,23 @@ static bool change_of_mma(tw_change_t lhs, tw_change_t rhs, tw_change_t acc, int
          (acc.kind == TW_FREE || lhs.kind == TW_FREE || same(lhs, acc));
 }
 
+/* Of functions that turn one kind of change into another. */
+static bool change_of_function(MlirOperation op, tw_change_t x, tw_change_t *out) {
+  if (tw_op_is(op, TW_ARITH_NEGF))
+    *out = x.kind == TW_SHIFT ? times(x, -1, TW_SHIFT) : x;
+  else if (tw_op_is(op, TW_MATH_EXP2) && x.kind == TW_SHIFT)
+    *out = times(x, 1, TW_FACTOR);
+  else if (tw_op_is(op, TW_MATH_EXP) && x.kind == TW_SHIFT)
+    *out = times(x, LOG2_E, TW_FACTOR);
+  else if (tw_op_is(op, TW_MATH_LOG2) && x.kind == TW_FACTOR)
+    *out = times(x, 1, TW_SHIFT);
+  else if (tw_op_is(op, TW_MATH_LOG) && x.kind == TW_FACTOR)
+    *out = times(x, 1 / LOG2_E, TW_SHIFT);
+  else
+    return false;
+  return true;
+}
+
 /* The change of an op's one result, where an operand changes. */
 static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
   intptr_t n = mlirOperationGetNumOperands(op);
@@ -204,29 +221,18 @@ static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
     return change_of_product(op, x, 1, y, out);
   if (tw_op_is(op, TW_ARITH_DIVF))
     return change_of_product(op, x, -1, y, out);
-  if (tw_op_is(op, TW_ARITH_NEGF))
-    *out = x.kind == TW_SHIFT ? times(x, -1, TW_SHIFT) : x;
-  else if (tw_op_is(op, TW_MATH_EXP2) && x.kind == TW_SHIFT)
-    *out = times(x, 1, TW_FACTOR);
-  else if (tw_op_is(op, TW_MATH_EXP) && x.kind == TW_SHIFT)
-    *out = times(x, LOG2_E, TW_FACTOR);
-  else if (tw_op_is(op, TW_MATH_LOG2) && x.kind == TW_FACTOR)
-    *out = times(x, 1, TW_SHIFT);
-  else if (tw_op_is(op, TW_MATH_LOG) && x.kind == TW_FACTOR)
-    *out = times(x, 1 / LOG2_E, TW_SHIFT);
-  else if (tw_op_is(op, TW_ARITH_CMPF)) {
+  if (tw_op_is(op, TW_ARITH_CMPF)) {
     *out = fixed;
     return is_invariant_compare(op, x, y);
-  } else if (tw_op_is(op, TW_ARITH_SELECT))
+  }
+  if (tw_op_is(op, TW_ARITH_SELECT))
     return change_of_select(r, op, out);
-  else if (tw_op_is_reduction(op))
+  if (tw_op_is_reduction(op))
     return change_of_reduce(op, x, out);
-  else if (tw_op_is_product(op))
+  if (tw_op_is_product(op))
     return change_of_mma(x, y, tw_change_of(r, mlirOperationGetOperand(op, 2)),
                          tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0))), out);
-  else
-    return false;
-  return true;
+  return change_of_function(op, x, out);
 }
 
 /* ---- loops with a running maximum ------------------------------------------------------------------- */
