@@ -30,6 +30,7 @@
  * same, bit for bit, but for the order in which a product's sum is added up. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/common/gather_to_load.h"
+#include "lowering/common/match_step.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "lowering/ranges.h"
@@ -76,8 +77,17 @@ static bool roll_once(MlirOperation loop) {
   return tw_load_in_place(loop) || tw_roll_behind(loop) || tw_roll_in_front(loop) || tw_reroll(loop);
 }
 
+/* It is compared step by step with what stands beside it, value by value. */
+static void tell_many(MlirOperation loop) {
+  if (mlirOperationGetNumResults(loop) > TW_MOST_CARRIED && tw_has_op_like(loop, tw_op_loads))
+    tw_op_remark(loop, "carries more than %d values: steps of it beside the loop, or several in one, stay as they are",
+                 TW_MOST_CARRIED);
+}
+
 static void roll(MlirOperation loop) {
   bool may_write = tw_may_write_arrays(loop), rolled = !may_write;
+  if (rolled)
+    tell_many(loop);
   for (int i = 0; rolled && i < MOST_ROUNDS; i++)
     rolled = roll_once(loop);
   if (tw_has_op_like(loop, tw_op_is_product))

@@ -137,6 +137,24 @@ def many_terms_of_a_mask(A: Any, B: Any, S: Any, C: Any) -> None:
 
 
 @ct.kernel
+def many_bounds(A: Any, B: Any, C: Any, D: Any, E: Any, F: Any, G: Any, H: Any, Y: Any, N: Any) -> None:
+    i = ct.bid(0) * 1024 + ct.arange(1024, dtype=ct.int32)
+    total = ct.zeros((1024,), ct.float32)
+    for array in (A, B, C, D, E, F, G, H):
+        total = total + ct.gather(array, i, mask=i < N, padding_value=0)
+    ct.scatter(Y, i, total, mask=i < N)
+
+
+@ct.kernel
+def many_sums(X: Any, Y: Any) -> None:
+    sums = tuple(ct.zeros((1, 64), ct.float32) for _ in ct.static_iter(range(17)))
+    for k in range(ct.num_tiles(X, axis=1, shape=(1, 64))):
+        sums = tuple(sums[n] + ct.load(X, (n, k), (1, 64)) for n in ct.static_iter(range(17)))
+    for n in ct.static_iter(range(17)):
+        ct.store(Y, (n, 0), sums[n])
+
+
+@ct.kernel
 def many_arrays(A: Any, B: Any, D: Any, E: Any, F: Any, G: Any, H: Any, K: Any, L: Any, M: Any, C: Any) -> None:
     acc = ct.zeros((64, 64), ct.float32)
     for k in range(ct.num_tiles(B, axis=0, shape=(32, 64))):
@@ -283,6 +301,10 @@ def test_what_adds_up_too_much_is_remarked() -> None:
     assert "the gather takes its elements one by one: an index adds up more than 8 scalars" in text
     text = compiled("many_terms_of_a_mask", ["A=f16[?,?]", "B=f16[?,?]", "S=i32[?]", "C=f32[?,?]"], "--remarks")
     assert "is a mask in each iteration: it adds up more than 8 scalars" in text
+    text = compiled("many_bounds", [*(f"{name}=f32[?]" for name in "ABCDEFGHY"), "N=i32"], "--remarks")
+    assert "the scatter takes its elements one by one: a launch describes no more than 8 views" in text
+    text = compiled("many_sums", ["X=f32[?,?]", "Y=f32[?,?]"], "--remarks")
+    assert "the loop carries more than 16 values: steps of it beside the loop, or several in one, stay" in text
 
 
 def test_all_arrays_of_a_loop_are_recorded() -> None:

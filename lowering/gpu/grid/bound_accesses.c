@@ -411,8 +411,13 @@ static bool bound(MlirOperation func, MlirOperation op) {
   MlirValue shown = a.array;
   if (a.is_flat || a.has_bounds)
     shown = tw_view_of(func, a.array, a.rank, a.bounds, a.is_flat ? &a.pitch : NULL);
-  if (mlirValueIsNull(shown))
+  if (mlirValueIsNull(shown)) {
+    tw_op_remark(op,
+                 "takes its elements one by one: a launch describes no more than %d views of its arrays, of sizes "
+                 "with few factors",
+                 TW_MAX_VIEWS);
     return false;
+  }
   if (a.is_flat)
     rewrite_rows(&a, shown);
   else if (is_load)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 _BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_lshift", "bitwise_rshift"))
-_SHIFTS = frozenset(("bitwise_lshift", "bitwise_rshift"))
-_LOGIC = _BITWISE - _SHIFTS
 _MIRRORED = {"less": "greater", "greater": "less", "less_equal": "greater_equal", "greater_equal": "less_equal"}
 SYMBOLS = {
     "add": "+",

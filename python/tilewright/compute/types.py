@@ -126,10 +126,6 @@ def array_dtype(t: ItemType) -> Any:
     return t if isinstance(t, DType) else numpy_dtype(t)
 
 
-def type_of_array(array: Any) -> ItemType:
-    return item_type(array.dtype)
-
-
 def size_of(t: ItemType) -> int:
     return t.itemsize if isinstance(t, DType) else int(numpy_dtype(t).itemsize)
 
