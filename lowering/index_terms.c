@@ -225,8 +225,8 @@ static MlirValue build_along(const tw_builder_t *at, const tw_index_term_t *term
   if (term->num_scalars > 0 || term->factor != 1)
     x = tw_binary(at, "arith.muli", line, x, tw_unary(at, "tensor.splat", line, build_scalar(at, term)));
   if (tw_rank(shape) > 1)
-    x = tw_unary(at, "tile.reshape", tw_tile_type(i32, tw_rank(shape), extents), x);
-  return tw_rank(shape) > 1 ? tw_unary(at, "tile.broadcast", tw_with_element(shape, i32), x) : x;
+    x = tw_reshape(at, tw_tile_type(i32, tw_rank(shape), extents), x);
+  return tw_rank(shape) > 1 ? tw_broadcast(at, tw_with_element(shape, i32), x) : x;
 }
 
 MlirValue tw_build_index_sum(const tw_builder_t *at, const tw_index_sum_t *sum, MlirType shape) {

@@ -386,6 +386,13 @@ bool tw_known_float(MlirValue value, double *out) {
   return true;
 }
 
+static MlirValue moved(const tw_builder_t *at, const char *name, MlirType to, MlirValue x) {
+  return mlirTypeEqual(mlirValueGetType(x), to) ? x : tw_unary(at, name, to, x);
+}
+
+MlirValue tw_reshape(const tw_builder_t *at, MlirType to, MlirValue x) { return moved(at, "tile.reshape", to, x); }
+MlirValue tw_broadcast(const tw_builder_t *at, MlirType to, MlirValue x) { return moved(at, "tile.broadcast", to, x); }
+
 MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix) {
   static const int32_t order[] = {1, 0};
   MlirType type = mlirValueGetType(matrix);

@@ -172,6 +172,9 @@ MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, Ml
 #define TW_IN_ORDER "tile.in_order"
 /* The sums of a tile along an axis, which the result has not. */
 MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order);
+/* A tile in another shape, or repeated; itself where it has that type. */
+MlirValue tw_reshape(const tw_builder_t *at, MlirType to, MlirValue x);
+MlirValue tw_broadcast(const tw_builder_t *at, MlirType to, MlirValue x);
 /* The transpose of a matrix: what it was made from, where it is one itself. */
 MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix);
 /* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */

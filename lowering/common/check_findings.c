@@ -71,8 +71,8 @@ static MlirValue along(const tw_builder_t *at, MlirType like, intptr_t axis) {
   MlirValue x = tw_op1(at, "tile.iota", tw_tile_type(element, 1, &shape[axis]), 0, NULL);
   if (rank == 1)
     return x;
-  x = tw_unary(at, "tile.reshape", tw_tile_type(element, rank, one), x);
-  return tw_unary(at, "tile.broadcast", tw_tile_type(element, rank, shape), x);
+  x = tw_reshape(at, tw_tile_type(element, rank, one), x);
+  return tw_broadcast(at, tw_tile_type(element, rank, shape), x);
 }
 
 MlirValue tw_check_along(const tw_builder_t *at, MlirType like, intptr_t axis) {

@@ -208,8 +208,8 @@ static MlirValue repeated(const tw_builder_t *at, MlirValue x, MlirType like, in
   for (intptr_t d = 0; d < tw_rank(like); d++)
     shape[d] = d == axis ? 1 : tw_extent(like, d);
   MlirType one = mlirIntegerTypeGet(at->context, 1);
-  x = tw_unary(at, "tile.reshape", tw_tile_type(one, tw_rank(like), shape), x);
-  return tw_unary(at, "tile.broadcast", bools(like), x);
+  x = tw_reshape(at, tw_tile_type(one, tw_rank(like), shape), x);
+  return tw_broadcast(at, bools(like), x);
 }
 
 /* A row of the product depends on a row of the left side, a column on one of the right side. */

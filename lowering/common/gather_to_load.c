@@ -267,10 +267,6 @@ static int load_padding(const gather_access_t *a) {
 
 /* --- Building the tile access ----------------------------------------------------------------------------- */
 
-static MlirValue reshape(const tw_builder_t *at, MlirValue value, MlirType type) {
-  return mlirTypeEqual(mlirValueGetType(value), type) ? value : tw_unary(at, "tile.reshape", type, value);
-}
-
 static void build_indices(const tw_builder_t *at, const gather_access_t *a, MlirValue *operands) {
   for (intptr_t d = 0; d < a->rank; d++)
     operands[d] = build_index(at, &a->index[d], a->shape[d]);
@@ -294,7 +290,7 @@ static void build_load(const gather_access_t *a, int padding) {
                          .results = &type,
                          .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
                          .attrs = attrs};
-  MlirValue tile = reshape(&at, mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0), a->tile);
+  MlirValue tile = tw_reshape(&at, a->tile, mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0));
   if (!mlirValueIsNull(a->mask))
     tile = tw_select(&at, a->mask, tile, a->padding);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tile);
@@ -306,7 +302,7 @@ static void build_store(const gather_access_t *a) {
   MlirValue operands[2 + TW_MAX_RANK] = {a->array};
   build_indices(&at, a, operands + 1);
   MlirType type = tw_tile_type(tw_element(a->tile), a->rank, a->shape);
-  operands[1 + a->rank] = reshape(&at, tw_operand(a->op, TW_OPERAND_VALUE), type);
+  operands[1 + a->rank] = tw_reshape(&at, type, tw_operand(a->op, TW_OPERAND_VALUE));
   tw_attr_t attr;
   tw_op_parts_t parts = {.num_operands = 2 + a->rank, .operands = operands, .attrs = &attr};
   parts.num_attrs = in_bounds_attr(a, &attr);

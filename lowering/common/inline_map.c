@@ -43,7 +43,7 @@ static void move_out(MlirOperation op, MlirOperation map, MlirType shape) {
 
 /* A value that the body yields, as a tile. */
 static MlirValue whole(const tw_builder_t *at, MlirValue value, MlirType type) {
-  return tw_is_tile(mlirValueGetType(value)) ? value : tw_unary(at, "tile.broadcast", type, value);
+  return tw_is_tile(mlirValueGetType(value)) ? value : tw_broadcast(at, type, value);
 }
 
 static void inline_map(MlirOperation map) {

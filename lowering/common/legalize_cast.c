@@ -104,9 +104,9 @@ MlirValue tw_legal_broadcast(const legalize_t *l, MlirValue x, MlirType like) {
     for (intptr_t i = 0; i < rank; i++)
       shape[i] = i < missing ? 1 : tw_extent(from, i - missing);
     from = tw_tile_type(tw_element(from), rank, shape);
-    x = tw_unary(&l->at, "tile.reshape", from, x);
+    x = tw_reshape(&l->at, from, x);
   }
-  return mlirTypeEqual(from, to) ? x : tw_unary(&l->at, "tile.broadcast", to, x);
+  return tw_broadcast(&l->at, to, x);
 }
 
 MlirValue tw_legal_operand(const legalize_t *l, intptr_t index, tw_elem_t elem, MlirType like) {

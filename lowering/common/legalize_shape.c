@@ -15,13 +15,11 @@ static MlirType unsigned_type(const legalize_t *l, unsigned bits) {
 }
 
 static MlirValue reshape(const legalize_t *l, MlirValue x, intptr_t rank, const int64_t *shape) {
-  MlirType from = mlirValueGetType(x), to = tw_tile_type(tw_element(from), rank, shape);
-  return mlirTypeEqual(from, to) ? x : tw_unary(&l->at, "tile.reshape", to, x);
+  return tw_reshape(&l->at, tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
 
 static MlirValue repeat(const legalize_t *l, MlirValue x, intptr_t rank, const int64_t *shape) {
-  MlirType from = mlirValueGetType(x), to = tw_tile_type(tw_element(from), rank, shape);
-  return mlirTypeEqual(from, to) ? x : tw_unary(&l->at, "tile.broadcast", to, x);
+  return tw_broadcast(&l->at, tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
 
 /* 0, 1, 2, ... along axis `axis` of a shape. */

@@ -131,13 +131,13 @@ static MlirType split_type(const running_sum_t *sum, MlirType *parts) {
 
 /* Returns the loop that stands in place of the old one. */
 static MlirOperation defer(const running_sum_t *sum) {
-  MlirType parts, split = split_type(sum, &parts), whole = mlirValueGetType(mlirOperationGetResult(sum->reduce, 0));
+  MlirType parts, split = split_type(sum, &parts);
   MlirOperation add = tw_def(tw_carried_next(sum->loop, sum->position));
   tw_builder_t before = tw_build_before(sum->loop), here = tw_build_before(sum->reduce);
   MlirValue zero = tw_const_float(&before, parts, 0), init = tw_carried_init(sum->loop, sum->position);
   MlirOperation loop = tw_carry_more(sum->loop, 1, &zero);
   MlirValue carried = tw_carried(loop, mlirOperationGetNumResults(loop) - 1);
-  MlirValue part = tw_unary(&here, "tile.reshape", split, mlirOperationGetOperand(sum->reduce, 0));
+  MlirValue part = tw_reshape(&here, split, mlirOperationGetOperand(sum->reduce, 0));
   part = tw_sum_along(&here, part, sum->axis + !sum->apart, false);
   MlirValue next = tw_binary(&here, "arith.addf", parts, carried, part);
   mlirOperationSetOperand(tw_loop_yield(loop), sum->position, tw_carried(loop, sum->position)); /* canonicalized away */
@@ -148,8 +148,7 @@ static MlirOperation defer(const running_sum_t *sum) {
   MlirValue total =
       tw_sum_along(&after, mlirOperationGetResult(loop, mlirOperationGetNumResults(loop) - 1), sum->axis, false);
   MlirType type = mlirValueGetType(init);
-  if (!mlirTypeEqual(type, whole))
-    total = tw_unary(&after, "tile.reshape", type, total);
+  total = tw_reshape(&after, type, total);
   total = tw_binary(&after, "arith.addf", type, init, total);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(loop, sum->position), total);
   return loop;

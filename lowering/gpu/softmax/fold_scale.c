@@ -54,7 +54,7 @@ static MlirValue scaled(const tw_builder_t *at, MlirValue value, double factor) 
   if (tw_has_factor(value, &own, &rest))
     return scaled(at, rest, own * factor);
   if (is(op, TW_TILE_BROADCAST))
-    return tw_unary(at, "tile.broadcast", type, scaled(at, mlirOperationGetOperand(op, 0), factor));
+    return tw_broadcast(at, type, scaled(at, mlirOperationGetOperand(op, 0), factor));
   if (is(op, TW_ARITH_SELECT) && tw_has_factor(mlirOperationGetOperand(op, 1), &own, &rest)) {
     MlirValue operands[] = {mlirOperationGetOperand(op, 0), scaled(at, mlirOperationGetOperand(op, 1), factor),
                             scaled(at, mlirOperationGetOperand(op, 2), factor)};

@@ -211,7 +211,7 @@ static void find_row_sum(rewrite_t *w) {
 /* ---- building -------------------------------------------------------------------------------------- */
 
 static MlirValue build_reshape(const tw_builder_t *at, MlirValue x, intptr_t rank, const int64_t *shape) {
-  return tw_unary(at, "tile.reshape", tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
+  return tw_reshape(at, tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
 
 /* Sums over a row as far as a thread has them, of the columns that the layout of a sum gives it. */
@@ -228,7 +228,7 @@ static MlirValue build_per_lane(const tw_builder_t *at, const tw_async_mma_t *as
   x = behind_views(x);
   x = build_reshape(at, x, 2, shape);
   shape[1] = async->lanes_per_row;
-  return tw_unary(at, "tile.broadcast", tw_tile_type(tw_element(mlirValueGetType(x)), 2, shape), x);
+  return tw_broadcast(at, tw_tile_type(tw_element(mlirValueGetType(x)), 2, shape), x);
 }
 
 /* A copy of what depends on the maximum; the map has what stands for it. */
