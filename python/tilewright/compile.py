@@ -104,6 +104,7 @@ def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:
 
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
 Made = Callable[[Any, Image, Any], None]  # a specialization, its image, and the variant
+Fetch = Callable[[str, str, int], Image | None]  # an image that was made elsewhere, by text, target and plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Specialization:
     plan: int = 0  # the first to try (plans.py)
     assembler: Assembler | None = None
     made: Made | None = None  # hears of every variant
+    fetch: Fetch | None = None
 
     def compile(self) -> tuple[Any, list[tuple[Any, str | None, Any]]]:
         """A `_core.CudaKernel` or `_core.CpuKernel`, and the variables outside of the kernel that it was made from."""
@@ -132,10 +134,11 @@ class Specialization:
             with times.step("capture"):
                 told = {"as_launched": 1} if self.as_launched else {}
                 captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping, name=None, **told)
-            text = captured.module.text(_needs_places(self.kernel.hints_for(self.target)))
+            text = captured.module.text(needs_places(self.kernel.hints_for(self.target)))
             if knobs.log_ir():
                 print(text, file=sys.stderr)
-            image = image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
+            image = self.fetch(text, self.target, self.plan) if self.fetch else None
+            image = image or image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
         if knobs.times():
             print(times, file=sys.stderr)
         variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
@@ -186,7 +189,7 @@ class Specialization:
 _WITH_PLACES = {"check", "line_info"}  # hints whose code depends on the lines of the program
 
 
-def _needs_places(wanted: Iterable[str]) -> bool:
+def needs_places(wanted: Iterable[str]) -> bool:
     """Whether code depends on what locations say: lines, or the names of tiles."""
     return any(name in _WITH_PLACES or hints.tile_of(name) for name in wanted)
 
@@ -211,21 +214,23 @@ def image_of(
     times: Times,
     assembler: Assembler | None = None,
     plan: int = 0,
+    cached: bool = True,
 ) -> Image:
-    """The image of a module, from the disk cache or built; `text` is the module's at the stage "tile".
+    """The image of a module, from the disk cache (if `cached`) or built; `text` is the module's at the stage "tile".
 
     Safe in several threads, each with a module of its own; they run at the same time, up to the driver's assembler,
     which takes one at a time in a process.
     """
     address = _address(text, target, plan)
-    wanted = knobs.cache() and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
+    cached = cached and knobs.cache()
+    wanted = cached and knobs.dump_folder() is None and not knobs.times()  # a dump shows every stage
     blob = _core.cache_get(address) if wanted else None
     image = Image.unpack(blob) if blob is not None else None
     if image is not None:
         return image
     image = _built_in_time(module, target, name, plan) if deadline.is_set() and not assembler else None
     image = image or _build_or_report(module, target, name, text, times, assembler, plan)
-    if knobs.cache():
+    if cached:
         _core.cache_put(address, image.pack())
     return image
 

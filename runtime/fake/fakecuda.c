@@ -11,7 +11,7 @@
  *   fake_capture(graph)             the number of the graph that streams capture from now on
  *   fake_destroy_graph(graph)       ends a graph and what it owns
  *
- * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040),
+ * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME,
  * FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 +
  * device, stream 0x5000 + 0x100 * device + n; memory of device d lies at 0x100000000000 * (d + 1). Device d has compute
  * capability (9, d). A kernel whose name has "fault" in it makes every later call of its device return
@@ -227,7 +227,11 @@ EXPORT int cuDeviceGet(int *out, int ordinal) {
 
 EXPORT int cuDeviceGetName(char *out, int size, int device) {
   ENTER();
-  snprintf(out, (size_t)size, "Fake GPU %d", device);
+  const char *name = getenv("FAKECUDA_NAME");
+  if (name)
+    snprintf(out, (size_t)size, "%s", name);
+  else
+    snprintf(out, (size_t)size, "Fake GPU %d", device);
   return 0;
 }
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright import cli, hints
+from tilewright import _core, cli, hints, plans
 from tilewright import compile as compiler
 from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
+from tilewright.sweep.axes import read_axis
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
@@ -204,3 +205,65 @@ def test_products_compute_the_same(target: str, monkeypatch: pytest.MonkeyPatch)
         c = np.zeros((100, 80), np.float32)
         ct.launch(None, (2, 2), product, (a, b, c, 64, 64, 32), hints=wanted)
         np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32), err_msg=str(wanted))
+
+
+# Every axis as a sweep takes it, of a product or a row for sm_90a, with a value that the compiler does not choose.
+AXES = [
+    ("M=64", product, WIDE),
+    ("warps=4", softmax, ROW),
+    ("stages=2", product, WIDE),
+    ("vector=8", softmax, ROW),
+    ("family=mma.sync", product, WIDE),
+    ("roles=none", product, WIDE),
+    ("roles=pingpong", product, WIDE),
+    ("raster=1", product, WIDE),
+    ("group=4", product, WIDE),
+    ("cluster=2", product, WIDE),
+    ("split=4", product, WIDE),
+    ("slice_tiles=2", product, WIDE),
+    ("coarsen_tiles=2", product, WIDE),
+    ("dynamic_schedule=0", product, WIDE),
+    ("layout(x)=narrow", softmax, ROW),
+    ("layout_rank=1", softmax, ROW),
+    ("swizzle(a)=64", product, [*WIDE[:2], "C=f32[?,?]", "M=64", "N=64", "K=32"]),
+    ("warps(acc)=4x1 if family == 'mma.sync'", product, GEMM),
+]
+
+
+@pytest.mark.parametrize(("axis", "kernel", "arguments"), AXES, ids=[axis for axis, *_ in AXES])
+def test_an_axis_is_given_back_in_the_words_of_the_sweep(
+    axis: str, kernel: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To replace_hints, the decorator and ct.launch; and it changes what the compiler makes."""
+    constants = [name for name, _ in (text.split("=", 1) for text in arguments if "[" not in text)]
+    family = {"family": "mma.sync"} if "acc" in axis or "swizzle" in axis else {}
+    read = read_axis(axis, kernel, constants, lambda name: ())
+    ((name, value),) = [(read.name, value) for value in read.at(family) or ()]
+    assert read.at({"family": "wgmma"}) is None or " if " not in axis
+    if name in constants:
+        rows = [f"{name}={value}" if text.startswith(f"{name}=") else text for text in arguments]
+        assert text(kernel, rows) != text(kernel, arguments)
+        return
+    as_written = axis.partition("=")[0]  # `stages`, which is short
+    wanted = {as_written: value, **family}
+
+    def made(of: Any) -> str:
+        module = of.capture("sm_90a", cli.specialization(of, arguments))
+        plans.lower(module, compiler.GPU_STAGES, module.lower)
+        return f"{module.emit(compiler.EMIT_ASSEMBLY).decode()}\n{_core.launch_facts(compiler.record_of(module))}"
+
+    code = made(kernel.replace_hints(**wanted))
+    assert code != made(kernel.replace_hints(**family))
+    assert code == made(kernel.replace_hints(**{name: value, **family})) == made(ct.kernel(**wanted)(kernel.function))
+    launched: list[Any] = []
+
+    def hear(of: Any, *_: Any) -> Any:
+        launched.append(of)
+        raise TileValueError("it was heard")
+
+    monkeypatch.setattr(compiler, "compile_kernel", hear)
+    values = [np.zeros((8, 8), np.float32) if "[" in text else int(text.split("=")[1]) for text in arguments]
+    with pytest.raises(TileValueError, match="it was heard"):
+        ct.launch(None, 1, kernel, tuple(values), hints=wanted)
+    monkeypatch.undo()
+    assert code == made(launched[0])

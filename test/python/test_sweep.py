@@ -308,7 +308,7 @@ def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypa
 
     sweep = Sweep(plan(place, "T=16..4096*2", sampler="exhaustive"), tmp_path, kill)
     pool = workers.Local(sweep.settings, ["cpu"])
-    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+    monkeypatch.setattr(run, "open_pools", lambda text, settings: [pool])
     sweep.run()
     died = [r for r in sweep.outcomes[0].records if "its worker crashed with signal 9" in r.why]
     assert killed and len(died) == 1
@@ -372,7 +372,7 @@ def test_a_scheduler_that_is_not_there(place: str, monkeypatch: pytest.MonkeyPat
     pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
     with pytest.raises(workers.GoneError, match="there is no Dask scheduler at '127.0.0.1:1'"):
-        workers.open_pool("dask://127.0.0.1:1", Settings(place))
+        workers.open_pools("dask://127.0.0.1:1", Settings(place))
 
 
 def test_a_scheduler_that_goes_away_leaves_what_was_measured(
@@ -380,8 +380,8 @@ def test_a_scheduler_that_goes_away_leaves_what_was_measured(
 ) -> None:
     pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     some = plan(place, "T=16..4096*2", "opt_level", on="dask://local*1")
-    pool = workers.open_pool(some.on, Settings(place))
-    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+    (pool,) = workers.open_pools(some.on, Settings(place))
+    monkeypatch.setattr(run, "open_pools", lambda text, settings: [pool])
 
     def leave(event: Event) -> None:
         if event.done == 3:
@@ -396,8 +396,8 @@ def test_a_worker_of_a_cluster_that_dies(place: str, tmp_path: Path, monkeypatch
     """Another one, or its successor, measures what it had; at most its own trials are lost, and told."""
     pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     some = plan(place, "T=16..4096*2", on="dask://local*2", sampler="exhaustive")
-    pool = workers.open_pool(some.on, Settings(place))
-    monkeypatch.setattr(run, "open_pool", lambda text, settings: pool)
+    (pool,) = workers.open_pools(some.on, Settings(place))
+    monkeypatch.setattr(run, "open_pools", lambda text, settings: [pool])
     killed: list[int] = []
 
     def kill(event: Event) -> None:

@@ -100,7 +100,7 @@ def table(outcome: Outcome, most: int = 12) -> str:
     rows, best, given = outcome.measured, outcome.best, outcome.given
     shown = rows[:most] + ([given] if given is not None and given not in rows[:most] else [])
     wide = max((len(choice_text(r.choice)) for r in shown), default=0)
-    lines = [f"{outcome.shape}: {len(rows)} measured, {len(outcome.records) - len(rows)} failed"]
+    lines = [f"{outcome.shape} on {outcome.device}: {len(rows)} measured, {len(outcome.records) - len(rows)} failed"]
     for r in shown:
         rank = f"  model's rank {r.rank}" if r.rank else ""
         interval = f"[{r.low_us:.1f}, {r.high_us:.1f}]"

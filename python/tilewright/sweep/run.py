@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from .expressions import Expression
 from .records import Record, Writer
 from .shapes import Shape
 from .station import Settings, Task
-from .workers import Pool, open_pool
+from .workers import Pool, open_pools
 
 FINALISTS = 4
 RANKED_AT_ONCE = 32  # by one worker
@@ -77,6 +78,13 @@ class Outcome:
     records: list[Record]
     winner: dict[str, Any] | None = None  # of the best few in turns
     note: str = ""
+    device: str = ""
+    quickest: Record | None = None
+
+    def add(self, record: Record) -> None:
+        self.records.append(record)
+        if record.measured and (self.quickest is None or record.us < self.quickest.us):
+            self.quickest = record
 
     @property
     def measured(self) -> list[Record]:
@@ -109,6 +117,7 @@ class Sweep:
         self.found = records.read([self.path] if self.path.exists() else [])
         self.writer = Writer(place)
         self.outcomes: list[Outcome] = []
+        self.lock = threading.RLock()  # of the file, and of who hears of trials: kinds of devices have a thread each
         self.end = None if plan.budget is None else time.monotonic() + plan.budget
 
     def _given(self, shape: Shape) -> dict[str, Any]:
@@ -119,16 +128,42 @@ class Sweep:
         return plain | dict(shape.variables) | constants | extents(shape.arguments)
 
     def run(self) -> list[Outcome]:
-        pool = open_pool(self.plan.on, self.settings)
+        pools = open_pools(self.plan.on, self.settings)
         try:
-            for shape in self.plan.shapes:
-                if self._is_over():
-                    break
-                self._shape(pool, shape)
+            if len(pools) == 1:
+                self._shapes(pools[0])
+            else:
+                self._on_each(pools)
         finally:
-            pool.close()
+            for pool in pools:
+                pool.close()
             self.writer.close()
         return self.outcomes
+
+    def _shapes(self, pool: Pool) -> None:
+        for shape in self.plan.shapes:
+            if self._is_over():
+                break
+            self._shape(pool, shape)
+
+    def _on_each(self, pools: Sequence[Pool]) -> None:
+        """Devices of several kinds, each with all candidates. One that gives up leaves the others to go on."""
+        problems: list[BaseException] = []
+
+        def on_one(pool: Pool) -> None:
+            try:
+                self._shapes(pool)
+            except BaseException as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=on_one, args=(pool,), daemon=True) for pool in pools]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # Ctrl-C comes through
+        if problems:
+            raise problems[0]
 
     def _is_over(self) -> bool:
         return self.end is not None and time.monotonic() > self.end
@@ -149,7 +184,7 @@ class Sweep:
             return [found for part in pool.ask_all("rank", [(shape, part) for part in parts]) for found in part]
 
         sampler = samplers.make(self.plan.sampler, space, self.plan.trials, self.plan.seed, rank)
-        outcome = Outcome(shape, [])
+        outcome = Outcome(shape, [], device=base.device)
         self.outcomes.append(outcome)
         trials = _Trials(self, outcome, base, sampler, given)
         pool.run(trials.next, trials.found)
@@ -223,12 +258,14 @@ class _Trials:
                 why="".join(c if c.isprintable() else " " for c in outcome)[:1000],
                 date=datetime.date.today().isoformat(),
             )
-        self.sweep.writer.add(outcome)
+        with self.sweep.lock:
+            self.sweep.writer.add(outcome)
         self._add(outcome, False)
 
     def _add(self, record: Record, reused: bool) -> None:
-        self.outcome.records.append(record)
+        self.outcome.add(record)
         self.sampler.told(self.rows[key_of(record.choice)], 1e-6 * record.us if record.measured else None)
         total = 1 + self.sampler.count if hasattr(self.sampler, "count") else None
-        best = self.outcome.measured[0] if self.outcome.measured else None
-        self.sweep.tell(Event(self.outcome.shape, record, len(self.outcome.records), total, best, reused))
+        event = Event(self.outcome.shape, record, len(self.outcome.records), total, self.outcome.quickest, reused)
+        with self.sweep.lock:
+            self.sweep.tell(event)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import functools
-import hashlib
 import os
 import threading
 import time
@@ -18,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .. import _core, cli
+from .. import _core, cli, compile
 from ..errors import TileError, TileValueError
 from ..tune import cost, memory, record
 from ..tune.programs import estimate, listed_layouts, program_of
@@ -28,6 +26,7 @@ from ..tune.space import Candidate, Problem
 from ..tune.statistics import Measurement
 from ..tune.trial import Program
 from ..tune.worker import Assemblers, FailedError, LostError, SafeBench
+from . import artefacts
 from .records import Record
 from .shapes import Grid, Shape
 
@@ -45,6 +44,7 @@ class Settings:
     timeout: float = 10.0
     compile_timeout: float = 60.0
     tolerance: float | None = None
+    secret: bytes = dataclasses.field(default=b"", repr=False)  # of this sweep, for artefacts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,14 +80,6 @@ class _Launch(Problem):
         return x, y, z
 
 
-@functools.cache
-def compiler_name() -> str:
-    """This build of the compiler, wherever it is installed."""
-    from .. import __version__
-
-    return f"{__version__}-{hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]}"
-
-
 class Session:
     """The launch of one shape on the station's device."""
 
@@ -112,7 +104,7 @@ class Session:
         return Record(
             device=self.machine.name,
             driver=driver_of(self.layout.device),
-            compiler=compiler_name(),
+            compiler=artefacts.compiler_name(),
             kernel=self.problem.kernel.name,
             source=record.source_hash(self.problem.kernel.function),
             shape_class=record.shape_class(self.facts.leaf_key, self.layout),
@@ -125,11 +117,14 @@ class Session:
             date=datetime.date.today().isoformat(),
         )
 
+    def wanted(self) -> artefacts.Wanted:
+        return artefacts.Wanted(self.facts.target, self.facts.key, _core.driver_version())
+
     def compiled(
-        self, candidate: Candidate, assemblers: Assemblers | None
+        self, candidate: Candidate, assemblers: Assemblers | None, fetch: compile.Fetch | None = None
     ) -> tuple[Any, float, Program, dict[str, Any]]:
         work, seconds = estimate(self.problem, self.facts, self.layout, self.machine, candidate)
-        return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers)
+        return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers, fetch)
 
     def start(self, assemblers: Assemblers | None) -> SafeBench:
         """The bench, in which the kernel as given has run: its result is what the others must give."""
@@ -199,6 +194,7 @@ class Station:
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         self.threads = ThreadPoolExecutor(min(COMPILING, len(os.sched_getaffinity(0))))
         self.compiling: dict[Task, Future[Any]] = {}
+        self.taken = 0  # artefacts of other workers
         self.assemblers = Assemblers(settings.compile_timeout) if self.number is not None else None
 
     def _session(self, shape: Shape) -> Session:
@@ -209,7 +205,14 @@ class Station:
                         self.session.close()
                     self.compiling.clear()
                     self.session = Session(self.settings, self.device, shape)
+                self.threads.submit(self._warm, self.session)
             return self.session
+
+    def _warm(self, session: Session) -> None:
+        """Has the kernel as given run while candidates are ranked. What is wrong with it, its own trial tells."""
+        with self.measuring, contextlib.suppress(TileError, FailedError, LostError):
+            if session is self.session:
+                session.start(self.assemblers)
 
     def describe(self, shape: Shape) -> Record:
         """A record without a choice: the device, the kernel and its arguments."""
@@ -230,15 +233,28 @@ class Station:
         except TileError:
             return None
 
-    def _compile(self, session: Session, task: Task) -> tuple[Any, float, Program, dict[str, Any]]:
-        return session.compiled(session.problem.candidate(dict(task.choice)), self.assemblers)
+    def wanted(self, shape: Shape) -> artefacts.Wanted | None:
+        """What another worker compiles candidates for; None: they are compiled where they run, for that very CPU."""
+        return self._session(shape).wanted() if self.number is not None else None
 
-    def measure(self, task: Task, expected: list[Task]) -> Record:
-        """What comes of a candidate. Those that are `expected` next are compiled meanwhile."""
+    def _take(self) -> None:
+        self.taken += 1
+
+    def _compile(
+        self, session: Session, task: Task, artefact: artefacts.Artefact | None = None
+    ) -> tuple[Any, float, Program, dict[str, Any]]:
+        fetch = artefacts.reader(self.settings.secret, artefact, self._take) if artefact is not None else None
+        return session.compiled(session.problem.candidate(dict(task.choice)), self.assemblers, fetch)
+
+    def measure(self, task: Task, expected: list[Task], artefact: artefacts.Artefact | None = None) -> Record:
+        """What comes of a candidate, perhaps with what another worker has compiled. Those that are `expected` next are
+        compiled meanwhile."""
         session, start = self._session(task.shape), time.monotonic()
         for one in (task, *expected):
             if one.shape == task.shape and one not in self.compiling:
-                self.compiling[one] = self.threads.submit(self._compile, session, one)
+                self.compiling[one] = self.threads.submit(
+                    self._compile, session, one, artefact if one is task else None
+                )
         base = dataclasses.replace(session.base(), choice=dict(task.choice), rank=task.rank)
         if task.device and task.device != base.device:
             raise TileValueError(

@@ -2,25 +2,34 @@
 
     auto  cpu  cpu*2  cuda  cuda:0,cuda:1      of this host: `cuda` and `auto` are all of its GPUs
     dask://host:8786      a cluster that runs; dask://host:8786?GPU=1 where its workers have such a resource
+    dask://host:8786?kinds=H200,L40S&compile=CPU      candidates are measured on workers with the resource H200 and on
+                          those with L40S, each on both, and compiled on those with the resource CPU
     dask://local*2        a cluster of two processes of this host, which ends with the sweep
 
-A worker that dies costs the trial that it had: another one takes its place.
+A worker that dies costs the trial that it had: another one takes its place. Devices of several kinds make a pool each:
+every candidate is measured on every kind.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import queue
 import re
+import secrets
 import threading
 import urllib.parse
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
+from .. import _core
 from ..errors import TileError, TileValueError
 from ..tune.samples import device_of
 from ..tune.worker import FailedError, LostError, Worker
+from . import artefacts
 from .records import Record
+from .shapes import Shape
 from .station import Settings, Task, gpu_count, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
@@ -49,10 +58,15 @@ class Pool(Protocol):
     def close(self) -> None: ...
 
 
-def open_pool(text: str, settings: Settings) -> Pool:
+def open_pools(text: str, settings: Settings) -> list[Pool]:
+    """A pool for each kind of device."""
     if text.startswith("dask://"):
         return _dask(text, settings)
-    return Local(settings, devices(text))
+    kinds: dict[str, list[str]] = {}
+    for name in devices(text):
+        number = device_of(name)
+        kinds.setdefault("cpu" if number is None else _core.device_info(number)["name"], []).append(name)
+    return [Local(settings, names) for names in kinds.values()]
 
 
 def devices(text: str) -> list[str]:
@@ -91,11 +105,17 @@ class Local:
     def __init__(self, settings: Settings, names: list[str]) -> None:
         self.settings, self.names, self.count = settings, names, len(names)
         self.workers: dict[int, Worker] = {}
+        # All at once: each takes a second to open its device.
+        self.starters = ThreadPoolExecutor(self.count)
+        self.starting = {number: self._start(number) for number in range(self.count)}
+
+    def _start(self, number: int) -> Future[Worker]:
+        return self.starters.submit(Worker, "station", self.settings, self.names[number])
 
     def _worker(self, number: int) -> Worker:
         if number not in self.workers:
             try:
-                self.workers[number] = Worker("station", self.settings, self.names[number])
+                self.workers[number] = (self.starting.pop(number, None) or self._start(number)).result()
             except LostError as error:
                 raise GoneError(f"the worker on {self.names[number]} does not start: {error}") from None
         return self.workers[number]
@@ -191,48 +211,143 @@ class Local:
                 returned.put(task)
 
     def close(self) -> None:
+        for number in list(self.starting):
+            with contextlib.suppress(GoneError):
+                self._worker(number)
         for worker in self.workers.values():
             worker.close()
+        self.starters.shutdown()
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------
 
 
-def _dask(text: str, settings: Settings) -> Pool:
+@dataclasses.dataclass(frozen=True)
+class Where:
+    """What `dask://…` asks for: an address, and the resources of workers that measure, a row a kind, and of those that
+    compile."""
+
+    address: str
+    kinds: tuple[dict[str, float], ...]
+    compilers: dict[str, float]
+
+    @classmethod
+    def read(cls, text: str) -> Where:
+        address, _, query = text.removeprefix("dask://").partition("?")
+        words = {name: values[0] for name, values in urllib.parse.parse_qs(query).items()}
+        kinds, compilers = words.pop("kinds", ""), words.pop("compile", "")
+        try:
+            common = {name: float(value) for name, value in words.items()}
+        except ValueError:
+            raise TileValueError(f"--on {text}: a resource has a number, as in ?GPU=1") from None
+        rows = [common | {name.strip(): 1.0} for name in kinds.split(",") if name.strip()]
+        return cls(address, tuple(rows or [common]), {compilers: 1.0} if compilers else {})
+
+
+def _dask(text: str, settings: Settings) -> list[Pool]:
     try:
         import distributed
     except ImportError:
         raise TileError(f"--on {text} needs Dask: pip install tilewright[sweep]") from None
-    address, _, query = text.removeprefix("dask://").partition("?")
-    resources = {name: float(values[0]) for name, values in urllib.parse.parse_qs(query).items()}
-    local = re.fullmatch(r"local(?:\*(\d{1,3}))?", address)
+    where = Where.read(text)
+    local = re.fullmatch(r"local(?:\*(\d{1,3}))?", where.address)
     cluster = None
     try:
         if local:
             cluster = distributed.LocalCluster(
                 n_workers=int(local[1] or 2), threads_per_worker=2, processes=True, dashboard_address=None
             )
-        client = distributed.Client(cluster or f"tcp://{address}", timeout=CONNECT_SECONDS)
+        client = distributed.Client(cluster or f"tcp://{where.address}", timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        raise GoneError(f"there is no Dask scheduler at {address!r}: {error}") from None
-    wants_gpu = any("gpu" in name.lower() for name in resources)
-    return Cluster(settings, client, cluster, "cpu" if local else "cuda" if wants_gpu else "auto", resources)
+        raise GoneError(f"there is no Dask scheduler at {where.address!r}: {error}") from None
+    return on_cluster(settings, client, cluster, where, is_local=bool(local))
+
+
+def on_cluster(settings: Settings, client: Any, cluster: Any, where: Where, is_local: bool = False) -> list[Pool]:
+    """A pool for each kind; the last that is closed closes the client."""
+    settings = dataclasses.replace(settings, secret=secrets.token_bytes(32))
+    users = Users(client, cluster, len(where.kinds))
+    pools: list[Pool] = []
+    try:
+        for resources in where.kinds:
+            wants_gpu = "gpu" in " ".join(resources).lower() or len(where.kinds) > 1 or bool(where.compilers)
+            device = "cpu" if is_local else "cuda" if wants_gpu else "auto"
+            pools.append(Cluster(settings, users, device, resources, where.compilers))
+    except TileError:
+        users.end()
+        raise
+    return pools
+
+
+@dataclasses.dataclass
+class Users:
+    """The connection to a cluster, and how many pools have it."""
+
+    client: Any
+    cluster: Any
+    count: int
+
+    def leave(self) -> None:
+        self.count -= 1
+        if self.count == 0:
+            self.end()
+
+    def end(self) -> None:
+        self.client.close(timeout=5)
+        if self.cluster is not None:
+            self.cluster.close(timeout=10)
+
+    def workers_with(self, resources: dict[str, float]) -> int:
+        """How many workers have the resources; where none has, a task would wait for one without an end."""
+        every = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        rows = [worker.get("resources") or {} for worker in every]
+        found = sum(all(row.get(name, 0) >= amount for name, amount in resources.items()) for row in rows)
+        if resources and not found:
+            wanted = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
+            known = ", ".join(sorted({name for row in rows for name in row})) or "none"
+            raise TileValueError(
+                f"no worker of the cluster has the resource {wanted}; its {len(rows)} workers have {known}; start one "
+                f"with dask worker --resources {wanted}"
+            )
+        return max(1, found)
 
 
 class Cluster:
-    """The workers of a Dask cluster: each has two tasks at a time, one to compile and one to measure."""
+    """The workers of a Dask cluster that have some resources: each has two tasks at a time, one to compile and one to
+    measure. With `compilers`, what is measured was compiled by workers with those resources, as far as they could."""
 
-    def __init__(self, settings: Settings, client: Any, cluster: Any, device: str, resources: dict[str, float]) -> None:
-        self.settings, self.client, self.cluster = settings, client, cluster
-        self.device, self.resources = device, resources
-        self.count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    def __init__(
+        self, settings: Settings, users: Users, device: str, resources: dict[str, float], compilers: dict[str, float]
+    ) -> None:
+        self.settings, self.users, self.client = settings, users, users.client
+        self.device, self.resources, self.compilers = device, resources, compilers
+        self.count = users.workers_with(resources)
+        self.ahead = 2 * self.count + (2 * users.workers_with(compilers) if compilers else 0)
+        self.wanted: dict[Shape, artefacts.Wanted | None] = {}
 
-    def _submit(self, method: str, *arguments: Any) -> Any:
+    def _check(self) -> None:
         if self.client.status != "running":
             raise GoneError(f"the Dask scheduler is gone: its client is {self.client.status}")
+
+    def _submit(self, method: str, *arguments: Any) -> Any:
+        self._check()
         return self.client.submit(
             serve, self.settings, self.device, method, *arguments, pure=False, resources=self.resources or None
         )
+
+    def _measured(self, task: Task) -> Any:
+        """The future of a task; it waits for that of its artefact, whose bytes go from worker to worker."""
+        if self.compilers and task.shape not in self.wanted:
+            self.wanted[task.shape] = self.ask("wanted", task.shape)
+        wanted = self.wanted.get(task.shape)
+        if wanted is None:
+            return self._submit("measure", task, [])
+        self._check()
+        secret, place, choice = self.settings.secret, self.settings.place, dict(task.choice)
+        made = self.client.submit(
+            artefacts.compiled, secret, place, wanted, choice, pure=False, resources=self.compilers
+        )
+        return self._submit("measure", task, [], made)
 
     def ask(self, method: str, *arguments: Any) -> Any:
         return self._result(self._submit(method, *arguments))
@@ -259,8 +374,8 @@ class Cluster:
         pool = as_completed()
 
         def feed() -> None:
-            while len(waiting) < 2 * self.count and (task := source()) is not None:
-                future = self._submit("measure", task, [])
+            while len(waiting) < self.ahead and (task := source()) is not None:
+                future = self._measured(task)
                 waiting[future] = task
                 pool.add(future)
 
@@ -277,6 +392,4 @@ class Cluster:
             feed()
 
     def close(self) -> None:
-        self.client.close(timeout=5)
-        if self.cluster is not None:
-            self.cluster.close(timeout=10)
+        self.users.leave()

@@ -79,7 +79,12 @@ def _values(problem: Problem, facts: Facts, layout: memory.Layout, candidate: Ca
 
 
 def program_of(
-    problem: Problem, facts: Facts, layout: memory.Layout, candidate: Candidate, assemblers: Assemblers | None
+    problem: Problem,
+    facts: Facts,
+    layout: memory.Layout,
+    candidate: Candidate,
+    assemblers: Assemblers | None,
+    fetch: compile.Fetch | None = None,
 ) -> tuple[Program, dict[str, hints.Value]]:
     """What a launch of a candidate runs, and the hints that it runs it with beyond the candidate's: the launch itself
     is asked, which may slice, share or coarsen tiles, or other clusters."""
@@ -97,7 +102,7 @@ def program_of(
 
     def compiled(_: Any, target: str, key: compile.Key) -> Any:
         assembler = assemblers.assemble if assemblers else None
-        return compile.Specialization(kernel, target, key, assembler=assembler, made=hear).compile()[0]
+        return compile.Specialization(kernel, target, key, assembler=assembler, made=hear, fetch=fetch).compile()[0]
 
     constants = [i for i, (kind, *_) in enumerate(facts.key) if kind == "const"]
     dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, constants, compiled, forms=kernel.forms)

@@ -1,0 +1,195 @@
+"""Sweeps over workers that differ: devices of several kinds, and workers that compile for others that measure.
+
+The devices are those of the stand-in driver, whose launches do nothing: what is tested is who does what, and what is
+recorded of it. Each such case runs in a process of its own: this file runs itself with the name of a case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import find_driver
+
+from tilewright import cli, compile
+from tilewright.errors import TileError
+from tilewright.sweep import artefacts, records, shapes, workers
+from tilewright.sweep.run import Plan, Sweep
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "python" / "examples"
+PLACE = f"{EXAMPLES / 'softmax.py'}:softmax"
+SHAPE = shapes.Shape(("X=f32[256,1024]", "Y=f32[256,1024]", "TN=1024"), (), "X.shape[0]")
+SECRET = b"a secret of this sweep alone....."
+
+
+# --- artefacts --------------------------------------------------------------------------------------------------------
+
+
+def wanted() -> artefacts.Wanted:
+    return artefacts.Wanted("sm_90a", cli.specialization(cli.load_kernel(PLACE), SHAPE.arguments), 13000)
+
+
+@pytest.fixture(scope="module")
+def made() -> artefacts.Artefact:
+    """By a process that opens no driver."""
+    found = artefacts.compiled(SECRET, PLACE, wanted(), {"num_warps": 8})
+    assert found is not None
+    return found
+
+
+def asked(artefact: Any, secret: bytes = SECRET, target: str = "sm_90a", **choice: Any) -> compile.Image | None:
+    """What a worker that captures the same kernel with a choice takes."""
+    kernel, key = artefacts.wanted_choice(cli.load_kernel(PLACE), wanted(), choice)
+    captured = compile.capture_kernel(kernel, target, key)
+    return artefacts.reader(secret, artefact)(captured.module.text(False), target, 0)
+
+
+def test_an_artefact_is_taken_for_the_program_that_it_is_of(made: artefacts.Artefact) -> None:
+    image = asked(made, num_warps=8)
+    assert image is not None and image.record
+    assert asked(made, num_warps=4) is None and asked(made, num_warps=8, TN=2048) is None
+    assert asked(made, num_warps=8, target="sm_80") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: {"blob": a.blob[:-1] + bytes([a.blob[-1] ^ 1])},
+        lambda a: {"blob": a.blob + b"\n"},
+        lambda a: {"blob": a.blob[:100]},
+        lambda a: {"blob": b""},
+        lambda a: {"blob": "text"},
+        lambda a: {"mark": a.mark[:-1]},
+        lambda a: {"mark": None},
+        lambda a: {"address": bytes(32)},
+        lambda a: {"blob": bytes(artefacts.MOST_BYTES + 1)},
+    ],
+)
+def test_what_was_changed_on_its_way_is_left(made: artefacts.Artefact, change: Any) -> None:
+    assert asked(dataclasses.replace(made, **change(made)), num_warps=8) is None
+
+
+def test_artefacts_of_others_are_left(made: artefacts.Artefact) -> None:
+    assert asked(made, b"the secret of another sweep", num_warps=8) is None
+    for nothing in (None, b"code", {"blob": made.blob}, made.blob):
+        assert asked(nothing, num_warps=8) is None
+    # What bears the mark and is no image: a worker with the secret that is broken.
+    image = asked(made, num_warps=8)
+    assert image is not None
+    bad = artefacts.Artefact(made.address, b"\xff" * 99, artefacts._mark(SECRET, made.address, b"\xff" * 99))
+    assert asked(bad, num_warps=8) is None
+
+
+def test_what_does_not_compile_has_no_artefact() -> None:
+    assert artefacts.compiled(SECRET, PLACE, wanted(), {"TN": 3}) is None
+
+
+def test_machine_code_is_made_by_an_assembler_of_the_drivers_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artefacts, "ptxas_version", lambda: (13, 0))
+    monkeypatch.setattr(artefacts, "assemble_by_ptxas", lambda ptx, target: b"machine code")
+    assert artefacts._assembled(13000, b"ptx", "sm_90a") == b"machine code"
+    assert artefacts._assembled(12080, b"ptx", "sm_90a") == b"ptx"
+    monkeypatch.setattr(artefacts, "ptxas_version", lambda: None)
+    assert artefacts._assembled(13000, b"ptx", "sm_90a") == b"ptx"
+
+
+def test_the_address_of_a_cluster_says_who_does_what() -> None:
+    read = workers.Where.read
+    assert read("dask://h:1") == workers.Where("h:1", ({},), {})
+    assert read("dask://h:1?GPU=2") == workers.Where("h:1", ({"GPU": 2.0},), {})
+    assert read("dask://h:1?kinds=H200,L4&compile=CPU").kinds == ({"H200": 1.0}, {"L4": 1.0})
+    assert read("dask://h:1?kinds=H200,L4&compile=CPU").compilers == {"CPU": 1.0}
+    with pytest.raises(TileError, match="a resource has a number, as in \\?GPU=1"):
+        read("dask://h:1?GPU=yes")
+
+
+# --- on the stand-in driver -------------------------------------------------------------------------------------------
+
+
+def swept(on: str, folder: str) -> dict[str, list[records.Record]]:
+    """The records of each device."""
+    plan = Plan(PLACE, (SHAPE,), ("warps=none,4,8", "TN=1024,3"), on=on, keep=False, timeout=30.0)
+    Sweep(plan, Path(folder)).run()
+    found: dict[str, list[records.Record]] = {}
+    for record in records.read([folder]).records.values():
+        found.setdefault(record.device, []).append(record)
+    return found
+
+
+def are_all_there(found: list[records.Record]) -> None:
+    measured = {records.choice_text(r.choice) for r in found if r.measured}
+    assert measured == {"as given", "num_warps=4", "num_warps=8"}, [r.why for r in found]
+    assert len(found) == 6 and all("power" in r.why for r in found if not r.measured)
+
+
+def kinds_of_this_host(folder: str) -> None:
+    """Its CPU and its GPU in one sweep."""
+    found = swept("cuda:0,cpu", folder)
+    assert len(found) == 2 and "Fake GPU 0" in found
+    for rows in found.values():
+        are_all_there(rows)
+    assert swept("cpu,cuda:0", folder) == found  # nothing again
+
+
+def taken() -> int:
+    from tilewright.sweep import station
+
+    return sum(one.taken for one in station._HERE.values())
+
+
+def compiled_elsewhere(folder: str) -> None:
+    from distributed import Client, Nanny, Scheduler, SpecCluster
+
+    def worker(name: str, **environment: str) -> dict[str, Any]:
+        # Each has a cache of its own, as on a host of its own.
+        own = {"TILEWRIGHT_CACHE_DIR": f"{folder}/cache-{name}", **environment}
+        return {"cls": Nanny, "options": {"nthreads": 2, "resources": {name: 1}, "env": own}}
+
+    driver = {"TILEWRIGHT_CUDA_DRIVER": str(find_driver())}
+    rows = {name: worker(name, FAKECUDA_NAME=f"Fake {name}", **driver) for name in ("large", "small")}
+    rows["CPU"] = worker("CPU", TILEWRIGHT_CUDA_DRIVER="/nowhere/libcuda.so")
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1", "port": 0}}
+    with SpecCluster(workers=rows, scheduler=scheduler) as cluster, Client(cluster) as client:
+        client.wait_for_workers(3)
+        address = cluster.scheduler_address.removeprefix("tcp://")
+        found = swept(f"dask://{address}?kinds=large,small&compile=CPU", f"{folder}/records")
+        assert set(found) == {"Fake large", "Fake small"}
+        for each in found.values():
+            are_all_there(each)
+        # What is measured was compiled by the worker without a driver: once for each candidate that compiles.
+        counts = sorted(client.run(taken).values())
+        assert counts == [0, 3, 3], counts
+        try:
+            swept(f"dask://{address}?kinds=large,huge", f"{folder}/none")
+            raise AssertionError("there is no such worker")
+        except TileError as error:
+            assert "no worker of the cluster has the resource huge=1; its 3 workers have CPU, large, small" in str(
+                error
+            )
+        try:
+            swept(f"dask://{address}?CPU=1&compile=CPU", f"{folder}/none")
+            raise AssertionError("it has no GPU")
+        except TileError as error:
+            assert "this worker has no GPU" in str(error)
+
+
+@pytest.mark.parametrize("name", ["kinds_of_this_host", "compiled_elsewhere"])
+def test_workers_that_differ(name: str, tmp_path: Path) -> None:
+    if name == "compiled_elsewhere":
+        pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    environment = dict(os.environ)
+    if name == "kinds_of_this_host":
+        environment["TILEWRIGHT_CUDA_DRIVER"] = str(find_driver())
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
+    command = [sys.executable, __file__, name, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
