@@ -39,17 +39,17 @@ ODD: dict[str, list[Shape]] = {
 }
 # Choices of the compiler alone: the program stays as it is written.
 LAYOUTS: dict[str, tuple[str, ...]] = {
-    "vector_add.py:vector_add": ("warps=none,2..16", "vector=none,4,8"),
-    "softmax.py:softmax": ("layout(x)", "warps=none,2..16"),
+    "vector_add.py:vector_add": ("warps=auto,2..16", "vector=auto,4,8"),
+    "softmax.py:softmax": ("layout(x)", "warps=auto,2..16"),
     "matmul.py:matmul": (
-        "family=none,wgmma,mma.sync",
-        "roles=none,one,pingpong",
-        "stages=none,2..5",
-        "raster=none,0,1",
-        "group=none,4,8,16",
-        "warps=none,4,8",
+        "family=auto,wgmma,mma.sync",
+        "roles=auto,one,pingpong",
+        "stages=auto,2..5",
+        "raster=auto,0,1",
+        "group=auto,4,8,16",
+        "warps=auto,4,8",
     ),
-    "attention.py:attention": ("roles=none,one,pingpong", "stages=none,2..4", "warps=none,4,8", "family=none,mma.sync"),
+    "attention.py:attention": ("roles=auto,one,pingpong", "stages=auto,2..4", "warps=auto,4,8", "family=auto,mma.sync"),
 }
 
 
@@ -119,7 +119,7 @@ def scaling(folder: Path, counts: str) -> list[dict[str, Any]]:
 def dask_overhead(folder: Path) -> dict[str, Any]:
     """Seconds that a trial takes longer by a Dask worker of this host than by a worker of our own: the second half of a
     sweep, behind the start of the workers and the first compilations."""
-    shapes, axes = [rows(64, 512)], ("num_warps=none,1..32", "opt_level=none,0..3")
+    shapes, axes = [rows(64, 512)], ("num_warps=auto,1..32", "opt_level=auto,0..3")
     each = {}
     for where in ("cpu", "dask://local*1"):
         ends: list[float] = []

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import toolkit
+from . import hints, toolkit
 from .errors import TileError, TileValueError
 from .remarks import text as remarks_text
 from .sweep.options import add_parsers
@@ -340,17 +340,23 @@ def _measure(options: argparse.Namespace, space: dict[str, list[Any]], **setting
         memory.close()
 
 
+def _space_value(name: str, text: str) -> Any:
+    if name in hints.WORDS or hints.tile_of(name):
+        return hints.read_word(name, text)
+    return None if hints.is_auto(name, text) else ast.literal_eval(text)
+
+
 def parse_space(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """`TM=64,128` as {"TM": [64, 128]}; a value `none` leaves a hint to the compiler."""
+    """`TM=64,128` as {"TM": [64, 128]}; a value `auto` leaves a hint to the compiler."""
     found: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
         try:
-            found[name] = [None if v.strip() == "none" else ast.literal_eval(v.strip()) for v in values.split(",")]
+            found[name] = [_space_value(hints.full_name(name), v.strip()) for v in values.split(",")]
         except (ValueError, SyntaxError):
             equals = ""
         if not equals:
-            raise TileValueError(f"--space {text!r}: expected NAME=VALUE,VALUE,… as in TM=64,128 or num_warps=none,4,8")
+            raise TileValueError(f"--space {text!r}: expected NAME=VALUE,VALUE,… as in TM=64,128 or num_warps=auto,4,8")
     return found
 
 
@@ -578,7 +584,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUES",
-        help="values to try of one constant or hint; repeat it for each: TM=64,128 or num_warps=none,4,8",
+        help="values to try of one constant or hint; repeat it for each: TM=64,128 or num_warps=auto,4,8",
     )
     tune.add_argument("--limit", type=int, default=24, help="how many candidates to measure; 0: all (default: 24)")
     tune.add_argument(

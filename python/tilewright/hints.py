@@ -83,6 +83,22 @@ def legal_values(name: str) -> tuple[Any, ...] | None:
     return tuple(v for v in range(low, high + 1) if name not in _POWERS_OF_TWO or v & (v - 1) == 0)
 
 
+def is_auto(name: str, text: str) -> bool:
+    """Whether a person leaves a hint to the compiler: by `auto`, or by `none` where that is no value of its."""
+    return text == "auto" or (text == "none" and text not in WORDS.get(name, ()))
+
+
+def read_word(name: str, text: str) -> str | None:
+    """The value of a hint that is a word or a text, in quotes or without; None: the compiler chooses."""
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if quoted else None if is_auto(name, text) else text
+
+
+def told(name: str, value: Any) -> str:
+    """A hint and its value as `read_word` takes them."""
+    return f"{name}={'auto' if value is None else value}"
+
+
 def check(decorator: str, known: Iterable[str], name: str, value: Any) -> None:
     """`known`: the hints that the decorator's kernels have."""
     known = tuple(known)

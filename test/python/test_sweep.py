@@ -135,6 +135,9 @@ def space(*texts: str, where: tuple[str, ...] = ()) -> Space:
         ("layout(a)", ("access", "narrow")),
         ("layout(a)=access.2,'register = [[0, 1]], lane = []'", ("access.2", "register = [[0, 1]], lane = []")),
         ("warps(acc)=4x2,2x4", ("4x2", "2x4")),
+        ("family=auto,'fma'", (None, "fma")),
+        ("roles=auto,none,one", (None, "none", "one")),  # none is a value of theirs
+        ("warps=auto,none,4", (None, 4)),
         ("roles=none,one if TM > 64", None),
     ],
 )

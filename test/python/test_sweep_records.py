@@ -213,7 +213,7 @@ def test_the_command_lists_merges_compares_and_prunes(tmp_path: Path, capsys: py
     assert cli.main(["records", "merge", str(old), str(new), "-o", str(tmp_path / "all")]) == 0
     assert len(read([tmp_path / "all"]).records) == 3  # the failed one has the key of one that was measured
     assert cli.main(["records", "list", str(tmp_path / "all")]) == 0
-    assert "T=64 layout(p)=narrow num_warps=none" in capsys.readouterr().out
+    assert "T=64 layout(p)=narrow num_warps=auto" in capsys.readouterr().out
     assert cli.main(["records", "prune", "--compilers", "--failures", str(tmp_path / "all")]) == 0
     (kept,) = read([tmp_path / "all"]).records.values()
     assert kept.compiler == "d"

@@ -4,7 +4,7 @@
     TN=TM,2*TM               values that depend on earlier axes         stages=2..5      2, 3, 4, 5
     warps                    every legal value of a hint                family=mma.sync  a word
     layout(p)                every layout of the tile p that the compiler lists
-    stages=none,3 if family != "fma"      an axis only where the condition holds; `none`: the compiler's own choice
+    stages=auto,3 if family != "fma"      an axis only where the condition holds; `auto`: the compiler's own choice
 
 A space is axes in their order and constraints (`where`); what an axis is not there for stays as given.
 """
@@ -101,8 +101,8 @@ def _unknown(name: str, kernel: Any, constants: Sequence[str]) -> str:
     )
 
 
-def _piece(text: str, what: str) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    if text == "none":
+def _piece(text: str, what: str, is_hint: bool = False) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    if text == "none" or (text == "auto" and is_hint):
         return lambda known: (None,)
     match = _RANGE.fullmatch(text)
     if match is None:
@@ -133,13 +133,13 @@ def _hint_values(
         everything = tuple(listed(name)) if legal is None else legal
         return lambda known: everything
     if legal is None or name in hints.WORDS:
-        words = tuple(_word(part.strip()) for part in parts_of(written, ","))
+        words = tuple(hints.read_word(name, part.strip()) for part in parts_of(written, ","))
         known_words = legal if legal is not None else None
         for word in words:
             if word is not None and known_words is not None and word not in known_words:
                 raise TileValueError(f"{what} has no value {word!r}; it has {', '.join(map(str, known_words))}")
         return lambda known: words
-    pieces = [(_RANGE.fullmatch(part.strip()), _piece(part.strip(), what)) for part in parts_of(written, ",")]
+    pieces = [(_RANGE.fullmatch(part.strip()), _piece(part.strip(), what, True)) for part in parts_of(written, ",")]
 
     def values(known: Mapping[str, Any]) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -157,11 +157,6 @@ def _hint_values(
 
 def _told(legal: Sequence[Any], low: int, high: int) -> str:
     return ", ".join(map(str, legal)) if len(legal) <= 8 else f"{low} to {high}"
-
-
-def _word(text: str) -> str | None:
-    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return text[1:-1] if quoted else None if text == "none" else text
 
 
 # --- the space --------------------------------------------------------------------------------------------------------

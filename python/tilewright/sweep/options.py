@@ -49,7 +49,7 @@ def add_parsers(commands: Any) -> None:
         default=[],
         metavar="NAME[=VALUES][ if CONDITION]",
         help="what varies; repeat it for each: TM=32..256*2, TN=TM,2*TM, warps, stages=2..5, 'layout(p)', "
-        "'roles=none,one if family != \"fma\"'",
+        "'roles=auto,one if family != \"fma\"'",
     )
     sweep.add_argument("--where", action="append", default=[], metavar="EXPR", help="a constraint: 'TM * TN <= 16384'")
     sweep.add_argument(

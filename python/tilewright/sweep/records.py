@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import hints
 from ..errors import TileError, TileValueError
 
 VERSION = 1
@@ -86,7 +87,7 @@ def choice_key(choice: Mapping[str, Any]) -> str:
 
 
 def choice_text(choice: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={'none' if value is None else value}" for name, value in choice.items()) or "as given"
+    return " ".join(hints.told(name, value) for name, value in choice.items()) or "as given"
 
 
 _TEXTS = (

@@ -58,7 +58,7 @@ class Candidate:
 
     def __str__(self) -> str:
         chosen = (*self.constants, *self.hints)
-        return " ".join(f"{name}={'none' if value is None else value}" for name, value in chosen) or "as given"
+        return " ".join(hints.told(name, value) for name, value in chosen) or "as given"
 
 
 class Problem:
