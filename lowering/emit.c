@@ -30,10 +30,14 @@
 #define THREAD_PASSES                                                                                                  \
   "function(early-cse,simplifycfg,infer-alignment,load-store-vectorizer,instcombine<no-verify-fixpoint>,"              \
   "infer-alignment,load-store-vectorizer),globaldce"
-#define CPU_PASSES                                                                                                     \
+#define CPU_PASSES_WITH(more)                                                                                          \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
-  "loop-mssa(licm),early-cse,loop(loop-rotate,indvars),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg),"   \
-  "globaldce"
+  "loop-mssa(licm),early-cse" more "),globaldce"
+/* Loops over tiles are of vectors already; and the passes that prepare others take time that grows with the square of
+ * the loops of a kernel. */
+#define CPU_PASSES CPU_PASSES_WITH("")
+#define CPU_THREAD_PASSES                                                                                              \
+  CPU_PASSES_WITH(",loop(loop-rotate,indvars),loop-vectorize,instcombine<no-verify-fixpoint>,simplifycfg")
 
 enum { MOST_OPTIMIZED = 3 };
 
@@ -194,10 +198,12 @@ static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *t
   if (target->cpu)
     stamp_functions(module, target);
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  bool of_threads = !target->cpu && is_of_threads(source);
-  if (of_threads)
+  bool of_threads = is_of_threads(source);
+  if (of_threads && !target->cpu)
     tell_pure_assembly(module);
-  const char *passes = target->cpu ? CPU_PASSES : of_threads ? THREAD_PASSES : GPU_PASSES;
+  const char *passes = target->cpu ? CPU_PASSES : GPU_PASSES;
+  if (of_threads)
+    passes = target->cpu ? CPU_THREAD_PASSES : THREAD_PASSES;
   LLVMErrorRef error = LLVMRunPasses(module, passes, target->machine, options);
   LLVMDisposePassBuilderOptions(options);
   return error ? LLVMGetErrorMessage(error) : NULL;

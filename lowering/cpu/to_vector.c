@@ -284,11 +284,11 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
   read_target(&cx);
   MlirOperation unsplit = unsplit_of(&cx, kernel), entry = build_entry(&cx, kernel);
   *num_strings = cx.num_strings;
-  if (tw_has_attr(kernel, TW_LAUNCH))
-    tw_set_attr(entry, TW_LAUNCH, tw_attr(kernel, TW_LAUNCH));
+  static const char *const kept[] = {TW_HINTS, TW_LAUNCH, "tile.simt"};
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    if (tw_has_attr(kernel, kept[i]))
+      tw_set_attr(entry, kept[i], tw_attr(kernel, kept[i]));
   tw_launch_set_scratch_bytes(entry, (uint64_t)cx.scratch_peak);
-  if (tw_has_attr(kernel, TW_HINTS))
-    tw_set_attr(entry, TW_HINTS, tw_attr(kernel, TW_HINTS));
   mlirOperationDestroy(cx.failed ? entry : kernel);
   if (!mlirOperationIsNull(unsplit))
     mlirOperationDestroy(unsplit);

@@ -350,14 +350,13 @@ def _exchanged(x, axis, step):
 def sort(x, axis=-1, /, descending=False):
     """The elements along the axis in ascending order, or descending; NaN is larger than all, as in NumPy."""
     axis = axis % len(x.shape)
-    values, _ = _sorted(x, None, axis, descending)
-    return values
+    keys, _ = _network(_keys(x, descending), None, axis)
+    return _of_keys(keys, x.dtype, descending)
 
 
 def argsort(x, axis=-1, /, descending=False):
     """The places along the axis of the elements in order, as int32; of equal elements the first one comes first."""
-    axis = axis % len(x.shape)
-    _, places = _sorted(x, _places(x, axis), axis, descending)
+    _, places = _sorted(x, axis % len(x.shape), descending)
     return places
 
 
@@ -367,7 +366,7 @@ def topk(x, k, axis=-1, /):
     k is a power of two; of equal elements the first one comes first, and NaN is larger than all.
     """
     axis = axis % len(x.shape)
-    values, places = _sorted(x, _places(x, axis), axis, True)
+    values, places = _sorted(x, axis, True)
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     start = (0,) * len(shape)
     return ct.extract(values, start, shape), ct.extract(places, start, shape)
@@ -379,42 +378,77 @@ def _along(x, axis):
     return ct.reshape(places, (*(1,) * axis, x.shape[axis], *(1,) * (len(x.shape) - axis - 1)))
 
 
-def _places(x, axis):
-    return ct.broadcast_to(_along(x, axis), x.shape)
+def _keys(x, descending):
+    """Integers with a sign in the order of the elements."""
+    if x.dtype == ct.bool_:
+        keys = ct.astype(x, ct.int32)
+    elif x.dtype.is_float:
+        bits = ct.bitcast(x, _INTEGERS[x.dtype.bits])
+        keys = ct.where(ct.isnan(x), bits.dtype.max, _turned(bits))
+    elif x.dtype.min == 0:
+        keys = ct.bitcast(x, _INTEGERS[x.dtype.bits]) ^ _INTEGERS[x.dtype.bits].min
+    else:
+        keys = x
+    return ~keys if descending else keys
 
 
-def _is_behind(x, y, x_place, y_place, descending):
-    """Whether x comes behind y; of equal ones the first one comes first, if there are places."""
-    before, behind = (y, x) if descending else (x, y)
-    above = before > behind
+def _of_keys(keys, dtype, descending):
+    """The elements that have these keys."""
+    keys = ~keys if descending else keys
+    if dtype == ct.bool_:
+        return keys != 0
+    if dtype.is_float:
+        return ct.bitcast(_turned(keys), dtype)
+    return ct.bitcast(keys ^ keys.dtype.min, dtype) if dtype.min == 0 else keys
+
+
+def _turned(bits):
+    """The bits of floats as integers in their order, and back: of negative ones the larger has the smaller bits."""
+    return ct.where(bits < 0, bits ^ bits.dtype.max, bits)
+
+
+def _sorted(x, axis, descending):
+    """The elements in order, and their places: by the keys, of which both zeros have one, then by the places.
+
+    The last bit of a place says which zero it was.
+    """
+    keys, places = _keys(x, descending), ct.broadcast_to(_along(x, axis), x.shape) * 2
     if x.dtype.is_float:
-        above = above | (ct.isnan(before) & (behind == behind))
-    if x_place is None:
-        return above
-    same = (x == y) | (ct.isnan(x) & ct.isnan(y)) if x.dtype.is_float else x == y
-    return above | (same & (x_place > y_place))
+        places = places | ct.astype((x == 0) & (keys != 0), ct.int32)
+        keys = ct.where(x == 0, 0, keys)
+    keys, places = _by_keys_and_places(keys, places, axis)
+    if x.dtype.is_float:
+        keys = ct.where((places & 1) != 0, -1, keys)
+    return _of_keys(keys, x.dtype, descending), places >> 1
 
 
-def _sorted(x, places, axis, descending):
+def _by_keys_and_places(keys, places, axis):
+    """Keys of up to 32 bits are one number with their places."""
+    if keys.dtype.bits > 32:
+        return _network(keys, places, axis)
+    both, _ = _network((ct.astype(keys, ct.int64) << 32) | ct.astype(places, ct.int64), None, axis)
+    return ct.astype(both >> 32, keys.dtype), ct.astype(both & 0xFFFFFFFF, ct.int32)
+
+
+def _network(keys, places, axis):
     """Batcher's bitonic network: runs of 2, 4, 8 ... elements, every second one in reverse, are merged."""
-    along = _along(x, axis)
-    for run in ct.static_iter(range(1, _log2(x.shape[axis]) + 1)):
+    along = _along(keys, axis)
+    for run in ct.static_iter(range(1, _log2(keys.shape[axis]) + 1)):
         for i in ct.static_iter(range(run - 1, -1, -1)):
-            is_right = (along & (1 << i)) != 0
-            reverse = (along & (1 << run)) != 0
-            y = _exchanged(x, axis, 1 << i)
-            other = None if places is None else _exchanged(places, axis, 1 << i)
-            moves = _moves(x, y, places, other, is_right, reverse, descending)
-            places = None if places is None else ct.where(moves, other, places)
-            x = ct.where(moves, y, x)
-    return x, places
+            takes_larger = (((along >> i) ^ (along >> run)) & 1) != 0
+            keys, places = _step(keys, places, axis, 1 << i, takes_larger)
+    return keys, places
 
 
-def _moves(x, y, x_place, y_place, is_right, reverse, descending):
-    """Whether an element changes places with its partner y: both decide alike, by which of them comes behind."""
-    behind = _is_behind(x, y, x_place, y_place, descending)
-    before = _is_behind(y, x, y_place, x_place, descending)
-    return ct.where(is_right ^ reverse, before, behind)
+def _step(keys, places, axis, step, takes_larger):
+    """Elements change places with their partners where these come before, or behind; places tell equal keys apart."""
+    other = _exchanged(keys, axis, step)
+    if places is None:
+        return ct.where(takes_larger, ct.maximum(keys, other), ct.minimum(keys, other)), None
+    other_places = _exchanged(places, axis, step)
+    is_behind = (keys > other) | ((keys == other) & (places > other_places))
+    moves = is_behind ^ takes_larger
+    return ct.where(moves, other, keys), ct.where(moves, other_places, places)
 
 
 # --- kernels that overlap ---------------------------------------------------------------------------------------------

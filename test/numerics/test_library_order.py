@@ -69,14 +69,17 @@ def test_flip(backends: Backends, dtype: Any) -> None:
 
 
 def numbers(dtype: Any, *shape: int) -> np.ndarray:
-    """Many are equal; of floats some are NaN or infinite."""
+    """Many are equal; of floats some are NaN, infinite, or zeros with a sign."""
     x = np.random.default_rng(3).integers(-9, 9, shape).astype(dtype)
     if np.dtype(dtype).kind == "f":
-        x.flat[[3, 7]], x.flat[[2, 5]] = np.nan, [np.inf, -np.inf]
+        x.flat[[3, 7]], x.flat[[2, 5]] = [np.nan, -np.nan], [np.inf, -np.inf]
+        x.flat[[12, 14]], x.flat[[13, 15]] = -0.0, 0.0
+    elif dtype is not np.bool_:
+        x.flat[[3, 7]] = np.iinfo(dtype).max, np.iinfo(dtype).min
     return x
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int64, np.int8, np.uint8, np.uint32, np.bool_])
 def test_sorts(backends: Backends, dtype: Any) -> None:
     @ct.kernel
     def kernel(X, U, D, P):
@@ -107,6 +110,7 @@ def test_the_largest_and_their_places(backends: Backends) -> None:
         wanted = sorted(range(256), key=lambda i: (not np.isnan(row[i]), -row[i] if row[i] == row[i] else 0, i))[:8]
         assert place.tolist() == wanted
         np.testing.assert_array_equal(value, row[wanted])
+        np.testing.assert_array_equal(np.signbit(value[2:]), np.signbit(row[wanted][2:]))  # of zeros, behind NaN
 
 
 def test_dot(backends: Backends) -> None:
