@@ -79,7 +79,9 @@ def numbers(dtype: Any, *shape: int) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int64, np.int8, np.uint8, np.uint32, np.bool_])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float16, np.float64, np.int64, np.int8, np.uint8, np.uint32, np.bool_]
+)
 def test_sorts(backends: Backends, dtype: Any) -> None:
     @ct.kernel
     def kernel(X, U, D, P):
