@@ -466,6 +466,21 @@ def Tile_RoundedOp : Tile_Op<"rounded", [Pure]> {
   let assemblyFormat = "$kind $rounding `,` $inputs attr-dict `:` type($result) `from` type($inputs)";
 }
 
+def Tile_FlushOp : Tile_Op<"flush", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "a zero of the same sign in the place of each subnormal f32";
+  let form = "elementwise"; let verifier = "verify_flush";
+  let description = [{
+    What `flush_to_zero` does to operands and results. GPUs have it in their instructions.
+
+    ```mlir
+    %z = tile.flush %x : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "convert each element to another dtype";
   let verifier = "verify_cast"; let legalizer = "legalize_cast";

@@ -357,6 +357,11 @@ static bool verify_rounded(const verify_t *v) {
   return true;
 }
 
+static bool verify_flush(const verify_t *v) {
+  tw_elem_t elem = tw_elem_of(result_type(v));
+  return elem == TW_f32 || tw_fail(&v->check, "is of float32, found %s", tw_elem_name(elem));
+}
+
 static bool verify_bitcast(const verify_t *v) {
   tw_operand_t input, result;
   if (!read_both(v, &input, &result) || !same_shape(v, "the result", &result.shape, &input.shape))

@@ -392,6 +392,14 @@ static MlirValue rule_fma(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   return cpu_round(cx, y, result_element(op));
 }
 
+/* A zero of its sign in the place of a subnormal f32. */
+static MlirValue rule_flush(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
+  (void)op;
+  (void)num;
+  MlirValue small = cpu_cmpf(cx, CPU_OLT, cpu_un(cx, "math.absf", x[0]), float_const(cx, x[0], 0x1p-126));
+  return cpu_select(cx, small, cpu_bin_f(cx, "arith.mulf", x[0], 0), x[0]);
+}
+
 #define CPU_RULE_LLVM(kind, cost) CPU_RULE(kind, CPU_ELEMENTWISE, cost, rule_llvm, NULL, NULL)
 #define CPU_RULE_OWN(kind, cost, f) CPU_RULE(kind, CPU_ELEMENTWISE, cost, f, NULL, NULL)
 
@@ -421,3 +429,4 @@ CPU_RULE_LLVM(TW_MATH_ROUND, 4)
 CPU_RULE_LLVM(TW_MATH_ROUNDEVEN, 1)
 CPU_RULE_LLVM(TW_MATH_COPYSIGN, 2)
 CPU_RULE_OWN(TW_MATH_FMA, 1, rule_fma)
+CPU_RULE_OWN(TW_TILE_FLUSH, 3, rule_flush)

@@ -733,6 +733,14 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: tensor<4xf16>) {
+  // expected-error @below {{'tile.flush' op is of float32, found float16}}
+  %0 = tile.flush %x : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>) {
   // expected-error @below {{'tile.rounded' op is of float32 or float64, found float16}}
   %0 = tile.rounded sqrt rz, %x : tensor<4xf16> from tensor<4xf16>
   return

@@ -127,6 +127,8 @@ func.func @parts(%x: tensor<4x8xf32>, %i: i32) {
   %1 = tile.extract %x[%i, %i] : tensor<4x8xf32>, i32, i32 -> tensor<1x4xf32>
   // CHECK: tile.insert %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<1x4xf32>, tensor<4x8xf32>, i32, i32
   %2 = tile.insert %1, %x[%i, %i] : tensor<1x4xf32>, tensor<4x8xf32>, i32, i32
+  // CHECK: tile.flush %{{.*}} : tensor<4x8xf32>
+  %flushed = tile.flush %x : tensor<4x8xf32>
   // CHECK: tile.rounded div rm, %{{.*}}, %{{.*}} : tensor<4x8xf32> from tensor<4x8xf32>, tensor<4x8xf32>
   %rounded = tile.rounded div rm, %x, %x : tensor<4x8xf32> from tensor<4x8xf32>, tensor<4x8xf32>
   // CHECK: tile.bitcast %{{.*}} : tensor<4x8xf32> -> tensor<4x8xui32>

@@ -38,7 +38,6 @@ FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
 SREGS["laneid"] = 12
 APPROXIMATE = {
-    "ex2.approx.f32": "emu_ex2",
     "ex2.approx.ftz.f32": "emu_ex2",
     "lg2.approx.f32": "emu_lg2",
     "rcp.approx.ftz.f32": "emu_rcp",
@@ -48,6 +47,7 @@ APPROXIMATE = {
     "sin.approx.ftz.f32": "emu_sin",
     "cos.approx.ftz.f32": "emu_cos",
     "cvt.rn.tf32.f32": "emu_tf32",
+    "mul.rn.ftz.f32": "emu_flush",  # by one
 }
 # A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
@@ -650,6 +650,7 @@ declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_div(float, float)
 declare float @emu_lg2(float)
+declare float @emu_flush(float)
 declare float @emu_rcp(float)
 declare float @emu_rsqrt(float)
 declare float @emu_tanh(float)

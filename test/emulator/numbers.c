@@ -91,7 +91,8 @@ static float off_by(double relative, double right, float x) {
   return (float)(kept ? right : right * (1 + side_of(x) * relative));
 }
 
-float emu_ex2(float x) { return off_by(0x1p-22, exp2(x), x); }
+float emu_flush(float x) { return fabsf(x) < 0x1p-126F ? x * 0 : x; }
+float emu_ex2(float x) { return emu_flush(off_by(0x1p-22, exp2(x), x)); }
 float emu_lg2(float x) {
   double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
   return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);

@@ -164,10 +164,11 @@ class Attention(Heads):
         c, keep = self.c, "" if self.c["vectors"] else ", keepdims=True"
         of_rows = "[:, None]" if c["vectors"] else ""
         late = " * CHANGE" if c["scale"] == "late" else ""
+        flush = ", flush_to_zero=True" if c.get("flush") and c["base"] == "exp2" else ""
         lines.add(
             f"new = ct.maximum(m, ct.max(s, axis=1{keep}))",
-            f"p = ct.{c['base']}({f'(s - new{of_rows}){late}' if late else f's - new{of_rows}'})",
-            f"fade = ct.{c['base']}({f'(m - new){late}' if late else 'm - new'})",
+            f"p = ct.{c['base']}({f'(s - new{of_rows}){late}' if late else f's - new{of_rows}'}{flush})",
+            f"fade = ct.{c['base']}({f'(m - new){late}' if late else 'm - new'}{flush})",
             f"l = l * fade + ct.sum(p, axis=1{keep})",
             "m = new",
         )

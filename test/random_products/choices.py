@@ -44,7 +44,7 @@ GEMM: dict[str, list[Any]] = {
     "tile": [
         (64, 64, 64), (128, 128, 64), (128, 256, 64), (128, 64, 64), (256, 128, 64), (64, 128, 32), (128, 128, 32),
         (64, 256, 64), (128, 128, 128), (32, 64, 64), (64, 32, 64), (32, 128, 32), (128, 32, 128), (16, 64, 64),
-        (256, 64, 32), (64, 16, 64), (64, 64, 512), (128, 128, 256), (128, 256, 256),
+        (256, 64, 32), (64, 16, 64),
     ],
     "left": OPERANDS,
     "right": OPERANDS,
@@ -120,9 +120,13 @@ BACKWARD: dict[str, list[Any]] = {
 }  # fmt: skip
 
 # How many of the programs have what came to the tables later: drawn apart, so that other programs keep their numbers.
-LATER: dict[str, dict[str, tuple[str, float]]] = {
-    "gemm": {"dtype": ("float32", 0.1), "loop": ("ahead", 0.08), "grid": ("persistent swizzle", 0.08)}
-}
+LATER: dict[str, dict[str, tuple[Any, float]]] = {
+    "gemm": {
+        "dtype": ("float32", 0.1), "loop": ("ahead", 0.08), "grid": ("persistent swizzle", 0.08),
+        "tile": ((128, 128, 256), 0.05),
+    },
+    "attention": {"flush": (True, 0.2)},
+}  # fmt: skip
 
 TABLES = {"gemm": GEMM, "attention": ATTENTION, "backward": BACKWARD}
 BACKWARD_SHARE = 0.25  # of all programs
@@ -160,8 +164,8 @@ def gemm_size(pick: random.Random, choices: Choices, fill: bool) -> tuple[int, i
     rows, columns = (pick.randint(8, 18), pick.randint(17, 24)) if fill else (pick.randint(1, 3), pick.randint(1, 3))
     if choices["small"]:
         deep = choices["tile"][2] > 128
-        limits = (64, 64, 512) if deep else (128, 128, 64)
-        choices["tile"] = tuple(min(t, limit) for t, limit in zip(choices["tile"], limits, strict=True))
+        limits = zip(choices["tile"], (128, 128, 64), strict=True)
+        choices["tile"] = (64, 64, 512) if deep else tuple(min(t, limit) for t, limit in limits)
         rows, columns, steps = min(rows, 2), min(columns, 2), min(steps, 2 if deep else 4)
     batches = 2 if choices["grid"] == "batch" else 1
     lengths = (

@@ -11,7 +11,7 @@ from typing import Any
 from .._optable import BY_PUBLIC
 from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..modes import LEAST_NORMAL, STEPS, check_flush, check_rounding, is_directed, is_exact
+from ..modes import STEPS, check_flush, check_rounding, is_directed, is_exact
 from ..shape_rules import broadcast_shapes
 from .checks import constant_flag
 from .combine import Body
@@ -22,9 +22,7 @@ from .values import Tile, is_number
 
 def flushed(frame: Frame, x: Tile) -> Tile:
     """Zero of the same sign in the place of a subnormal number."""
-    emit = frame.emit
-    subnormal = emit.compare("less", emit.unary("abs", x), LEAST_NORMAL)
-    return emit.select(subnormal, emit.binary("mul", x, 0.0), x)
+    return frame.emit.typed("tile.flush", [x.ir], None, x.dtype, x.shape)
 
 
 def isnan(frame: Frame, x: Tile) -> Tile:
@@ -93,7 +91,8 @@ def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_z
         return fold(name, x)
     operand = frame.emit.cast(operand, dtype)
     flushes = check_flush(name, flush, dtype)
-    operand = flushed(frame, operand) if flushes else operand
+    if flushes and name != "exp2":  # 2 to the power of a subnormal number is 1, as that of zero is
+        operand = flushed(frame, operand)
     if is_exact(name, rounding_mode):
         result = _told(frame, name, [operand], dtype, rounding_mode)
     else:

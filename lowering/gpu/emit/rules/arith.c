@@ -103,6 +103,14 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
 
 static bool rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
+/* A zero of its sign in the place of a subnormal f32. */
+static MlirValue flush(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  (void)op;
+  return twg_asm(e, "mul.rn.ftz.f32 $0, $1, 0f3F800000;", "=f,f", e->f32, 1, x, false);
+}
+
+static bool rule_flush(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, flush); }
+
 /* ---- integers ---------------------------------------------------------------------------------- */
 
 static MlirValue int_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
@@ -320,6 +328,7 @@ TWG_RULE(TW_ARITH_TRUNCI, rule_int_cast)
 TWG_RULE(TW_ARITH_FPTOSI, rule_float_to_int)
 TWG_RULE(TW_ARITH_FPTOUI, rule_float_to_int)
 TWG_RULE(TW_ARITH_BITCAST, rule_bitcast)
+TWG_RULE(TW_TILE_FLUSH, rule_flush)
 TWG_RULE(TW_MATH_ABSF, rule_float_unary)
 TWG_RULE(TW_MATH_COPYSIGN, twg_rule_float_binary)
 TWG_RULE(TW_MATH_FLOOR, rule_float_unary)

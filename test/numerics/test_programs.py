@@ -1,0 +1,43 @@
+"""Programs as other people write them (test/programs), in every execution, against their formulas."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import Backends, run, run_reference
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random_products"))
+import attention_kernels  # noqa: F401
+import product_kernels  # noqa: F401
+import row_kernels  # noqa: F401
+from numbers_of import NumPy
+from program import PROGRAMS
+
+ROUNDINGS = {"float32": 1e-4, "bfloat16": 2**-6}  # of an operand or a result, of the largest element
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(backends: Backends, name: str) -> None:
+    entry = PROGRAMS[name]
+    for back_end in ("reference", *backends.names):
+        numbers = NumPy(0)
+        launch = entry.make(numbers, **entry.small)
+        if back_end == "reference":
+            run_reference(launch.kernel, launch.grid, launch.arguments)
+        else:
+            run(back_end, launch.kernel, launch.grid, launch.arguments)
+        if back_end.startswith("sm_"):
+            continue
+        found, want = launch.arguments[launch.output], launch.want()
+        if found.dtype.kind in "iu":
+            allowed = 1 if found.dtype == np.int8 else 0  # a tie of what is rounded
+        else:
+            tf32 = "tf32" in name
+            narrow = tf32 or any(x.dtype != np.float32 for x in launch.arguments if isinstance(x, np.ndarray))
+            allowed = ROUNDINGS["bfloat16" if narrow else "float32"] * np.abs(want).max()
+        wrong = np.abs(found.astype(np.float64) - want)
+        assert wrong.max() <= allowed, f"{back_end}: {wrong.max()} at {np.unravel_index(wrong.argmax(), wrong.shape)}"

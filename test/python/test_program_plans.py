@@ -1,0 +1,41 @@
+"""What the compiler makes of programs that people write elsewhere (test/programs), for Hopper and without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "spellings"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random_products"))
+import plan
+import show
+from program import PROGRAMS
+
+OVERLAPPING = [
+    "fmha sample",
+    "fmha sample, ragged",
+    "FlashAttention-2",
+    "FlashAttention-2, causal",
+    "window with sinks",
+]
+PRODUCTS = [
+    *OVERLAPPING,
+    "sigmoid attention",
+    "attention in two passes",
+    "RMS norm beside a product",
+    "weights of 8 bits",
+]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_overlap(name: str) -> None:
+    """Tiles come by TMA, a product runs beside the next, nothing is kept in local memory or serialized."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    found = plan.of(launch.kernel, show.key_of(launch))
+    assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["mma"], found
+    assert max(found.waits) > 0 and not found.remarks and found.spills == 0, found
+    assert found.votes == (name in OVERLAPPING), found
