@@ -102,7 +102,7 @@ def fp8_product(numbers: Any, m: int, n: int, k: int, block: int, tiles: tuple[i
     c = numbers.poisoned((m, n), "bfloat16")
 
     def want() -> Any:
-        total = numbers.wide(c) * 0
+        total: Any = 0.0
         for s in range(k // block):
             part = slice(s * block, (s + 1) * block)
             columns = numbers.wide(scales[1][:, s])[numbers.whole(numbers.arange(n) // block)]
@@ -222,7 +222,7 @@ def convolved(numbers: Any, images: int, side: int, c: int, outs: int, taps: int
     y = numbers.poisoned((images * out * out, outs), "bfloat16")
 
     def want() -> Any:
-        total = numbers.wide(y) * 0
+        total: Any = 0.0
         for dy in range(taps):
             for dx in range(taps):
                 first = (dy * taps + dx) * c

@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "its body is code of a thread, in a kernel of tiles": {"map": 8, "threads": 9},
     "a program may write it as an operator, remarks call it by a noun": {"mma": 7},
     FRONT: {"cast": 8, "select": 5},
+    "how operations round: the passes of a softmax look through it": {"flush": 6},
     "gathers whose indices count up become it, views are made of it": {"load": 8, "store": 8},
 }
 
