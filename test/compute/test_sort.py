@@ -207,6 +207,20 @@ def test_histogram_object(device):
         made(storage, x, out, levels[0], levels[2], levels[1], 10)
 
 
+@pytest.mark.parametrize(
+    "bins, low, high", [(7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 5e-324), (5, -1e300, 1e300)]
+)
+def test_histogram_at_the_edges(device, bins, low, high):
+    """Samples at the levels between bins, and beside them, are in the bin that the division of float64 says."""
+    steps = low + np.arange(bins + 1) * (high / bins - low / bins)
+    x = np.concatenate([steps, np.nextafter(steps, np.inf), np.nextafter(steps, -np.inf), [np.nan, np.inf, -np.inf]])
+    out = device.array(np.zeros(bins, np.int32))
+    compute.histogram_even(device.array(x), out, bins + 1, np.float64(low), np.float64(high), len(x))
+    inside = x[(x >= low) & (x < high)]
+    places = np.minimum(((inside - low) * bins / (np.float64(high) - low)).astype(np.int64), bins - 1)
+    np.testing.assert_array_equal(device.host(out), np.bincount(places, minlength=bins))
+
+
 @pytest.mark.parametrize("kind", ["any", "equal", "sorted", "few"])
 def test_radix_sorts_of_many_tiles(device, kind):
     """Tiles of a GPU's blocks, whole ones and the last one; values show that equal keys keep their order."""

@@ -32,14 +32,14 @@ class HistogramEven(Algorithm):
     def build(self, given: Given) -> None:
         sample, counter = given["d_samples"].value_type, given["d_histogram"].value_type
         level = self.level = self.value_key(given, "h_lower_level")
-        _check_levels(given["h_lower_level"], given["h_upper_level"])
+        _check_levels(given["h_lower_level"], given.get("h_upper_level"))  # which a file does not have
         for what, t in (("samples", sample), ("levels", level)):
             if not isinstance(t, DType) or t.is_bool:
                 raise TileTypeError(f"histogram_even counts numbers, found {what} of {name_of(t)}")
         if not isinstance(counter, DType) or counter.bits < 32:
             raise TileTypeError(f"histogram_even counts in numbers of 32 or 64 bits, found {name_of(counter)}")
         self.compute = float64 if sample.is_float or level.is_float else int64
-        read, bin_of = given["d_samples"].reader(), _bin_of(self.compute)
+        read, bin_of = given["d_samples"].reader(), _bin_of(self.compute, self.shape.threads == 1)
         self.clear = _clear(given["d_histogram"].writer())
         self.sample_type = sample
         if self.shape.threads == 1:
@@ -118,11 +118,13 @@ class HistogramEven(Algorithm):
         return found
 
     def _how(self, given: Given, bins: int) -> tuple[Any, ...]:
-        """The levels, and what takes the place of a division of integers, if there is such."""
+        """The levels, and what takes the place of a division, if there is such."""
         import numpy as np
 
         low, high = self._level(given, "lower"), self._level(given, "upper")
-        factor, shift = (0, 0) if self.compute.is_float else count_bins.scaled(bins, int(high) - int(low))
+        if self.compute.is_float:
+            return low, high, *count_bins.inverse(bins, high - low)
+        factor, shift = count_bins.scaled(bins, int(high) - int(low))
         return low, high, np.int64(factor), np.int64(shift)
 
 
@@ -143,23 +145,35 @@ def _bins(given: Given) -> int:
     return levels - 1
 
 
-def _bin_of(compute: DType):
+def _bin_of(compute: DType, divides: bool):
     convert, whole = Convert(compute, "a sample"), Convert(int64, "a bin")
+
+    def divided(x, bins, how):
+        return min(whole((x - how[0]) * convert(bins) / (how[1] - how[0])), bins - 1)
+
+    def multiplied(x, bins, how):
+        """The same, but that only what comes near to another bin is divided."""
+        low, high, inverse, near = how
+        place = (x - low) * convert(bins) * inverse
+        found = whole(place)
+        rest = place - convert(found)
+        if rest < near or rest > 1 - near:
+            found = whole((x - low) * convert(bins) / (high - low))
+        return min(found, bins - 1)
+
+    def of_integer(x, bins, how):
+        low, high, factor, shift = how
+        return (x - low) * factor >> shift if factor > 0 else min((x - low) * bins // (high - low), bins - 1)
 
     def bin_of(value, bins, how):
         """-1 outside of the levels."""
-        low, high, factor, shift = how
         x, found = convert(value), -1
-        if x >= low and x < high:
-            if is_float:
-                found = min(whole((x - low) * convert(bins) / (high - low)), bins - 1)
-            elif factor > 0:
-                found = (x - low) * factor >> shift
-            else:
-                found = min((x - low) * bins // (high - low), bins - 1)
+        if x >= how[0] and x < how[1]:
+            found = inside(x, bins, how)
         return found
 
-    is_float = compute.is_float
+    of_float = divided if divides else multiplied
+    inside = of_float if compute.is_float else of_integer
     return bin_of
 
 
