@@ -53,3 +53,8 @@ def test_sums_of_512_columns_have_two_warpgroups() -> None:
 
 def test_tiles_that_are_needed_at_a_time_have_more_warps() -> None:
     assert plan_of("n-body").spills == 0
+
+
+def test_products_of_few_rows_beside_large_ones_have_warps_that_can_share_them() -> None:
+    found = plan_of("Mamba-2 chunks")
+    assert found.counts["mma"] == 0 and found.counts["wgmma"] > 0 and found.counts["tma stores"] > 0, str(found)

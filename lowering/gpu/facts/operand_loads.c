@@ -198,6 +198,21 @@ bool tw_rows_stay_together(MlirOperation mma) {
   return false;
 }
 
+bool tw_feeds_product(MlirOperation mma) {
+  MlirBlock block = mlirOperationGetBlock(mma);
+  bool feeds = false;
+  for (MlirOperation op = mlirOperationGetNextInBlock(mma); !feeds && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    tw_slice_t slice = {.block = block};
+    if (!tw_op_is_product(op))
+      continue;
+    tw_slice_add(&slice, mlirOperationGetOperand(op, 0));
+    feeds = tw_slice_has(&slice, mma);
+    tw_slice_free(&slice);
+  }
+  return feeds;
+}
+
 bool tw_reads_written(MlirOperation product) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++) {
     MlirValue operand = mlirOperationGetOperand(product, i);

@@ -33,6 +33,9 @@ MlirType tw_promoted_type(MlirOperation load);
 /* Whether rows of this product are combined, or go on into another product, in its own block: then a row should stay
  * within a warp. */
 bool tw_rows_stay_together(MlirOperation mma);
+/* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
+ * wants whole rows, in its registers. */
+bool tw_feeds_product(MlirOperation mma);
 /* Whether a tile.async_mma reads a buffer that threads write to. */
 bool tw_reads_written(MlirOperation product);
 

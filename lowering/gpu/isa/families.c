@@ -206,6 +206,26 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+typedef struct {
+  const tw_async_mma_t *async;
+  int warps;
+} shared_by_t;
+
+/* Whether so many warps cannot share the product, but compute the same, for nobody's need. */
+static bool is_repeated(MlirOperation op, const void *user) {
+  const shared_by_t *by = user;
+  tw_mma_split_t split = {.same = 1};
+  if (!tw_op_is_product(op) || tw_feeds_product(op))
+    return false;
+  MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return tw_rank(acc) == 2 && by->async->split(tw_extent(acc, 0), tw_extent(acc, 1), by->warps, &split) &&
+         split.same > 1;
+}
+
+static bool repeats(MlirOperation func, const tw_async_mma_t *async, int warps) {
+  return !mlirOperationIsNull(tw_find_op(func, is_repeated, &(shared_by_t){async, warps}));
+}
+
 int tw_mma_num_warps(MlirOperation func) {
   need_t need = {.async = tw_async_mma_of(func)};
   mlirOperationWalk(func, measure, &need, MlirWalkPreOrder);
@@ -222,5 +242,9 @@ int tw_mma_num_warps(MlirOperation func) {
          (need.chained ? warps * 16 < need.rows || warps * (int64_t)MOST_ACC_PER_WARP < need.largest
                        : warps * per_warp < need.largest || warps * (int64_t)CARRIED_PER_WARP < need.carried))
     warps *= 2;
+  /* Among products of several sizes the smallest decides, if registers hold the largest. */
+  if (need.async != NULL && warps > need.async->warps && repeats(func, need.async, warps) &&
+      !repeats(func, need.async, warps / 2) && warps / 2 * (int64_t)MOST_ACC_PER_WARP >= need.largest)
+    warps /= 2;
   return warps;
 }

@@ -91,23 +91,6 @@ static void note_load(selector_t *s, MlirOperation load, MlirOperation mma) {
   s->loads[s->num_loads++] = (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type) / steps};
 }
 
-/* Whether the result goes into the left operand of another product: each warpgroup that computes a part of that one
- * wants whole rows, in its registers. */
-static bool feeds_product(MlirOperation mma) {
-  MlirBlock block = mlirOperationGetBlock(mma);
-  bool feeds = false;
-  for (MlirOperation op = mlirOperationGetNextInBlock(mma); !feeds && !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    tw_slice_t slice = {.block = block};
-    if (!tw_op_is_product(op))
-      continue;
-    tw_slice_add(&slice, mlirOperationGetOperand(op, 0));
-    feeds = tw_slice_has(&slice, mma);
-    tw_slice_free(&slice);
-  }
-  return feeds;
-}
-
 static tw_mma_split_t split_of(const selector_t *s, MlirOperation mma) {
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   tw_mma_split_t split = {.n = 1};
@@ -119,7 +102,7 @@ static const char *why_not(const selector_t *s, MlirOperation mma) {
   const char *reason = s->family->why_not(mma, s->num_warps);
   if (reason != NULL)
     return reason;
-  if (split_of(s, mma).same > 1 && !feeds_product(mma))
+  if (split_of(s, mma).same > 1 && !tw_feeds_product(mma))
     return "its warps cannot share it: some would compute the same";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }

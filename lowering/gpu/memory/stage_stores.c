@@ -20,7 +20,8 @@
  * see when it happens; within a loop of the program it stores to another place each time, and no other array that the
  * kernel accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers
  * leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are
- * dropped by the accelerator. Where there is no room for the exchange above either, threads store what they computed. */
+ * dropped by the accelerator. Where there is no room for the exchange above either, threads store what they computed.
+ */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
@@ -240,8 +241,8 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
   s->num_staged++;
 }
 
-/* Has threads store what they computed where buffers leave no room to exchange it: their pieces are shorter. A tile that
- * alone is too large stays as it is, for which other plans follow. */
+/* Has threads store what they computed where buffers leave no room to exchange it: their pieces are shorter. A tile
+ * that alone is too large stays as it is, for which other plans follow. */
 static void store_as_computed(const stager_t *s, MlirOperation store, intptr_t at) {
   MlirOperation conversion = tw_def(mlirOperationGetOperand(store, at));
   int64_t room = tw_gpu_target_of(store).shared_bytes - BARRIERS;
