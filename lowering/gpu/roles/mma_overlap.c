@@ -28,6 +28,8 @@ static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *o
   return true;
 }
 
+enum { HALF_BITS = 16 };
+
 typedef struct {
   tw_overlap_t overlap;
   bool bad; /* has products deeper in the loop */
@@ -147,6 +149,36 @@ static bool fits_registers(const tw_overlap_t *overlap) {
   return true;
 }
 
+/* ---- why not ---------------------------------------------------------------------------------------- */
+
+/* Of a product for which each iteration waits; null where a remark of its own tells it. */
+static const char *why_waited_for(const overlap_check_t *check, MlirOperation product) {
+  if (tw_bits(mlirValueGetType(mlirOperationGetResult(product, 0))) == HALF_BITS)
+    return "is waited for in each iteration, for sums of 16 bits are taken apart in registers: sums of float32 run on "
+           "into the next one";
+  if (!tw_mma_may_run_on(product))
+    return NULL;
+  if (check->overlap.num_products == 0)
+    return "is waited for in each iteration, which goes on with its sums: only what is added to sums that the loop "
+           "carries runs on into the next one";
+  return tw_mma_reads_registers(product) ? "is waited for in each iteration, for its left operand is computed in "
+                                           "registers, which the next one needs: a tile that is loaded runs on"
+                                         : NULL;
+}
+
+static bool is_product_of(MlirOperation op, const void *loop) {
+  return tw_is_async_mma(op) &&
+         mlirOperationEqual(mlirOperationGetParentOperation(op), *(const MlirOperation *)loop);
+}
+
+/* Tells of a loop of which no product runs on. */
+static void tell_of_waits(const overlap_check_t *check) {
+  MlirOperation product = tw_find_op(check->overlap.loop, is_product_of, &check->overlap.loop);
+  const char *reason = mlirOperationIsNull(product) ? NULL : why_waited_for(check, product);
+  if (reason != NULL)
+    tw_op_remark(product, "%s", reason);
+}
+
 /* ---- all of a kernel ------------------------------------------------------------------------------- */
 
 static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
@@ -160,6 +192,8 @@ static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
   if (some && overlap->all)
     overlap->end = overlap->products[overlap->num_products - 1].wait;
   if (!some || (!overlap->all && !(find_end(overlap) && fits_registers(overlap)))) {
+    if (!check.bad)
+      tell_of_waits(&check);
     free(overlap->products);
     return MlirWalkResultAdvance;
   }
