@@ -93,10 +93,12 @@ static void remark_gather(MlirOperation op) {
   if (bits > 0)
     tw_op_remark(op, "reads %s, in pieces of up to %d bytes", text, (tw_memory_bits(tw_element(tile)) << bits) / 8);
   else
-    tw_op_remark(op,
-                 "reads %s element by element: its indices are not known to count up, from multiples of a vector "
-                 "on, along an axis of stride 1",
-                 text);
+    tw_op_remark(
+        op, "reads %s element by element: %s", text,
+        tw_gather_may_end_within_vector(op)
+            ? "its mask or array may end within a vector; a bound that ct.assume_divisible_by takes for a multiple of "
+              "one wins vectors back"
+            : "its indices are not known to count up, from multiples of a vector on, along an axis of stride 1");
 }
 
 static void remark_gather_copy(MlirOperation op) {

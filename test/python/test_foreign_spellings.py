@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tilewright import cli
 from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
@@ -58,3 +59,31 @@ def test_tiles_that_are_needed_at_a_time_have_more_warps() -> None:
 def test_products_of_few_rows_beside_large_ones_have_warps_that_can_share_them() -> None:
     found = plan_of("Mamba-2 chunks")
     assert found.counts["mma"] == 0 and found.counts["wgmma"] > 0 and found.counts["tma stores"] > 0, str(found)
+
+
+# ---- no silent loss -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_lost_is_told_in_these_words() -> None:
+    """`python test/spellings/foreign.py --write` writes down what is told now."""
+    assert foreign.corpus() == foreign.REMARKS.read_text()
+
+
+@pytest.mark.parametrize("name", foreign.PROGRAMS)
+def test_no_plan_is_lost_in_silence(name: str) -> None:
+    found = plan_of(name)
+    waits = bool(found.roles) and found.counts["wgmma"] > 0 and 1 not in found.waits
+    if waits or found.counts["mma"] > 0 or found.spills > 64 or found.remarks:
+        assert foreign.losses_of(foreign.PROGRAMS[name]), str(found)
+
+
+@ct.kernel
+def grid_stride_of_multiples(X, Y, Z, N):
+    foreign.grid_stride_steps(X, Y, Z, ct.assume_divisible_by(N, 16))
+
+
+def test_what_a_remark_advises_helps() -> None:
+    told: list[tuple[int, str, str]] = []
+    key = cli.specialization(grid_stride_of_multiples, list(foreign.PROGRAMS["grid-stride add"].arguments))
+    plan.of(grid_stride_of_multiples, key, "sm_90a", told)
+    assert sum("in pieces of up to 16 bytes" in message for _, _, message in told) == 2

@@ -2,12 +2,15 @@
 
     compiled(PROGRAMS["sums of f16"]) -> plan.Plan, remarks
 
-`python test/spellings/foreign.py [NAME…]` prints the plan of each, and what the compiler remarks of it.
+`python test/spellings/foreign.py [NAME…]` prints the plan of each, and what the compiler remarks of it; `--write`
+writes down what they are told of plans that they lose (remarks.txt), for review with `git diff`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import re
 import sys
 from collections.abc import Iterator
 from itertools import cycle
@@ -19,8 +22,9 @@ import ml_dtypes
 import numpy as np
 import plan
 
-from tilewright import cli
+from tilewright import cli, remarks
 from tilewright import tile as ct
+from tilewright.errors import places_of
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f8e4m3": ml_dtypes.float8_e4m3fn}
 ZERO = ct.PaddingMode.ZERO
@@ -514,13 +518,17 @@ def quantize_groups(X, Q, S, GROUP):
     ct.scatter(S, g, s)
 
 
-@program("grid-stride add", "2: 5000 5000 5000 4900", arrays("X Y Z", "f32", 1), "N=i32")
-@ct.kernel
-def grid_stride(X, Y, Z, N):
+def grid_stride_steps(X, Y, Z, N):
     for start in range(ct.bid(0) * 1024, N, ct.num_blocks(0) * 1024):
         at = start + ct.arange(1024, dtype=ct.int32)
         s = ct.gather(X, at, mask=at < N) + ct.gather(Y, at, mask=at < N)
         ct.scatter(Z, at, s, mask=at < N)
+
+
+@program("grid-stride add", "2: 5000 5000 5000 4900", arrays("X Y Z", "f32", 1), "N=i32")
+@ct.kernel
+def grid_stride(X, Y, Z, N):
+    grid_stride_steps(X, Y, Z, N)
 
 
 @program("rows by gathers with masks", "3: 3x3000 3x3000 3000", arrays("X Y"), "N=i32")
@@ -641,10 +649,39 @@ def argument(text: str, extent: str, random: np.random.Generator) -> Any:
     return (0.5 * random.standard_normal(shape, np.float32)).astype(DTYPES[dtype])
 
 
-def compiled(one: Program, target: str = "sm_90a") -> tuple[plan.Plan, str]:
+@functools.cache
+def compiled(one: Program, target: str = "sm_90a") -> tuple[plan.Plan, tuple[tuple[int, str, str], ...]]:
+    """The plan, and what the compiler remarks."""
     told: list[Any] = []
     found = plan.of(one.kernel, cli.specialization(one.kernel, list(one.arguments)), target, told)
-    return found, "\n".join(str(x) for x in told)
+    return found, tuple(told)
+
+
+# ---- what is lost ---------------------------------------------------------------------------------------------------
+
+REMARKS = Path(__file__).with_name("remarks.txt")
+# Words of remarks on something that another spelling, tile or dtype would win back.
+LOSS = re.compile(
+    r"is not a|element by element|prevents|waited for|transposes|stays whole|stays in registers|use smaller tiles|"
+    r"stores what each thread|adds up in float32|copies no tiles|pieces of up to [1248] bytes|multiply-adds|mma\.sync|"
+    r"keeps its .* operand|has no instruction|planned again"
+)
+
+
+def losses_of(one: Program) -> list[str]:
+    """Each with the line of the program that it is about."""
+    found = []
+    for _, location, message in compiled(one)[1]:
+        places = places_of(location)
+        code = places[0].code() if places and LOSS.search(message) else None
+        if code is not None:
+            found.append(f"{code[0].strip()}\n    {remarks.sentence(message)}")
+    return list(dict.fromkeys(found))
+
+
+def corpus() -> str:
+    parts = (f"== {one.name}\n" + "".join(f"{loss}\n" for loss in losses_of(one)) for one in PROGRAMS.values())
+    return "\n".join(parts)
 
 
 def show(names: list[str]) -> Iterator[str]:
@@ -656,9 +693,12 @@ def show(names: list[str]) -> Iterator[str]:
             continue
         yield f"{name}: {found}"
         if names:
-            yield told
+            yield "\n".join(map(str, told))
 
 
 if __name__ == "__main__":
-    for line in show(sys.argv[1:]):
-        print(line, flush=True)
+    if sys.argv[1:] == ["--write"]:
+        REMARKS.write_text(corpus())
+    else:
+        for line in show(sys.argv[1:]):
+            print(line, flush=True)

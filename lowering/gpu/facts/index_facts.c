@@ -148,18 +148,31 @@ static index_facts_t facts_of(MlirValue value, int dim) {
 
 /* ---- gathers and scatters ------------------------------------------------------------------------------------ */
 
-/* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, in other respects alike. */
-static int neighbours(MlirOperation op, int axis, int dim) {
+/* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, whatever a mask says. */
+static int unmasked_neighbours(MlirOperation op, int axis, int dim) {
   intptr_t first, rank = tw_operands(op, TW_OPERAND_INDICES, &first);
-  MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
   int bits = rank > 0 ? ANY_BITS : 0;
   for (intptr_t d = 0; d < rank; d++) {
     index_facts_t facts = facts_of(mlirOperationGetOperand(op, first + d), dim);
     bits = min_int(bits, d == axis ? min_int(facts.run, facts.divisor) : facts.same);
   }
-  if (!mlirValueIsNull(mask))
-    bits = min_int(bits, facts_of(mask, dim).same);
   return bits;
+}
+
+/* Those that are in other respects alike. */
+static int neighbours(MlirOperation op, int axis, int dim) {
+  MlirValue mask = tw_operand(op, TW_OPERAND_MASK);
+  int bits = unmasked_neighbours(op, axis, dim);
+  return mlirValueIsNull(mask) ? bits : min_int(bits, facts_of(mask, dim).same);
+}
+
+bool tw_gather_may_end_within_vector(MlirOperation op) {
+  int axis = tw_access_contiguous_dim(op, (int)mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
+  for (int dim = 0; axis >= 0 && dim < tw_rank(tile); dim++)
+    if (unmasked_neighbours(op, axis, dim) > 0)
+      return true;
+  return false;
 }
 
 int tw_gather_vector_bits(MlirOperation op, int *dim) {

@@ -10,6 +10,8 @@
 int tw_gather_vector_bits(MlirOperation op, int *dim);
 /* Neighbours along `dim` that lie side by side in the array, however many an access takes, as log2; aligned. */
 int tw_gather_run_bits(MlirOperation op, int dim);
+/* Whether a tile.gather's indices count up, so that only a mask or an extent may part neighbours. */
+bool tw_gather_may_end_within_vector(MlirOperation op);
 
 /* On a sum that is an index: the second operand is the same natural number for all elements, the first is made outside
  * of the loop around, and a sum beyond 2^31 is beyond any array (hoist_indices.c). */

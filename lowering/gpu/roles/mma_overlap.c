@@ -167,14 +167,16 @@ static const char *why_waited_for(const overlap_check_t *check, MlirOperation pr
 }
 
 static bool is_product_of(MlirOperation op, const void *loop) {
-  return tw_is_async_mma(op) &&
+  return tw_op_is_async_product(op) &&
          mlirOperationEqual(mlirOperationGetParentOperation(op), *(const MlirOperation *)loop);
 }
 
 /* Tells of a loop of which no product runs on. */
 static void tell_of_waits(const overlap_check_t *check) {
   MlirOperation product = tw_find_op(check->overlap.loop, is_product_of, &check->overlap.loop);
-  const char *reason = mlirOperationIsNull(product) ? NULL : why_waited_for(check, product);
+  bool waits =
+      !mlirOperationIsNull(product) && !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(product, 0)));
+  const char *reason = waits ? why_waited_for(check, product) : NULL;
   if (reason != NULL)
     tw_op_remark(product, "%s", reason);
 }
