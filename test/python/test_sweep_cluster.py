@@ -136,6 +136,30 @@ def kinds_of_this_host(folder: str) -> None:
     assert swept("cpu,cuda:0", folder) == found  # nothing again
 
 
+def layouts_by_name(folder: str) -> None:
+    """All that the compiler lists; one that it does not have fails by itself, and a tile that is not there is named."""
+
+    def choices(name: str, *axes: str) -> dict[Any, records.Record]:
+        Sweep(Plan(PLACE, (SHAPE,), axes, on="cuda:0", keep=False), Path(folder) / name).run()
+        rows = records.read([Path(folder) / name]).records.values()
+        return {r.choice.get("layout(x)"): r for r in rows}
+
+    listed = choices("all", "layout(x)")
+    assert len(listed) > 2 and "narrow" in listed and all(r.measured for r in listed.values())
+    found = choices("some", "layout(x)=narrow,best")
+    assert found["narrow"].measured and not found["best"].measured
+    assert "layout(x)=best, which is no value of this axis" in found["best"].why
+    for axis, told in (
+        ("layout(q)", "kernel softmax has no axis layout(q): threads hold no such tile; they hold"),
+        ("swizzle(x)", "say which values, as in swizzle(x)=32,64,128"),
+    ):
+        try:
+            choices("none", axis)
+            raise AssertionError(f"{axis} is there")
+        except TileError as error:
+            assert told in str(error), error
+
+
 def taken() -> int:
     from tilewright.sweep import station
 
@@ -178,12 +202,12 @@ def compiled_elsewhere(folder: str) -> None:
             assert "this worker has no GPU" in str(error)
 
 
-@pytest.mark.parametrize("name", ["kinds_of_this_host", "compiled_elsewhere"])
+@pytest.mark.parametrize("name", ["kinds_of_this_host", "layouts_by_name", "compiled_elsewhere"])
 def test_workers_that_differ(name: str, tmp_path: Path) -> None:
+    environment = dict(os.environ)
     if name == "compiled_elsewhere":
         pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
-    environment = dict(os.environ)
-    if name == "kinds_of_this_host":
+    else:
         environment["TILEWRIGHT_CUDA_DRIVER"] = str(find_driver())
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
     command = [sys.executable, __file__, name, str(tmp_path)]

@@ -197,7 +197,8 @@ class Sweep:
     def _listed(self, pool: Pool, shape: Shape, name: str) -> Sequence[str]:
         kind, tile = hints.tile_of(name) or (name, "")
         if kind != "layout":
-            raise TileValueError(f"axis {name}: say which values, as in {name}=4x2,8x1")
+            examples = {"swizzle": "32,64,128", "warps": "4x2,8x1"}[kind]
+            raise TileValueError(f"axis {name}: say which values, as in {name}={examples}")
         found: list[str] = pool.ask("layouts", shape, tile)
         return found
 
