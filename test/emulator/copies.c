@@ -6,6 +6,8 @@
 
 reads_t reads[MAX_THREADS];
 
+static bool has(const uint64_t *set, int64_t chunk) { return set[chunk / WORD_BITS] >> chunk % WORD_BITS & 1; }
+
 static void forget_reads(void) {
   for (int t = 0; t < num_threads(); t++) {
     reads[t].closed = 0;
@@ -19,7 +21,30 @@ static void note(uint64_t *set, int64_t offset) {
   set[chunk / WORD_BITS] |= (uint64_t)1 << chunk % WORD_BITS;
 }
 
-void note_read(int64_t offset) { note(reads[current].groups[reads[current].closed], offset); }
+void note_read(int64_t offset) {
+  note(reads[current].groups[reads[current].closed], offset);
+  race_begin_read(emu_shared + offset, CHUNK_BYTES);
+}
+
+static bool reads_later(int64_t chunk, int done) {
+  for (int g = done; g <= reads[current].closed; g++)
+    if (has(reads[current].groups[g], chunk))
+      return true;
+  return false;
+}
+
+void forget_groups(int done) {
+  reads_t *own = &reads[current];
+  race_wait_products();
+  for (int64_t chunk = 0; chunk < CHUNKS; chunk++)
+    for (int g = 0; g < done; g++)
+      if (own->groups[g][chunk / WORD_BITS] && has(own->groups[g], chunk) && !reads_later(chunk, done)) {
+        race_end_product(emu_shared + chunk * CHUNK_BYTES, CHUNK_BYTES);
+        break;
+      }
+  own->closed -= done;
+  memmove(own->groups, own->groups[done], (size_t)(own->closed + 1) * sizeof own->groups[0]);
+}
 
 void emu_load(const void *from) { note(reads[current].loads, (const unsigned char *)from - emu_shared); }
 
@@ -34,7 +59,7 @@ void emu_fence(void) { memset(reads[current].loads, 0, sizeof reads[current].loa
 static int64_t first_of(const uint64_t *set, const void *to, int64_t bytes) {
   int64_t from = (const unsigned char *)to - emu_shared, last = (from + bytes - 1) / CHUNK_BYTES;
   for (int64_t chunk = from / CHUNK_BYTES; chunk <= last; chunk++)
-    if (set[chunk / WORD_BITS] >> chunk % WORD_BITS & 1)
+    if (has(set, chunk))
       return chunk * CHUNK_BYTES;
   return -1;
 }
@@ -121,6 +146,8 @@ static int64_t elements_of(const map_form_t *form) {
   return count;
 }
 
+static int64_t bytes_of(const box_t *b) { return elements_of(&b->map->form) * b->map->form.bytes; }
+
 /* Where element i of a box lies in shared memory, as an offset, and in the array, in bytes; whether it is inside. */
 static int element_of(const box_t *b, int64_t i, int64_t *offset, int64_t *at) {
   const map_form_t *form = &b->map->form;
@@ -149,6 +176,7 @@ static void deliver_to(int m, const box_t *b) {
       memset(emu_shared + offset, 0, (size_t)bytes);
   barrier_t *barrier = barrier_of(m, b->barrier);
   barrier->bytes -= count * bytes;
+  race_end_copy(barrier->number);
   settle(barrier);
   enter(before);
 }
@@ -176,10 +204,12 @@ void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank
   if (((unsigned char *)to - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
+  int64_t bytes = bytes_of(&b);
   for (int m = 0; m < members; m++)
     if (b.members >> m & 1) {
-      check_unread(m, to, elements_of(&b.map->form) * b.map->form.bytes);
-      check_fenced(m, to, elements_of(&b.map->form) * b.map->form.bytes);
+      check_unread(m, to, bytes);
+      check_fenced(m, to, bytes);
+      race_begin_copy(to, bytes, m, barrier_of(m, barrier)->number);
     }
   if (num_boxes == MAX_BOXES)
     give_up("too many copies are under way");
@@ -205,8 +235,10 @@ static void store_box(const box_t *b) {
 
 void emu_store_wait(int32_t pending) {
   int done = stores[current].num - pending;
-  for (int i = 0; i < done; i++)
+  for (int i = 0; i < done; i++) {
     store_box(&stores[current].boxes[i]);
+    race_end_read(stores[current].boxes[i].to, bytes_of(&stores[current].boxes[i]));
+  }
   if (done > 0) {
     memmove(stores[current].boxes, stores[current].boxes + done, (size_t)pending * sizeof(box_t));
     stores[current].num = pending;
@@ -223,6 +255,7 @@ void emu_store(void *from, void *map, const int32_t *at, int32_t rank, _Bool fir
   if (stores[current].num == MAX_STORES)
     give_up("too many stores are under way");
   stores[current].boxes[stores[current].num++] = b;
+  race_begin_read(from, bytes_of(&b));
   if (at_once)
     emu_store_wait(0);
 }
@@ -234,6 +267,7 @@ void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
   if (t->num_copies == MAX_COPIES)
     abort();
   check_unread(member, to, bytes);
+  race_begin_cp_async(to, from, bytes, read);
   t->copies[t->num_copies++] = (copy_t){to, from, bytes, read, t->group};
 }
 
@@ -250,6 +284,7 @@ void emu_wait(int32_t pending) {
     }
     memset(c->to, 0, (size_t)c->bytes);
     memcpy(c->to, c->from, (size_t)c->read);
+    race_end_cp_async(c->to, c->bytes);
   }
   t->num_copies = kept;
 }

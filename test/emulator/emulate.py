@@ -95,11 +95,18 @@ def type_of(argument: str) -> str:
     return match[1]
 
 
+def size_of(kind: str) -> int:
+    """Bytes of a type in memory."""
+    many, of = re.fullmatch(r"(?:<(\d+) x )?([\w ]+?)>?", kind).groups()  # type: ignore[union-attr]
+    bits = int(of[1:]) if of[1:].isdigit() else 64 if of == "ptr" else 8 * BYTES[of]
+    return (int(many or 1) * bits + 7) // 8
+
+
 class Rewriter:
     def __init__(self) -> None:
         self.extra: list[str] = []
         self.made: dict[str, str] = {}
-        self.accesses = 0  # of which the alignment is checked
+        self.accesses = 0  # that are checked
 
     # ---- inline assembly ----------------------------------------------------------------------
 
@@ -124,7 +131,7 @@ class Rewriter:
         if text.startswith("wgmma.wait_group"):
             return self.wgmma_wait(result, text, types)
         if text.startswith(("fence.acq_rel.", "fence.sc.")):
-            return "  ret void\n"
+            return "  call void @emu_order()\n  ret void\n"
         if text.startswith("nanosleep"):
             return "  call void @emu_turn()\n  ret void\n"
         if text.startswith("activemask"):  # a thread runs alone
@@ -135,13 +142,13 @@ class Rewriter:
             steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
             return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
-            return f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
+            return f"  call void @emu_order()\n  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
         if ".b128" in text:
             return self.pair(result, types)
         if re.search(r"(atom|red|ld|st)\.(relaxed|acquire|release|acq_rel)\.(cta|gpu|sys)\.", text):
             return self.atomic(result, text, types)
         if text.startswith("bar.warp.sync"):
-            return "  call void @emu_warp()\n  ret void\n"
+            return "  call void @emu_sync_warp(i32 -1)\n  ret void\n"
         if text.startswith("cp.async.bulk.wait_group.read"):
             return f"  call void @emu_store_wait(i32 {text[:-1].split()[-1]})\n  ret void\n"
         if "global.shared::cta" in text:
@@ -234,7 +241,8 @@ class Rewriter:
         count = len(types) - 1 - bool(form[1])  # words; or what is given back where nothing is done, and the value
         words = ["%a1" if form[2] == "ld" else "%a2"] if result != "void" else [f"%a{i + 1}" for i in range(count)]
         guard = self.condition(len(types) - 1 if form[1] else -1)
-        entry = f"entry:\n  call void @emu_turn()\n  br i1 {guard}, label %go, label %end\ngo:\n"
+        order = "" if ".relaxed." in text else "  call void @emu_order()\n"
+        entry = f"entry:\n  call void @emu_turn()\n{order}  br i1 {guard}, label %go, label %end\ngo:\n"
         out = [entry, *(self.access(types, kind, operation, i, word) for i, word in enumerate(words))]
         out.append("  br label %end\nend:")
         if result == "void":
@@ -245,6 +253,7 @@ class Rewriter:
     def pair(result: str, types: list[str]) -> str:
         """A load or store of 16 bytes, which a GPU has at multiples of 16 only."""
         kind, out = types[0], ["  call void @emu_turn()"]
+        out.append(f"  %n = ptrtoint {kind} %a0 to i64\n  call void @emu_aligned(i64 %n, i64 16)")
         out.append(f"  %h = getelementptr i8, {kind} %a0, i64 8")
         if result == "void":
             out += [f"  store i64 %a1, {kind} %a0, align 16", f"  store i64 %a2, {kind} %h", "  ret void\n"]
@@ -299,9 +308,8 @@ class Rewriter:
     def guarded_store(types: list[str], bits: int, guard: int, pointer: int, offset: int) -> str:
         out = [f"  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
         out.append(f"  %p = getelementptr i8, {types[pointer]} %a{pointer}, i64 {offset}")
-        out.append(
-            f"  %n = ptrtoint {types[pointer]} %p to i64\n  call void @emu_aligned(i64 %n, i64 {bits * pointer // 8})"
-        )
+        out.append(f"  %n = ptrtoint {types[pointer]} %p to i64")
+        stores = []
         for i in range(pointer):
             value = f"%a{i}"
             if types[i] in ("float", "i16") and bits == 8:
@@ -309,7 +317,8 @@ class Rewriter:
                 value = f"%t{i}"
             kind = "i8" if bits == 8 else types[i]
             out.append(f"  %p{i} = getelementptr i8, {types[pointer]} %p, i64 {i * bits // 8}")
-            out.append(f"  store {kind} {value}, {types[pointer]} %p{i}, align {bits // 8}")
+            stores.append(f"  store {kind} {value}, {types[pointer]} %p{i}, align {bits // 8}")
+        out.append(Rewriter.access_of("writes", "%n", bits * pointer // 8, "\n".join(stores)))
         return "\n".join([*out, "  br label %end\nend:\n  ret void\n"])
 
     @staticmethod
@@ -317,16 +326,15 @@ class Rewriter:
         kinds = split(result[1:-1]) if result.startswith("{") else [result]
         padding = padding or [0, 0, 0, 0]
         out = [f"entry:\n  br i1 {Rewriter.condition(guard)}, label %go, label %end\ngo:"]
-        out.append(f"  %p = getelementptr i8, {types[0]} %a0, i64 {offset}")
-        out.append(
-            f"  %n = ptrtoint {types[0]} %p to i64\n  call void @emu_aligned(i64 %n, i64 {bits * len(kinds) // 8})"
-        )
+        out.append(f"  %p = getelementptr i8, {types[0]} %a0, i64 {offset}\n  %n = ptrtoint {types[0]} %p to i64")
+        loads = []
         for i, kind in enumerate(kinds):
-            out.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * bits // 8}")
+            loads.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * bits // 8}")
             if bits == 8:
-                out.append(f"  %b{i} = load i8, {types[0]} %p{i}\n  %l{i} = zext i8 %b{i} to {kind}")
+                loads.append(f"  %b{i} = load i8, {types[0]} %p{i}\n  %l{i} = zext i8 %b{i} to {kind}")
             else:
-                out.append(f"  %l{i} = load {kind}, {types[0]} %p{i}, align {bits // 8}")
+                loads.append(f"  %l{i} = load {kind}, {types[0]} %p{i}, align {bits // 8}")
+        out.append(Rewriter.access_of("reads", "%n", bits * len(kinds) // 8, "\n".join(loads)))
         out.append("  br label %end\nend:")
         for i, kind in enumerate(kinds):
             out.append(f"  %v{i} = phi {kind} [ %l{i}, %go ], [ {padding[i]}, %entry ]")
@@ -476,7 +484,7 @@ class Rewriter:
         if name == "barrier.cta.arrive.aligned.count":
             return "  call void @emu_named_arrive(i32 %a0)\n  ret void\n"
         if name == "bar.warp.sync":
-            return "  call void @emu_meet(i32 %a0)\n  ret void\n"
+            return "  call void @emu_sync_warp(i32 %a0)\n  ret void\n"
         if told := re.fullmatch(r"barrier\.cta\.red\.(popc|and|or)\.all", name) or re.fullmatch(
             r"barrier\.cta\.red\.(popc|and)\.aligned\.all", name
         ):
@@ -548,17 +556,20 @@ class Rewriter:
 
     # ---- a module -------------------------------------------------------------------------------
 
-    def aligned(self, access: re.Match[str]) -> str:
-        """Whether the address is what the access says, which no CPU minds."""
-        space, pointer, bytes_ = access.groups()
-        if bytes_ == "1":
-            return access[0]
+    @staticmethod
+    def access_of(kind: str, address: str, size: int, instruction: str, alignment: int = 0) -> str:
+        """Whether it is aligned as a GPU wants it, which no CPU minds, and in an order with what others do."""
+        aligned = f"  call void @emu_aligned(i64 {address}, i64 {alignment or size})\n"
+        ordered = f"  call void @emu_{kind}(i64 {address}, i64 {size})"
+        return aligned + (f"{ordered}\n{instruction}" if kind == "reads" else f"{instruction}\n{ordered}")
+
+    def access_in(self, found: re.Match[str]) -> str:
+        """Of an instruction."""
+        load, type_, space, pointer, alignment = found.groups()
         self.accesses += 1
-        address = f"%aligned{self.accesses}"
-        return (
-            f"  {address} = ptrtoint ptr {space} {pointer} to i64\n"
-            f"  call void @emu_aligned(i64 {address}, i64 {bytes_})\n{access[0]}"
-        )
+        address, kind = f"%access{self.accesses}", "reads" if load else "writes"
+        checked = self.access_of(kind, address, size_of(type_), found[0], int(alignment))
+        return f"  {address} = ptrtoint ptr {space} {pointer} to i64\n{checked}"
 
     def module(self, text: str, start: Start) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
@@ -575,9 +586,15 @@ class Rewriter:
             flags=re.M,
         )
         text = re.sub(
-            r"^ *(?:%\S+ = load|store) .*?, ptr (addrspace\([13]\)) "
+            r"^ *(?:(%\S+ = load)|store) (?:volatile )?(<[^>]*>|\w+)(?: [^,\n]*)?, ptr (addrspace\([13]\)) "
             r"((?:getelementptr [a-z ]*\((?:[^()]|\([13]\))*\))|[^,\n]*), align (\d+).*$",
-            self.aligned,
+            self.access_in,
+            text,
+            flags=re.M,
+        )
+        text = re.sub(
+            r"^ *(?:%\S+ = )?(?:atomicrmw|cmpxchg|fence) (?:.* )?(?:acquire|release|acq_rel|seq_cst)\b.*$",
+            r"  call void @emu_order()\n\g<0>",
             text,
             flags=re.M,
         )
@@ -621,6 +638,10 @@ declare void @emu_commit()
 declare void @emu_wait(i32)
 declare void @emu_load(ptr addrspace(3))
 declare void @emu_aligned(i64, i64)
+declare void @emu_reads(i64, i64)
+declare void @emu_writes(i64, i64)
+declare void @emu_order()
+declare void @emu_sync_warp(i32)
 declare void @emu_fence()
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_stmatrix(ptr, ptr, i32, i32)

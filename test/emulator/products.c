@@ -20,6 +20,8 @@ static uint16_t *element_of_row(int m, int i, int transposed) {
 }
 
 void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
+  if (current % 32 < 8 * count)
+    emu_reads((uint64_t)(uintptr_t)row, 16);
   tell_row(row);
   for (int m = 0; m < count; m++) {
     uint16_t pair[2];
@@ -39,6 +41,8 @@ void emu_stmatrix(void *row, const int32_t *in, int32_t count, int32_t transpose
       *element_of_row(m, i, transposed) = pair[i];
   }
   emu_warp();
+  if (current % 32 < 8 * count)
+    emu_writes((uint64_t)(uintptr_t)row, 16);
 }
 
 typedef struct {
@@ -264,9 +268,7 @@ void emu_wgmma_wait(int32_t pending) {
   if (done > 0) {
     groups_done[current] += done;
     finish_products();
-    reads[current].closed -= done;
-    memmove(reads[current].groups, reads[current].groups[done],
-            (size_t)(reads[current].closed + 1) * sizeof reads[current].groups[0]);
+    forget_groups(done);
   }
   emu_warp();
 }

@@ -67,6 +67,7 @@ static void yield_as(int state) {
 
 void emu_barrier(void) {
   emu_fence();
+  race_come_block();
   yield_as(AT_BARRIER);
 }
 
@@ -122,6 +123,14 @@ void emu_turn(void) {
 void emu_meet(int32_t mask) {
   threads[current].mask = (uint32_t)mask;
   yield_as(AT_LANES);
+}
+
+/* And what they did is in an order. */
+void emu_sync_warp(int32_t mask) {
+  race_come_warp();
+  emu_meet(mask);
+  race_go_warp();
+  emu_meet(mask);
 }
 
 static int first_lane(void) { return current / 32 * 32; }
@@ -226,15 +235,18 @@ void settle(barrier_t *b) {
   if (b->pending != 0 || b->bytes != 0)
     return;
   b->phase ^= 1;
+  race_end_phase(b->number);
   b->pending = b->arrivals;
 }
 
 void emu_mbarrier_init(void *pointer, int32_t arrivals) {
-  barriers[member][barrier_at(pointer)] = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals};
+  barrier_t *b = &barriers[member][barrier_at(pointer)];
+  *b = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals, .number = race_new_barrier()};
 }
 
 static void arrive(barrier_t *b, int32_t bytes, const void *pointer) {
   b->bytes += bytes;
+  race_come_barrier(b->number);
   if (b->pending-- == 0)
     give_up("more arrivals than the %d that the barrier at %d expects", b->arrivals, 8 * barrier_at(pointer));
   settle(b);
@@ -258,7 +270,7 @@ void emu_mbarrier_arrive_at(void *pointer, int32_t m) {
 }
 
 /* The barrier of the cluster, in its two steps. */
-void emu_cluster_arrive(void) { threads[current].arrivals++; }
+void emu_cluster_arrive(void) { race_come_cluster(++threads[current].arrivals); }
 
 void emu_cluster_wait(void) {
   if (++threads[current].waits != threads[current].arrivals)
@@ -270,6 +282,7 @@ void emu_cluster_wait(void) {
 void emu_store_at(void *pointer, int64_t value, int32_t bytes, int32_t m) {
   int64_t offset = (unsigned char *)pointer - emu_shared;
   check_runs(m);
+  race_write(pointer, &value, bytes, m);
   memcpy(m == member ? emu_shared + offset : kept[m] + offset, &value, (size_t)bytes);
 }
 
@@ -278,18 +291,23 @@ void emu_mbarrier_wait(void *pointer, int32_t parity) {
   threads[current].barrier = barrier_at(pointer);
   threads[current].parity = parity;
   if (b->phase == parity)
-    yield_as(AT_COUNTING);
+    yield_as(AT_COUNTING); /* from which it goes on as below */
+  else
+    race_go_barrier(current, b->number);
 }
 
 _Bool emu_elect(void) { return current % 32 == 0; }
 
-enum { NAMED_BARRIERS = 16 };
 static int come_by[MOST_MEMBERS][NAMED_BARRIERS]; /* threads that did not wait there */
 
-void emu_named_arrive(int32_t id) { come_by[member][id % NAMED_BARRIERS]++; }
+void emu_named_arrive(int32_t id) {
+  race_come_name(id % NAMED_BARRIERS);
+  come_by[member][id % NAMED_BARRIERS]++;
+}
 
 void emu_named_barrier(int32_t id, int32_t count) {
   emu_fence();
+  race_come_name(id % NAMED_BARRIERS);
   threads[current].id = id;
   threads[current].count = count;
   yield_as(AT_NAMED);
@@ -320,8 +338,11 @@ static int release(int from, int to, int state) {
     else if (threads[i].state != DONE)
       return 0;
   for (int i = from; i < to; i++)
-    if (threads[i].state == state)
+    if (threads[i].state == state) {
       threads[i].state = READY;
+      if (state == AT_BARRIER)
+        race_go_block(i);
+    }
   return waiting;
 }
 
@@ -334,6 +355,7 @@ static int release_cluster(void) {
   for (int i = 0; i < num_threads(); i++)
     if (threads[i].state == AT_CLUSTER && threads[i].waits <= least) {
       threads[i].state = READY;
+      race_go_cluster(i, threads[i].waits);
       moved = 1;
     }
   return moved;
@@ -350,9 +372,13 @@ static int release_named(int m) {
     if (threads[i].state == AT_NAMED && here[threads[i].id % NAMED_BARRIERS] == threads[i].count) {
       come_by[m][threads[i].id % NAMED_BARRIERS] = 0;
       threads[i].state = READY;
-      moved = 1;
+      race_go_name(i, threads[i].id % NAMED_BARRIERS);
+      moved |= 1 << threads[i].id % NAMED_BARRIERS;
     }
-  return moved;
+  for (int id = 0; id < NAMED_BARRIERS; id++)
+    if (moved >> id & 1)
+      race_end_name(m, id);
+  return moved != 0;
 }
 
 /* Lets threads of block m go on whose phase has ended. */
@@ -361,6 +387,7 @@ static int release_counting(int m) {
   for (int i = first_thread(m); i < first_thread(m + 1); i++)
     if (threads[i].state == AT_COUNTING && barriers[m][threads[i].barrier].phase != threads[i].parity) {
       threads[i].state = READY;
+      race_go_barrier(i, barriers[m][threads[i].barrier].number);
       moved = 1;
     }
   return moved;
@@ -421,6 +448,7 @@ static void run_block(void) {
   memset(come_by, 0, sizeof come_by);
   forget_copies();
   forget_products();
+  forget_races();
   at_once = (block[0] / members + block[1] + block[2]) % 2;
   memset(votes, 0, sizeof votes);
   memset(turns, 0, sizeof turns);

@@ -10,7 +10,7 @@
 #include <ucontext.h>
 
 enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
-enum { MOST_MEMBERS = 8 };
+enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 
@@ -50,7 +50,7 @@ bool emu_elect(void);
 __attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
 
 typedef struct {
-  int ready, arrivals, pending, phase;
+  int ready, arrivals, pending, phase, number;
   int64_t bytes; /* announced and not here yet */
 } barrier_t;
 
@@ -74,6 +74,7 @@ void emu_load(const void *from);
 void emu_aligned(uint64_t address, int64_t bytes); /* gives up where a GPU would, too */
 void emu_fence(void);
 void note_read(int64_t offset); /* of shared memory, by a product */
+void forget_groups(int done);   /* of the thread's oldest groups of products, which are done */
 void make_maps(const int64_t *words);
 bool deliver_oldest(void); /* what the accelerator has had to do for longest; whether there was something */
 void forget_copies(void);
@@ -82,6 +83,35 @@ void check_copies_done(void); /* gives up if a block ends while some are under w
 /* --- products.c --- */
 
 void forget_products(void);
+
+/* --- races.c: threads come to a place where they meet, and go on; what is read and written --- */
+
+void forget_races(void);
+void race_come_block(void);
+void race_go_block(int thread);
+void race_come_name(int id);
+void race_go_name(int thread, int id);
+void race_end_name(int m, int id);
+void race_come_warp(void);
+void race_go_warp(void);
+void race_come_cluster(int phase);
+void race_go_cluster(int thread, int phase);
+int race_new_barrier(void); /* its number */
+void race_come_barrier(int barrier);
+void race_end_phase(int barrier);
+void race_go_barrier(int thread, int barrier);
+void emu_order(void);
+void emu_reads(uint64_t address, int64_t bytes);
+void emu_writes(uint64_t address, int64_t bytes);
+void race_write(const void *to, const void *values, int64_t bytes, int m);
+void race_begin_cp_async(const void *to, const void *from, int64_t bytes, int64_t read);
+void race_end_cp_async(const void *to, int64_t bytes);
+void race_begin_copy(const void *to, int64_t bytes, int m, int barrier);
+void race_end_copy(int barrier);
+void race_begin_read(const void *from, int64_t bytes);
+void race_end_read(const void *from, int64_t bytes);
+void race_wait_products(void);
+void race_end_product(const void *from, int64_t bytes);
 
 /* --- numbers.c --- */
 

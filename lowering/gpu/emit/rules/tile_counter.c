@@ -7,7 +7,7 @@
 
 #include "tilewright/dialect.h"
 
-enum { COUNTER_BYTES = 4, NUMBER_BYTES = 8 };
+enum { COUNTER_BYTES = 4, NUMBER_BYTES = 8, ALL_LANES = -1 };
 
 /* Counts up, and from `most` to zero again; returns the old count. It orders nothing else. */
 static MlirValue count_up(tw_emitter_t *e, MlirValue counter, MlirValue most) {
@@ -53,9 +53,12 @@ static bool rule_post_number(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* The first lane's number, in a form that the assembler takes for uniform. */
+/* The first lane's number, in a form that the assembler takes for uniform. Lanes that have read it meet before one of
+ * them gives its place back. */
 static bool rule_read_number(tw_emitter_t *e, MlirOperation op) {
   MlirValue number = twg_load_from(e, e->i32, number_pointer(e, op, 0), NUMBER_BYTES);
+  if (!e->is_alone)
+    twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
   twg_set_scalar(e, op, 0, e->is_alone ? number : twg_uniform(e, number));
   return true;
 }

@@ -1,0 +1,317 @@
+/* races.c - whether accesses to the same bytes are in an order, which what threads do to meet gives them
+ *
+ * Each thread has a time, and knows how far it has seen the times of the others. Where threads meet they hand that on,
+ * and what they did until then. Of each byte of shared memory, and of arrays, the last write is kept, and the reads
+ * since: an access by a thread that has not seen them is an error, even where the order in which threads run here is
+ * right by luck. What runs by itself ends when it is waited for: until then reads of products and of stores by the
+ * accelerator, and writes of `cp.async`, are at a time that no thread has seen. Copies by the accelerator have the time
+ * of their barrier, which counts as a thread. Atomic accesses are in no race; those that acquire or release hand on to
+ * all that do so later, as do fences. Blocks of a grid are in no order, and not compared. */
+#include "threads.h"
+
+enum { UNKNOWN = -1, PAGE_BYTES = 1024, BUCKETS = 1 << 14, MOST_BARRIERS = 256, PHASES = 4 };
+static const uint32_t NEVER = UINT32_MAX;
+
+/* ---- what threads have seen -------------------------------------------------------------------------- */
+
+static uint32_t *rows; /* of each thread and place where threads meet: how far it has seen each thread and barrier */
+static size_t room;
+static int width, num_barriers, newest_phase;
+static uint32_t product_waits[MAX_THREADS];
+static uint32_t begun[MOST_BARRIERS], ended[MOST_BARRIERS]; /* copies by the accelerator */
+
+static uint32_t *row(int number) { return rows + (size_t)number * (size_t)width; }
+static uint32_t *of_thread(int thread) { return row(thread); }
+static uint32_t *of_block(int m) { return row(num_threads() + m); }
+static uint32_t *of_name(int m, int id) { return row(num_threads() + MOST_MEMBERS + m * NAMED_BARRIERS + id); }
+static uint32_t *of_warp(int thread) { return row(num_threads() + MOST_MEMBERS * (1 + NAMED_BARRIERS) + thread / 32); }
+static uint32_t *of_phase(int phase) {
+  return row(num_threads() * 2 + MOST_MEMBERS * (1 + NAMED_BARRIERS) + phase % PHASES);
+}
+static uint32_t *of_atomics(void) { return of_phase(0) + (size_t)PHASES * (size_t)width; }
+static uint32_t *gathered(int barrier) { return of_atomics() + (size_t)(1 + 2 * barrier) * (size_t)width; }
+static uint32_t *handed(int barrier) { return gathered(barrier) + width; }
+
+static void see(uint32_t *to, const uint32_t *from) {
+  for (int i = 0; i < width; i++)
+    to[i] = to[i] < from[i] ? from[i] : to[i];
+}
+
+static void clear(uint32_t *place) { memset(place, 0, (size_t)width * sizeof *place); }
+
+/* The thread that runs comes to a place. */
+static void come(uint32_t *place) {
+  see(place, of_thread(current));
+  of_thread(current)[current]++;
+}
+
+void race_come_block(void) { come(of_block(member)); }
+void race_go_block(int thread) { see(of_thread(thread), of_block(thread / per_block)); }
+
+void race_come_name(int id) { come(of_name(member, id)); }
+void race_go_name(int thread, int id) { see(of_thread(thread), of_name(thread / per_block, id)); }
+void race_end_name(int m, int id) { clear(of_name(m, id)); }
+
+void race_come_warp(void) { come(of_warp(current)); }
+void race_go_warp(void) { see(of_thread(current), of_warp(current)); }
+
+void race_come_cluster(int phase) {
+  if (phase > newest_phase)
+    clear(of_phase(newest_phase = phase));
+  come(of_phase(phase));
+}
+void race_go_cluster(int thread, int phase) { see(of_thread(thread), of_phase(phase)); }
+
+/* A fence, or an atomic access that is in an order with others. */
+void emu_order(void) {
+  see(of_thread(current), of_atomics());
+  come(of_atomics());
+}
+
+int race_new_barrier(void) {
+  if (num_barriers == MOST_BARRIERS)
+    give_up("more than %d barriers are set up", MOST_BARRIERS);
+  return num_barriers++;
+}
+void race_come_barrier(int barrier) { come(gathered(barrier)); }
+void race_end_phase(int barrier) {
+  see(handed(barrier), gathered(barrier));
+  clear(gathered(barrier));
+}
+void race_go_barrier(int thread, int barrier) { see(of_thread(thread), handed(barrier)); }
+
+/* ---- what was done to each byte ---------------------------------------------------------------------- */
+
+/* The last write, and the first in the list of the reads since. Threads may store the same value side by side. */
+typedef struct {
+  uint32_t time;
+  int32_t thread, reads, value; /* UNKNOWN: of what runs by itself */
+} cell_t;
+
+/* By some lanes of a warp, or by its products, at one time. */
+typedef struct {
+  uint32_t time, lanes;
+  int32_t first, next; /* the thread of lane 0 */
+} read_t;
+
+typedef struct page {
+  struct page *next;
+  uint64_t number;
+  cell_t cells[PAGE_BYTES];
+} page_t;
+
+static page_t *buckets[BUCKETS], *unused_pages, *last_page;
+static read_t *reads_of_bytes; /* number 0 ends a list */
+static int32_t num_reads, most_reads, unused_read;
+
+void forget_races(void) {
+  int places = MOST_MEMBERS * (1 + NAMED_BARRIERS) + PHASES + 1 + 2 * MOST_BARRIERS;
+  width = num_threads() + MOST_BARRIERS + (num_threads() + 31) / 32;
+  size_t wanted = (size_t)(2 * num_threads() + places) * (size_t)width;
+  if (wanted > room)
+    rows = realloc(rows, (room = wanted) * sizeof *rows);
+  memset(rows, 0, wanted * sizeof *rows);
+  for (int t = 0; t < num_threads(); t++)
+    of_thread(t)[t] = 1;
+  num_barriers = newest_phase = 0;
+  memset(product_waits, 0, sizeof product_waits);
+  memset(begun, 0, sizeof begun);
+  memset(ended, 0, sizeof ended);
+  for (int b = 0; b < BUCKETS; b++)
+    for (page_t *page = buckets[b]; page; page = buckets[b]) {
+      buckets[b] = page->next;
+      page->next = unused_pages;
+      unused_pages = page;
+    }
+  last_page = NULL;
+  num_reads = 1;
+  unused_read = 0;
+}
+
+static page_t *new_page(uint64_t number) {
+  page_t *page = unused_pages ? unused_pages : malloc(sizeof *page), **first = &buckets[number % BUCKETS];
+  if (page == unused_pages)
+    unused_pages = page->next;
+  memset(page->cells, 0, sizeof page->cells);
+  page->number = number;
+  page->next = *first;
+  return *first = page;
+}
+
+static cell_t *cell_of(uint64_t address) {
+  uint64_t number = address / PAGE_BYTES;
+  page_t *page = last_page && last_page->number == number ? last_page : buckets[number % BUCKETS];
+  while (page && page->number != number)
+    page = page->next;
+  last_page = page ? page : new_page(number);
+  return &last_page->cells[address % PAGE_BYTES];
+}
+
+/* Blocks of a cluster have their shared memory at one address; it is told apart here. */
+static uint64_t place_of(uint64_t address, int m) {
+  enum { MEMBER_SHIFT = 56 };
+  bool shared = address - (uint64_t)(uintptr_t)emu_shared < SHARED_BYTES;
+  return shared ? address | (uint64_t)(m + 1) << MEMBER_SHIFT : address;
+}
+
+static void complain(const char *what, uint64_t place, const char *other, int thread, bool under_way) {
+  uint64_t address = place << 8 >> 8;
+  bool shared = place != address;
+  const char *kind = "thread";
+  if (thread >= num_threads() + MOST_BARRIERS) {
+    thread -= num_threads() + MOST_BARRIERS;
+    kind = "a product of warp";
+  } else if (thread >= num_threads()) {
+    thread -= num_threads();
+    kind = "a copy for barrier";
+  }
+  give_up("%s %s %lld, which %s %d %s%s", what, shared ? "shared memory at" : "an array at",
+          (long long)(shared ? address - (uint64_t)(uintptr_t)emu_shared : address), kind, thread, other,
+          under_way ? ", and has not waited for" : ": nothing orders the two");
+}
+
+/* The thread knows of the byte's last write. */
+static void check_written(const cell_t *cell, uint64_t place, const char *what) {
+  if (of_thread(current)[cell->thread] < cell->time)
+    complain(what, place, "writes", cell->thread, cell->time == NEVER);
+}
+
+static void check_read(const cell_t *cell, uint64_t place, const char *what) {
+  for (int32_t i = cell->reads; i; i = reads_of_bytes[i].next)
+    for (int lane = 0; lane < 32; lane++)
+      if (reads_of_bytes[i].lanes >> lane & 1 &&
+          of_thread(current)[reads_of_bytes[i].first + lane] < reads_of_bytes[i].time)
+        complain(what, place, "reads", reads_of_bytes[i].first + lane, reads_of_bytes[i].time == NEVER);
+}
+
+static void drop_reads(cell_t *cell) {
+  int32_t first = cell->reads, last = first;
+  if (!first)
+    return;
+  while (reads_of_bytes[last].next)
+    last = reads_of_bytes[last].next;
+  reads_of_bytes[last].next = unused_read;
+  unused_read = first;
+  cell->reads = 0;
+}
+
+static int32_t new_read(void) {
+  int32_t number = unused_read;
+  if (number) {
+    unused_read = reads_of_bytes[number].next;
+    return number;
+  }
+  if (num_reads >= most_reads)
+    reads_of_bytes = realloc(reads_of_bytes, (size_t)(most_reads = most_reads * 2 + 4096) * sizeof *reads_of_bytes);
+  return num_reads++;
+}
+
+/* By a thread, or by the products of its warp. An earlier one that has ended is not looked at again: who has seen the
+ * later one has seen both. */
+static void add_read(cell_t *cell, int thread, uint32_t time) {
+  bool own = thread < num_threads();
+  int32_t same = 0, empty = 0, first = own ? thread / 32 * 32 : thread;
+  uint32_t lane = own ? 1u << thread % 32 : 1;
+  for (int32_t i = cell->reads; i; i = reads_of_bytes[i].next)
+    if (reads_of_bytes[i].first == first && reads_of_bytes[i].time == time) {
+      same = i;
+    } else if (reads_of_bytes[i].first == first && reads_of_bytes[i].time != NEVER) {
+      reads_of_bytes[i].lanes &= ~lane;
+      empty = reads_of_bytes[i].lanes ? empty : i;
+    }
+  if (!same && empty) {
+    reads_of_bytes[same = empty].time = time;
+  } else if (!same) {
+    same = new_read();
+    reads_of_bytes[same] = (read_t){time, 0, first, cell->reads};
+    cell->reads = same;
+  }
+  reads_of_bytes[same].lanes |= lane;
+}
+
+static void read_bytes(uint64_t place, int64_t bytes, uint32_t time, const char *what) {
+  for (int64_t i = 0; i < bytes; i++) {
+    cell_t *cell = cell_of(place + (uint64_t)i);
+    check_written(cell, place + (uint64_t)i, what);
+    add_read(cell, current, time);
+  }
+}
+
+static void write_byte(uint64_t place, int thread, uint32_t time, int value, const char *what) {
+  cell_t *cell = cell_of(place);
+  if (value == UNKNOWN || value != cell->value)
+    check_written(cell, place, what);
+  check_read(cell, place, what);
+  drop_reads(cell);
+  *cell = (cell_t){time, thread, 0, value};
+}
+
+void emu_reads(uint64_t address, int64_t bytes) {
+  read_bytes(place_of(address, member), bytes, of_thread(current)[current], "a load from");
+}
+
+void race_write(const void *to, const void *values, int64_t bytes, int m) {
+  uint64_t place = place_of((uint64_t)(uintptr_t)to, m);
+  for (int64_t i = 0; i < bytes; i++)
+    write_byte(place + (uint64_t)i, current, of_thread(current)[current], ((const uint8_t *)values)[i], "a store to");
+}
+
+/* These bytes have been stored. */
+void emu_writes(uint64_t address, int64_t bytes) {
+  const void *to = (const void *)(uintptr_t)address;
+  race_write(to, to, bytes, member);
+}
+
+/* Of this thread's `cp.async`: begins, and ends. Of its bytes some are read, the others zero. */
+void race_begin_cp_async(const void *to, const void *from, int64_t bytes, int64_t read) {
+  uint64_t place = place_of((uint64_t)(uintptr_t)to, member);
+  emu_reads((uint64_t)(uintptr_t)from, read);
+  for (int64_t i = 0; i < bytes; i++)
+    write_byte(place + (uint64_t)i, current, NEVER, i < read ? ((const uint8_t *)from)[i] : 0, "a copy to");
+}
+
+void race_end_cp_async(const void *to, int64_t bytes) {
+  uint64_t place = place_of((uint64_t)(uintptr_t)to, member);
+  for (int64_t i = 0; i < bytes; i++) {
+    cell_t *cell = cell_of(place + (uint64_t)i);
+    if (cell->thread == current) /* else another thread copies the same */
+      cell->time = of_thread(current)[current];
+  }
+}
+
+/* A copy by the accelerator into block m begins, and ends; the oldest ends first. Who waits for the barrier sees it. */
+void race_begin_copy(const void *to, int64_t bytes, int m, int barrier) {
+  uint64_t place = place_of((uint64_t)(uintptr_t)to, m);
+  begun[barrier]++;
+  for (int64_t i = 0; i < bytes; i++)
+    write_byte(place + (uint64_t)i, num_threads() + barrier, begun[barrier], UNKNOWN, "a copy by the accelerator to");
+}
+
+void race_end_copy(int barrier) { gathered(barrier)[num_threads() + barrier] = ++ended[barrier]; }
+
+/* A product, or a store by the accelerator, reads until it was waited for. */
+void race_begin_read(const void *from, int64_t bytes) {
+  read_bytes(place_of((uint64_t)(uintptr_t)from, member), bytes, NEVER, "what runs by itself reads");
+}
+
+static void end_read(const void *from, int64_t bytes, int thread, uint32_t time) {
+  uint64_t place = place_of((uint64_t)(uintptr_t)from, member);
+  for (int64_t byte = 0; byte < bytes; byte++) {
+    cell_t *cell = cell_of(place + (uint64_t)byte);
+    for (int32_t i = cell->reads; i; i = reads_of_bytes[i].next)
+      if (reads_of_bytes[i].first == current / 32 * 32 && reads_of_bytes[i].time == NEVER)
+        reads_of_bytes[i].lanes &= ~(1u << current % 32);
+    add_read(cell, thread, time);
+  }
+}
+
+void race_end_read(const void *from, int64_t bytes) { end_read(from, bytes, current, of_thread(current)[current]); }
+
+/* Products are a warp's: each of its lanes has seen the end of all of them when it has waited. */
+static int products_of_warp(void) { return num_threads() + MOST_BARRIERS + current / 32; }
+
+void race_wait_products(void) { of_thread(current)[products_of_warp()] = ++product_waits[current]; }
+
+void race_end_product(const void *from, int64_t bytes) {
+  end_read(from, bytes, products_of_warp(), product_waits[current]);
+}

@@ -1,0 +1,1 @@
+"""Random programs of threads, which mean the same on every execution."""

@@ -1,0 +1,66 @@
+"""One random program of threads, run by the reference and by a back end, whose results must be the same.
+
+    outcome = check({"kind": "simt", "seed": 7}, "cpu", folder)
+
+A back end is cpu (or what is installed in its place), interpret, or a target, for which it is only compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuda import device
+from program_outcome import Outcome, compiled, kernel_of, kind_of
+from random_language import draws
+
+from .program import Program
+
+
+def program_of(choices: Any) -> Program:
+    return Program(draws.Draws(choices["seed"], choices.get("draws")))
+
+
+def source_of(choices: Any) -> str:
+    return program_of(choices).source(json.dumps(choices))
+
+
+def plainer(choices: Any) -> Iterator[Any]:
+    made = choices.get("draws") or program_of(choices).draws.made
+    for candidate in draws.plainer(made):
+        yield choices | {"draws": candidate}
+
+
+def check(choices: Any, backend: str, folder: Path) -> Outcome:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return unguarded(program_of(choices), backend, folder)
+    except Exception as error:
+        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+
+
+def unguarded(program: Program, backend: str, folder: Path) -> Outcome:
+    kernel = kernel_of(program.source(), folder)
+    if backend.startswith("sm_"):
+        return compiled(kernel, backend, [*program.arrays().values(), program.n])
+    wanted, found = program.arrays(), program.arrays()
+    kernel.interpret((*wanted.values(), program.n), program.grid, program.block)
+    if backend == "interpret":
+        return Outcome("right")
+    device.launch(kernel, *found.values(), program.n, grid=program.grid, block=program.block)
+    problems = [difference(name, found[name], wanted[name]) for name in wanted]
+    return Outcome("wrong", "; ".join(filter(None, problems))) if any(problems) else Outcome("right")
+
+
+def difference(name: str, found: np.ndarray, wanted: np.ndarray) -> str:
+    wrong = np.nonzero(found != wanted)
+    if not wrong[0].size:
+        return ""
+    at = tuple(int(i[0]) for i in wrong)
+    return f"{name}: {wrong[0].size} of {found.size}, first at {at}: found {found[at]!r}, expected {wanted[at]!r}"
