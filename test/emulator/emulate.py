@@ -127,7 +127,7 @@ class Rewriter:
         if "wgmma.mma_async" in text:
             return self.wgmma(result, text, types)
         if text.startswith("fence.proxy.async"):
-            return "  call void @emu_fence()\n" + self.same(result, types)
+            return "  call void @emu_fence()\n  call void @race_fence()\n" + self.same(result, types)
         if text.startswith("wgmma.wait_group"):
             return self.wgmma_wait(result, text, types)
         if text.startswith(("fence.acq_rel.", "fence.sc.")):
@@ -142,7 +142,8 @@ class Rewriter:
             steps = re.findall(r"barrier\.cluster\.(arrive|wait)", text)
             return "".join(f"  call void @emu_cluster_{step}()\n" for step in steps) + "  ret void\n"
         if text.startswith("atom.acq_rel.gpu.global.inc.u32"):
-            return f"  call void @emu_order()\n  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
+            count = f"  %r = atomicrmw uinc_wrap {types[0]} %a0, i32 %a1 monotonic\n  ret i32 %r\n"
+            return "  call void @emu_order()\n" + count
         if ".b128" in text:
             return self.pair(result, types)
         if re.search(r"(atom|red|ld|st)\.(relaxed|acquire|release|acq_rel)\.(cta|gpu|sys)\.", text):
@@ -643,6 +644,7 @@ declare void @emu_writes(i64, i64)
 declare void @emu_order()
 declare void @emu_sync_warp(i32)
 declare void @emu_fence()
+declare void @race_fence()
 declare void @emu_ldmatrix(ptr, ptr, i32, i32)
 declare void @emu_stmatrix(ptr, ptr, i32, i32)
 declare void @emu_store(ptr, ptr, ptr, i32, i1)

@@ -6,7 +6,8 @@
  * right by luck. What runs by itself ends when it is waited for: until then reads of products and of stores by the
  * accelerator, and writes of `cp.async`, are at a time that no thread has seen. Copies by the accelerator have the time
  * of their barrier, which counts as a thread. Atomic accesses are in no race; those that acquire or release hand on to
- * all that do so later, as do fences. Blocks of a grid are in no order, and not compared. */
+ * all that do so later, as do fences. What a thread stores and products or the accelerator read is behind a fence
+ * between the two, by the writer or a thread that has seen it. Blocks of a grid are in no order, and not compared. */
 #include "threads.h"
 
 enum { UNKNOWN = -1, PAGE_BYTES = 1024, BUCKETS = 1 << 14, MOST_BARRIERS = 256, PHASES = 4 };
@@ -14,13 +15,15 @@ static const uint32_t NEVER = UINT32_MAX;
 
 /* ---- what threads have seen -------------------------------------------------------------------------- */
 
-static uint32_t *rows; /* of each thread and place where threads meet: how far it has seen each thread and barrier */
+/* Of each thread and place where threads meet: how far it has seen each thread, barrier and warp's products, and how
+ * far of that fences between threads and the accelerator have. */
+static uint32_t *rows;
 static size_t room;
-static int width, num_barriers, newest_phase;
+static int width, length, num_barriers, newest_phase; /* length: of a row, twice the width */
 static uint32_t product_waits[MAX_THREADS];
 static uint32_t begun[MOST_BARRIERS], ended[MOST_BARRIERS]; /* copies by the accelerator */
 
-static uint32_t *row(int number) { return rows + (size_t)number * (size_t)width; }
+static uint32_t *row(int number) { return rows + (size_t)number * (size_t)length; }
 static uint32_t *of_thread(int thread) { return row(thread); }
 static uint32_t *of_block(int m) { return row(num_threads() + m); }
 static uint32_t *of_name(int m, int id) { return row(num_threads() + MOST_MEMBERS + m * NAMED_BARRIERS + id); }
@@ -28,16 +31,16 @@ static uint32_t *of_warp(int thread) { return row(num_threads() + MOST_MEMBERS *
 static uint32_t *of_phase(int phase) {
   return row(num_threads() * 2 + MOST_MEMBERS * (1 + NAMED_BARRIERS) + phase % PHASES);
 }
-static uint32_t *of_atomics(void) { return of_phase(0) + (size_t)PHASES * (size_t)width; }
-static uint32_t *gathered(int barrier) { return of_atomics() + (size_t)(1 + 2 * barrier) * (size_t)width; }
-static uint32_t *handed(int barrier) { return gathered(barrier) + width; }
+static uint32_t *of_atomics(void) { return of_phase(0) + (size_t)PHASES * (size_t)length; }
+static uint32_t *gathered(int barrier) { return of_atomics() + (size_t)(1 + 2 * barrier) * (size_t)length; }
+static uint32_t *handed(int barrier) { return gathered(barrier) + length; }
 
 static void see(uint32_t *to, const uint32_t *from) {
-  for (int i = 0; i < width; i++)
+  for (int i = 0; i < length; i++)
     to[i] = to[i] < from[i] ? from[i] : to[i];
 }
 
-static void clear(uint32_t *place) { memset(place, 0, (size_t)width * sizeof *place); }
+static void clear(uint32_t *place) { memset(place, 0, (size_t)length * sizeof *place); }
 
 /* The thread that runs comes to a place. */
 static void come(uint32_t *place) {
@@ -61,6 +64,14 @@ void race_come_cluster(int phase) {
   come(of_phase(phase));
 }
 void race_go_cluster(int thread, int phase) { see(of_thread(thread), of_phase(phase)); }
+
+/* What the thread has seen, and what it did, the accelerator and products see from now on. */
+void race_fence(void) {
+  uint32_t *own = of_thread(current);
+  for (int i = 0; i < width; i++)
+    own[width + i] = own[i];
+  own[current]++;
+}
 
 /* A fence, or an atomic access that is in an order with others. */
 void emu_order(void) {
@@ -107,7 +118,8 @@ static int32_t num_reads, most_reads, unused_read;
 void forget_races(void) {
   int places = MOST_MEMBERS * (1 + NAMED_BARRIERS) + PHASES + 1 + 2 * MOST_BARRIERS;
   width = num_threads() + MOST_BARRIERS + (num_threads() + 31) / 32;
-  size_t wanted = (size_t)(2 * num_threads() + places) * (size_t)width;
+  length = 2 * width;
+  size_t wanted = (size_t)(2 * num_threads() + places) * (size_t)length;
   if (wanted > room)
     rows = realloc(rows, (room = wanted) * sizeof *rows);
   memset(rows, 0, wanted * sizeof *rows);
@@ -182,6 +194,15 @@ static void check_read(const cell_t *cell, uint64_t place, const char *what) {
       if (reads_of_bytes[i].lanes >> lane & 1 &&
           of_thread(current)[reads_of_bytes[i].first + lane] < reads_of_bytes[i].time)
         complain(what, place, "reads", reads_of_bytes[i].first + lane, reads_of_bytes[i].time == NEVER);
+}
+
+/* What threads have stored is behind a fence. */
+static void check_fenced_write(uint64_t place) {
+  const cell_t *cell = cell_of(place);
+  if (cell->thread < num_threads() && of_thread(current)[cell->thread] >= cell->time &&
+      of_thread(current)[width + cell->thread] < cell->time)
+    give_up("what runs by itself reads shared memory at %lld, which thread %d writes without a fence since",
+            (long long)(place << 8 >> 8) - (long long)(uintptr_t)emu_shared, cell->thread);
 }
 
 static void drop_reads(cell_t *cell) {
@@ -291,6 +312,8 @@ void race_end_copy(int barrier) { gathered(barrier)[num_threads() + barrier] = +
 
 /* A product, or a store by the accelerator, reads until it was waited for. */
 void race_begin_read(const void *from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i++)
+    check_fenced_write(place_of((uint64_t)(uintptr_t)from, member) + (uint64_t)i);
   read_bytes(place_of((uint64_t)(uintptr_t)from, member), bytes, NEVER, "what runs by itself reads");
 }
 

@@ -101,6 +101,7 @@ void race_come_barrier(int barrier);
 void race_end_phase(int barrier);
 void race_go_barrier(int thread, int barrier);
 void emu_order(void);
+void race_fence(void);
 void emu_reads(uint64_t address, int64_t bytes);
 void emu_writes(uint64_t address, int64_t bytes);
 void race_write(const void *to, const void *values, int64_t bytes, int m);

@@ -84,6 +84,11 @@ def not_committed(text: str) -> str:
     return text.replace("wgmma.commit_group.sync.aligned;", "")
 
 
+def no_fences(text: str) -> str:
+    """What threads store is not shown to what runs by itself."""
+    return text.replace("fence.proxy.async.shared::cta;", "fence.acq_rel.cta;")
+
+
 FAULTS = {fault.__name__: fault for fault in (fewer_waits, early_uses, not_committed)}
 
 
@@ -97,7 +102,8 @@ import emulate
 emulate.TARGET = "sm_90a"
 emulate.install()
 from check import check
-from test_emulated_products import FAULTS
+from test_emulated_products import FAULTS, no_fences
+FAULTS["no_fences"] = no_fences
 build = emulate.shared_object
 def broken(text, *rest):
     new = FAULTS[{fault!r}](text) if {fault!r} else text
@@ -170,3 +176,10 @@ def test_sums_that_wrap_are_expected() -> None:
 def test_broken_plans_show(plan: str, fault: str) -> None:
     found = outcome(PLANS[plan], fault)
     assert found == "wrong" or found.startswith("emulator: "), found
+
+
+@pytest.mark.parametrize(
+    "plan", ["left operand written by threads", "sums carried over"]
+)  # read by products, by a store
+def test_stores_without_a_fence_show(plan: str) -> None:
+    assert "writes without a fence since" in outcome(PLANS[plan], "no_fences")

@@ -17,6 +17,17 @@ FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
 
 @device.kernel
+def at_a_count(x, n):
+    x[device.popc(n)] = device.clz(n)
+
+
+def test_counts_of_an_argument_are_indices(run: Any) -> None:
+    x = np.zeros(4, np.int32)
+    run(at_a_count, x, 5)
+    np.testing.assert_array_equal(x, [0, 0, 29, 0])
+
+
+@device.kernel
 def bits(x, counts, reversed_):
     i = device.tid(1)
     counts[i, 0] = device.popc(x[i])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtype import DType, as_dtype, float32, int32
 from ..errors import TileTypeError
+from ..reference import threads
 from ..reference.numbers import Number, common
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ def _dtype_of(value: Any) -> DType | None:
 
 
 def _made(value: Any, dtype: DType, like: tuple[Any, ...]) -> Any:
-    """A result: of the interpreter's kind where an operand is, else a NumPy scalar."""
+    """A result: of the interpreter's kind in a kernel, else a NumPy scalar."""
     made = Number(value, dtype)
-    return made if any(isinstance(v, Number) for v in like) else made.value
+    return made if threads.current() or any(isinstance(v, Number) for v in like) else made.value
 
 
 class _OfBits:
