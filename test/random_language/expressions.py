@@ -578,6 +578,28 @@ def scaled_product(p: Any) -> Found:
     return text, bounded(ct.float32, (rows, rows), 16 * 4 * k + 1)
 
 
+# ---- functions of threads, for each element --------------------------------------------------------------
+
+
+def mapped(p: Any) -> Found:
+    x = p.find(lambda t: t.dtype is ct.int32)
+    if x is None:
+        return None
+    t = p.tiles[x]
+    form = p.pick(["stepped", "either_of", "followed"])
+    if form == "stepped":
+        return f"stepped({x}, {p.pick([*p.numbers, '1', '-2'])})", Type(ct.int32, t.shape)
+    if form == "followed":
+        places = next((a for a in p.arrays if a.dtype is ct.int32 and len(a.shape) == 2 and a.shape[0] >= 4), None)
+        if places is None or places.seed is None or places.name[0] != "X":
+            return None
+        return f"followed({places.name}, {x})", bounded(ct.int32, t.shape, 3)
+    y = p.find(lambda u: u.dtype is ct.int32 and broadcast(u.shape, t.shape) is not None)
+    shape = broadcast(t.shape, p.tiles[y].shape)
+    assert shape is not None
+    return f"either_of({x}, {y})", Type(ct.int32, shape)
+
+
 # ---- Python around them -------------------------------------------------------------------------------
 
 
@@ -625,5 +647,5 @@ KINDS = (
     + [divided, tested, function, power, narrow, reinterpreted]
     + [reshaped, turned, spread, joined, part] * 2
     + [flipped, reduced, reduced, first_of, scanned, combined, ordered, product, selected, filled]
-    + [function, function, angle, random_bits, scaled_product, selected, called]
+    + [function, function, angle, random_bits, scaled_product, selected, called, mapped, mapped]
 )

@@ -41,7 +41,7 @@ def load(p: Any) -> None:
     bound = p.pick([None, 3, 100]) if not dtype.is_bool else 1
     plan = Plan(p.name("X"), dtype, extents, bound, p.pick(LAYOUTS), p.draws.below(1 << 16))
     p.array(plan)
-    form = p.pick([plain, plain, order, view, part, gather, rows, element, foreign, offsets])
+    form = p.pick([plain, plain, order, view, part, gather, rows, element, foreign, offsets, flat, flat])
     text, type_ = form(p, plan, tile)
     assign(p, text, type_)
 
@@ -147,6 +147,28 @@ def offsets(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
     at = f"ct.arange({count}, dtype=ct.int32)"
     text = f"{plan.name}.get_raw_memory().load_offset({at}, mask={at} < {min(extent, p.pick([extent, 3]))})"
     return text, Type(plan.dtype, (count,), plan.bound)
+
+
+def flat(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
+    """Rows of an array of one dimension, by offsets; wrapped around, cut off by a mask, or neither."""
+    if len(tile) != 2:
+        return gather(p, plan, tile)
+    rows, pitch = plan.shape[0], p.pick([tile[1], tile[1] + 3, 2 * tile[1], max(1, tile[1] // 2)])
+    p.arrays[-1] = plan = dataclasses.replace(plan, shape=(rows * pitch,), layout="plain")
+    text, mask = flat_places(p, tile, rows, pitch)
+    return f"ct.gather({plan.name}, {text}{mask})", Type(plan.dtype, tile, plan.bound)
+
+
+def flat_places(p: Any, tile: Any, rows: int, pitch: int) -> tuple[str, str]:
+    """Offsets of rows of this length, and a mask of those within some bounds."""
+    first = p.pick(["0", f"b * {tile[0]}", f"(b % 2) * {tile[0]}", p.pick(p.numbers)])
+    row = f"({first} + ct.arange({tile[0]}, dtype=ct.int32))"
+    column = f"(ct.arange({tile[1]}, dtype=ct.int32) + {p.pick(['0', str(tile[1]), '1'])})"
+    wrapped = f"({row} % {p.pick([rows, 3])})" if p.rarely(2) else row
+    mask = p.pick(["", f"({row} < {rows})[:, None]", f"({column} < {pitch})[None, :]"])
+    mask = p.pick([mask, f"({row} < {rows})[:, None] & ({column} < {pitch})[None, :]"])
+    shaped = f", mask=ct.broadcast_to({mask}, {tuple(tile)})" if mask else ""
+    return f"{wrapped}[:, None] * {pitch} + {column}[None, :]", shaped
 
 
 def element(p: Any, plan: Plan, tile: Any) -> tuple[str, Type]:
@@ -272,13 +294,26 @@ def outputs(p: Any) -> None:
             p.emit(f"ct.scatter({p.array(plan)}, b, {name})")
 
 
+def flat_output(p: Any, name: str, t: Type, plan: Plan) -> None:
+    """In an array of one dimension, whose rows may be shorter than the tile's."""
+    rows, columns = t.shape
+    length = plan.shape[-1]
+    p.arrays[-1] = dataclasses.replace(plan, shape=(p.blocks * rows * length,), layout="plain")
+    row = f"(b * {rows} + ct.arange({rows}, dtype=ct.int32))"
+    column = f"ct.arange({columns}, dtype=ct.int32)"
+    mask = f", mask=ct.broadcast_to(({column} < {length})[None, :], {t.shape})" if length < columns else ""
+    p.emit(f"ct.scatter({plan.name}, {row}[:, None] * {length} + {column}[None, :], {name}{mask})")
+
+
 def output(p: Any, name: str, t: Type) -> None:
     short = p.pick([0, 0, 1])  # the array may be shorter than the tile
     shape = (p.blocks, *t.shape[:-1], max(1, t.shape[-1] - short))
     plan = Plan(p.name("Z"), t.dtype, shape, None, p.pick(LAYOUTS), None, t.error)
     z, at = p.array(plan), "(b, " + "0, " * len(t.shape) + ")"
     tile = f"{name}.reshape({(1, *t.shape)})"
-    form = p.pick(["store", "store", "order", "view", "mask"])
+    form = p.pick(["store", "store", "order", "view", "mask", "flat"])
+    if form == "flat" and len(t.shape) == 2:
+        return flat_output(p, name, t, plan)
     if form == "order":
         axes = tuple(range(len(t.shape) + 1))[::-1]
         turned = f"ct.permute({tile}, {axes})"

@@ -53,6 +53,31 @@ def folded(t, *others, by=2, times: ct.Constant = 2):
 class Both:
     first: object
     second: object = 0
+
+
+@device.func
+def stepped(x, n):
+    steps = 0
+    while x > 1 and steps < 9:
+        x = x // 2 if x % 2 == 0 else x - 3 * n
+        steps += 1
+    return steps + n
+
+
+@device.func
+def either_of(x, y):
+    for k in range(x & 7):
+        if y == k:
+            return x
+    return y
+
+
+@device.func
+def followed(places, x):
+    at = x & 3
+    for _ in range(3):
+        at = places[at, 0] & 3
+    return at
 """
 
 
@@ -115,7 +140,15 @@ class Program:
         arrays = [plan.name for plan in self.arrays]
         names = ", ".join([*(["ARRAYS"] if self.passed else arrays), "NUMBERS", "n0", "n1"])
         head = [f"# {about}"] if about else []
-        head += ["import contextlib", "import dataclasses", "from tilewright import tile as ct", "", HELPERS, ""]
+        head += [
+            "import contextlib",
+            "import dataclasses",
+            "from cuda import device",
+            "from tilewright import tile as ct",
+            "",
+            HELPERS,
+            "",
+        ]
         if self.passed == "record":
             head += ["@dataclasses.dataclass", "class Arrays:", *(f"    {name}: object" for name in arrays), ""]
         head += [f"@ct.kernel({hints})", f"def kernel({names}):", *self.unpacked(), *self.position()]
