@@ -2,9 +2,11 @@
 #include "lowering/aliasing.h"
 #include "lowering/launch_record.h"
 
+/* Of an array that a launch passes. One in shared memory is made in the kernel, and nothing is assumed of it. */
 static MlirOperation function_of(MlirValue array) {
-  MlirOperation owner =
-      mlirValueIsABlockArgument(array) ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array)) : tw_null_op();
+  if (!mlirValueIsABlockArgument(array))
+    return tw_null_op();
+  MlirOperation owner = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
   return tw_op_is(owner, TW_FUNC_FUNC) ? owner : tw_null_op();
 }
 

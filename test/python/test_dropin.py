@@ -87,6 +87,7 @@ def test_the_real_one_is_not_replaced_behind_its_back(tmp_path: Path) -> None:
 
 
 def test_variables_of_the_environment_are_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TILEWRIGHT_CACHE_DIR", raising=False)  # the tests' own, which would come first
     monkeypatch.setenv("CUDA_TILE_LOGS", "CUTILEIR")
     monkeypatch.setenv("CUDA_TILE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("CUDA_TILE_COMPILER_TIMEOUT_SEC", "100")

@@ -138,3 +138,22 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
     return
   }
 }
+
+// -----
+
+!row = memref<?xf32, strided<[1]>>
+
+// A tile of an array in shared memory, which no launch passes: nothing is assumed of it, and it is read first.
+// CHECK-LABEL: func.func @from_shared
+// CHECK: llvm.intr.masked.store
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @from_shared(%a: !row, %b: !row) attributes {tile.kernel, tile.split} {
+    %c0 = arith.constant 0 : i32
+    %x = tile.load %a[%c0] : !row, i32 -> tensor<4xf32>
+    %s = tile.shared_array : memref<4xf32, 3>
+    tile.store %x, %s[%c0] : tensor<4xf32>, memref<4xf32, 3>, i32
+    %y = tile.load %s[%c0] : memref<4xf32, 3>, i32 -> tensor<4xf32>
+    tile.store %y, %b[%c0] : tensor<4xf32>, !row, i32
+    return
+  }
+}
