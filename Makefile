@@ -99,7 +99,7 @@ $(B)/dev/build.ninja: | $(B)/stamp/setup
 	@ln -sfn $(B)/dev/compile_commands.json compile_commands.json
 
 $(B)/san/build.ninja: | $(B)/stamp/setup
-	@cmake $(CMAKE_FLAGS) -B $(B)/san -DTW_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo --log-level=WARNING > /dev/null
+	@cmake $(CMAKE_FLAGS) -B $(B)/san -DTW_SANITIZE=ON --log-level=WARNING > /dev/null
 
 $(B)/stamp/wheel: $(B)/stamp/setup $(WHEEL_SOURCES)
 	@bash tools/wheel.sh $(B) dist
