@@ -14,13 +14,17 @@ What is proved, and what is not: docs/design/machine-code.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from sasscheck.check import NotAssembledError, Report, assemblers, check_cubin, check_ptx, tool
+from sasscheck.check import NotAssembledError, Report, assemblers, check_cubin, check_ptx, check_together, tool
+from sasscheck.modules import header
 from sasscheck.programs import Program, corpus, random_programs
+
+TOGETHER = 32  # modules in one call of ptxas and of nvdisasm
 
 
 def chosen(names: list[str]) -> dict[str, str]:
@@ -54,17 +58,31 @@ def check_file(path: Path, assemblers: dict[str, str]) -> int:
 
 def check_programs(programs: Iterator[Program], assemblers: dict[str, str]) -> int:
     found, count = {0}, 0
-    for program in programs:
-        count += 1
-        for version in versions_for(program, list(assemblers)):
-            found.add(check(program.name, program.ptx, assemblers[version], version, quiet=True))
+    while several := list(itertools.islice(programs, TOGETHER)):
+        count += len(several)
+        for version in assemblers:
+            groups: dict[tuple[object, ...], list[Program]] = {}
+            for program in several:
+                if version in versions_for(program, list(assemblers)):
+                    groups.setdefault((program.has_products, header(program.ptx)), []).append(program)
+            found |= {check_group(group, assemblers[version], version) for group in groups.values()}
     print(f"{count} plans checked")
     return 1 if 1 in found else max(found)  # wrong is worse than refused
 
 
+def check_group(programs: list[Program], ptxas: str, version: str) -> int:
+    """One by one where ptxas refuses one of them."""
+    try:
+        reports = list(check_together([p.ptx for p in programs], ptxas, tool("nvdisasm")))
+    except NotAssembledError:
+        return max(check(p.name, p.ptx, ptxas, version, quiet=True) for p in programs)
+    found = [(p.name, report) for p, report in zip(programs, reports, strict=True) if report]
+    return max([show(f"{name}, ptxas {version}", report) for name, report in found], default=0)
+
+
 def versions_for(program: Program, versions: list[str]) -> list[str]:
     """A kernel with products meets them all; its other plans, and what has no products, the newest but one."""
-    return versions if "wgmma" in program.ptx and not program.hinted else versions[-2:][:1]
+    return versions if program.has_products and not program.hinted else versions[-2:][:1]
 
 
 def main() -> int:

@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from sasscheck.modules import renamed
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / folder) for folder in ("python", "python/examples", "test/numerics", "bench")]
 
@@ -113,21 +115,10 @@ def jobs(targets: list[str]) -> Iterator[tuple[str, Any, Any, str]]:
 
 # --- One kernel --------------------------------------------------------------------------------------
 
-DECLARED = re.compile(
-    r"^\s*(?:\.\w+\s+)*\.(?:entry|func|global|shared|const)\b[^;({=]*?([A-Za-z_$][\w$]*)\s*(?:\[\d*\])?\s*[(;={]",
-    re.MULTILINE,
-)
-
 
 def normalized(ptx: str) -> str:
     """With the symbols that it declares numbered."""
-    names: dict[str, str] = {}
-    for match in DECLARED.finditer(ptx):
-        names.setdefault(match.group(1), f"symbol{len(names)}")
-    if not names:
-        return ptx
-    longest = sorted(map(re.escape, names), key=len, reverse=True)
-    return re.sub(rf"(?<![\w$])({'|'.join(longest)})(?=$|[^\w$]|_param_)", lambda m: names[m.group(1)], ptx)
+    return renamed(ptx, lambda number, _: f"symbol{number}")
 
 
 def built(kernel: Any, key: Any, target: str) -> Any:

@@ -194,6 +194,16 @@ def test_wrong_code_is_found(name: str, kind: str, version: str) -> None:
 
 
 @needs_ptxas
+def test_modules_that_are_checked_together() -> None:
+    wrong = (DATA / "sum_read_early.ptx").read_text()
+    right = (DATA / "operand_overwritten.ptx").read_text().replace("wgmma.mma_async", "// wgmma.mma_async")
+    tools = VERSIONS["13.0.88"], check.tool("nvdisasm")
+    first, second, third = check.check_together([right, wrong, right], *tools)
+    assert (first, third) == (None, None)
+    assert second is not None and second.findings == check.check_ptx(wrong, *tools).findings != []
+
+
+@needs_ptxas
 def test_the_command_says_what_is_wrong() -> None:
     path = DATA / "sum_read_early.ptx"
     done = run(str(path))
@@ -209,7 +219,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 
 # What is known to run one product after the other: slower, and right. CUDA 12.8 does so where sums start at zero.
 SERIALIZED = r"quantized linear, 4 bits|swiglu 0 split_k=2|two warpgroups 0 slice_tiles=2|ptxas 12\.8"
-PARTS = 8
+PARTS = 4  # to share between processes of pytest
 
 
 def assert_right(done: subprocess.CompletedProcess[str]) -> None:

@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import barriers, products, ptx
+from . import barriers, modules, products, ptx
 from .findings import Finding
 from .flow import Graph, sass_graph
 from .listing import Kernel, disassemble
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = ("serialized", "spill")  # not wrong
+NO_KERNEL = "module"  # where ptxas names none
 
 
 class NotAssembledError(Exception):
@@ -64,6 +65,15 @@ def check_ptx(text: str, ptxas: str, nvdisasm: str) -> Report:
     return Report(kernels, [*findings, *check_log(log)], log)
 
 
+def check_together(texts: list[str], ptxas: str, nvdisasm: str) -> Iterator[Report | None]:
+    """Of modules with one header, for nvdisasm takes half a second to start: none where a module has no finding.
+    One that has is checked alone, so that the report has its names and lines; all are where a log names no kernel."""
+    found = {f.kernel for f in check_ptx(modules.joined(texts), ptxas, nvdisasm).findings}
+    for number, text in enumerate(texts):
+        suspect = any(kernel == NO_KERNEL or kernel.startswith(modules.prefix(number)) for kernel in found)
+        yield check_ptx(text, ptxas, nvdisasm) if suspect else None
+
+
 def assemble(text: str, ptxas: str, folder: Path) -> tuple[Path, str]:
     """The cubin, in the folder, and what ptxas says."""
     target = re.search(r"^\.target\s+(\w+)", text, re.M)
@@ -99,7 +109,7 @@ def check_kernel(kernel: Kernel, entry: ptx.Entry | None) -> Iterator[Finding]:
 
 def check_log(log: str) -> Iterator[Finding]:
     """What ptxas says of products that it does not let run by themselves (C7508 to C7519), and of spills."""
-    name = "module"
+    name = NO_KERNEL
     for line in log.splitlines():
         if found := re.search(r"\((C75\d\d)\) (.*)", line):
             inside = re.search(r"in (?:the )?function '?([\w$]+)", found[2])

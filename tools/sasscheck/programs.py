@@ -25,6 +25,11 @@ class Program:
     ptx: str
     hinted: bool = False
 
+    @property
+    def has_products(self) -> bool:
+        """Asynchronous ones."""
+        return "wgmma" in self.ptx
+
 
 def corpus(target: str, part: int = 0, parts: int = 1) -> Iterator[Program]:
     """Every `parts`-th kernel, with all its hints; each PTX once."""
