@@ -68,6 +68,7 @@ def test_frames_are_the_users() -> None:
     assert code is kernel.__code__
     assert repr(x) == "Tile([0., 1., 2., 3.], shape=(4,), dtype=float32)"
     assert np.array_equal(x.numpy(), [0, 1, 2, 3]) and not x.numpy().flags.writeable
+    assert np.asarray(x).dtype == np.float32 and np.array_equal(np.asarray(x, np.int8), [0, 1, 2, 3])
 
 
 def test_error_points_into_the_kernel() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -90,7 +91,7 @@ def test_a_search_finds_keeps_and_finds_again(tmp_path: Path, monkeypatch: pytes
     chosen = dict(result.best.candidate.constants)["T"]
     assert chosen in (1024, 4096)
     assert result.speedup is not None and result.speedup > 1
-    assert "as given" in str(result)
+    assert "as given" in str(result) and repr(result) == str(result)
     result.launch()
     np.testing.assert_array_equal(y, 2 * x)
 
@@ -601,6 +602,21 @@ def test_times_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_notebook_shows_the_table_and_the_picture(drawn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if drawn:
+        pytest.importorskip("matplotlib", reason="draws the picture")
+    else:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = tune.search(
+        scale, (*vectors(1 << 12), 16), space={"T": (16, 1024)}, grid=blocks, record_file=False, **QUICK
+    )
+    shown = result._repr_html_()
+    assert shown.startswith("<pre>scale on ") and "T=1024" in shown
+    assert shown.count("<svg") == shown.count("</svg>") == drawn and "<?xml" not in shown
+
 
 SCALE = f"{Path(__file__)}:scale"
 

@@ -66,6 +66,8 @@ def test_a_long_table_leaves_the_middle_out() -> None:
     text = tune.TuningResult(best=rows[0], successes=rows, failures=()).summary(top_k=3, bottom_k=2)
     assert text.splitlines()[1].startswith("* 1 :") and "... 25 more not shown" in text and "30:" in text
     assert len(text.splitlines()) == 1 + 3 + 1 + 2
+    shown = tune.TuningResult(best=rows[0], successes=rows[:1], failures=((2, ValueError, "a < b"),))._repr_html_()
+    assert shown.startswith("<pre>") and "a &lt; b" in shown
 
 
 def test_the_first_launch_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

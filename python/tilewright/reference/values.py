@@ -111,6 +111,10 @@ class Tile:
         """The elements, read-only. For the debugger: compiled code has no such method."""
         return self._data
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """For the debugger: np.asarray(x), and what plots arrays."""
+        return np.array(self._data, dtype=dtype, copy=bool(copy) or dtype is not None)
+
     def item(self) -> Tile:
         """The only element of a tile, as a scalar."""
         if self._data.size != 1:

@@ -7,6 +7,7 @@ compares results and stops early.
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -47,6 +48,9 @@ class TuningResult(Generic[T]):
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def exhaustive_search(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import TileError
 from .cost import Machine
@@ -38,8 +38,8 @@ def pyplot() -> Any:
     return plt
 
 
-def draw(result: Result, path: str | os.PathLike[str]) -> None:
-    """The sweep of a search, in as many panels as there is something to show."""
+def draw(result: Result, path: str | os.PathLike[str] | BinaryIO) -> None:
+    """The sweep of a search, in as many panels as there is something to show; to an open file as SVG."""
     plt = pyplot()
     names = _map_names(result)
     panels = 2 + (names is not None)
@@ -64,8 +64,9 @@ def roofline(machine: Machine, points: Sequence[Point], bits: Sequence[int], tit
 
 
 def _save(plt: Any, figure: Any, path: Any) -> None:
+    svg = not isinstance(path, str | os.PathLike) or str(path).endswith(".svg")
     try:
-        figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        figure.savefig(path, format="svg" if svg else None, metadata={"Date": None} if svg else None)
     except (OSError, ValueError) as error:
         raise TileError(f"the picture cannot be written to {path}: {error}") from None
     finally:

@@ -9,6 +9,9 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import html
+import importlib.util
+import io
 import os
 import queue
 import threading
@@ -58,7 +61,7 @@ class Trial:
         return f"{self.title}: {self.measurement or self.dropped}"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Result:
     """What a search found. `trials` has the kernel as given first, then the candidates as the cost model ranks them."""
 
@@ -114,6 +117,19 @@ class Result:
         more = [f"  - {same} more come to the same programs as these"] if same else []
         more += [f"  - {rest} more: {UNLIKELY}"] if rest else []
         return "\n".join([title, *measured, *told, *more])
+
+    __repr__ = __str__  # for a prompt
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the table, and under it the picture that plot() draws, if there is matplotlib."""
+        picture = ""
+        if importlib.util.find_spec("matplotlib") is not None:
+            from .plot import draw
+
+            file = io.BytesIO()
+            draw(self, file)
+            picture = file.getvalue().decode().partition("<svg")[2]
+        return f"<pre>{html.escape(str(self))}</pre>" + (f"<svg{picture}" if picture else "")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws the sweep to a file (.svg, .png, .pdf); needs matplotlib."""
