@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +20,35 @@ from program import PROGRAMS
 
 ROUNDINGS = {"float32": 1e-4, "bfloat16": 2**-6}  # of an operand or a result, of the largest element
 
+PRODUCT = {"m": 128, "n": 128, "k": 256, "tiles": (128, 128, 64)}
+PACKED = PRODUCT | {"group": 128}
+WARPGROUPS: dict[str, dict[str, Any]] = {
+    "tf32, right operand by rows": PRODUCT | {"k": 128, "tiles": (128, 128, 32)},
+    "RMS norm beside a product": PRODUCT,
+    "fp8 in blocks, by gathers": {"m": 128, "n": 128, "k": 384, "block": 128, "tiles": (128, 128)},
+    "weights of 8 bits": PACKED,
+    "weights of 4 bits by groups": PACKED,
+    "convolution by computed taps": {"images": 1, "side": 14, "c": 64, "outs": 128, "taps": 2, "tiles": (128, 128, 64)},
+    "k-means": {"points": 128, "centers": 384, "d": 64, "tiles": (128, 128)},
+}
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(backends: Backends, name: str) -> None:
+    check(backends, name, PROGRAMS[name].small)
+
+
+@pytest.mark.parametrize("name", WARPGROUPS)
+def test_tiles_of_warpgroups(backends: Backends, name: str) -> None:
+    """Small arrays in the tiles of the full size, which wgmma takes."""
+    check(backends, name, WARPGROUPS[name])
+
+
+def check(backends: Backends, name: str, sizes: dict[str, Any]) -> None:
     entry = PROGRAMS[name]
     for back_end in ("reference", *backends.names):
         numbers = NumPy(0)
-        launch = entry.make(numbers, **entry.small)
+        launch = entry.make(numbers, **sizes)
         if back_end == "reference":
             run_reference(launch.kernel, launch.grid, launch.arguments)
         else:

@@ -27,6 +27,7 @@ PRODUCTS = [
     "attention in two passes",
     "RMS norm beside a product",
     "weights of 8 bits",
+    "convolution by computed taps",
 ]
 
 

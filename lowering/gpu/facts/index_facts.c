@@ -68,12 +68,22 @@ static int dim_before_reshape(MlirType from, MlirType to, int dim) {
   return found;
 }
 
+/* What is the same along an axis that a reshape inserts: each element, with the powers of two that all have. */
+static index_facts_t facts_of_inserted(MlirValue input) {
+  int divisor = 0;
+  for (int d = 0; d < tw_rank(mlirValueGetType(input)); d++)
+    divisor = max_int(divisor, divisor_of_each(facts_of(input, d)));
+  return all_equal(divisor);
+}
+
 static index_facts_t facts_of_shape(MlirOperation op, int dim) {
   MlirValue input = mlirOperationGetOperand(op, 0);
   MlirType from = mlirValueGetType(input), to = mlirValueGetType(mlirOperationGetResult(op, 0));
   if (!tw_is_tile(from))
     return all_equal(facts_of(input, -1).divisor);
   if (tw_op_is(op, TW_TILE_RESHAPE)) {
+    if (tw_extent(to, dim) == 1)
+      return facts_of_inserted(input);
     int before = dim_before_reshape(from, to, dim);
     return before < 0 ? nothing : facts_of(input, before);
   }

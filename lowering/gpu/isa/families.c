@@ -165,7 +165,7 @@ typedef struct {
   int64_t largest;             /* elements of the largest accumulator */
   int64_t rows;                /* and its rows */
   int64_t carried;             /* elements that threads carry in small pieces in each step */
-  bool chained, fma, promoted, computed;
+  bool chained, fma, promoted, computed, gathered;
 } need_t;
 
 /* The elements of an operand that threads carry in pieces of less than 16 bytes: rows of its array begin anywhere. */
@@ -177,6 +177,11 @@ static int64_t carried_narrowly(MlirOperation mma, int operand) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
   int vector = tw_access_inner_vector_bits(load, (int)tw_rank(tile));
   return (int64_t)tw_memory_bits(tw_element(tile)) << vector < ACCESS_BITS ? tw_count(tile) : 0;
+}
+
+static bool is_gathered(MlirOperation mma, int operand) {
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
+  return !mlirOperationIsNull(load) && tw_op_gathers(load);
 }
 
 /* Inputs that no instruction of the target takes are widened to float16 (layout/widen_mma.c), of which there is one for
@@ -201,8 +206,10 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
   int64_t carried = carried_narrowly(op, 0) + carried_narrowly(op, 1);
   need->carried = carried > need->carried ? carried : need->carried;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
     need->computed |= tw_has_loads_behind(op, i);
+    need->gathered |= is_gathered(op, i);
+  }
   return MlirWalkResultAdvance;
 }
 
@@ -234,9 +241,11 @@ int tw_mma_num_warps(MlirOperation func) {
   int warps = 4;
   /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
    * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit.
-   * Where operands are computed, a second group of warps does so while the first one's product runs. What threads carry
+   * Where operands are computed, a second group of warps does so while the first one's product runs; where they are
+   * gathered by asynchronous copies, two groups compute beside a producer that finds the addresses. What threads carry
    * in small pieces is in their registers beside the sums, and what a block waits for. */
-  bool few = need.fma || need.promoted || need.computed || need.carried > 0;
+  bool gathers = need.gathered && need.async != NULL;
+  bool few = need.fma || need.promoted || need.computed || gathers || need.carried > 0;
   int64_t per_warp = few ? FEW_ACC_PER_WARP : ACC_PER_WARP;
   while (warps < MAX_WARPS &&
          (need.chained ? warps * 16 < need.rows || warps * (int64_t)MOST_ACC_PER_WARP < need.largest

@@ -25,6 +25,31 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// Rows of an array of one dimension, each from a multiple of 64 on: what a reshape inserts is still a multiple.
+// CHECK-LABEL: llvm.func @flat
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-NOT: ld.global
+module attributes {tile.target = "sm_90a"} {
+  func.func @flat(%t: memref<?xbf16, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 8>}, %u: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 8>, tile.stride_div = array<i64: 8, 1>}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %by = arith.constant dense<64> : tensor<32xi32>
+    %first = tensor.splat %n : tensor<32xi32>
+    %start = arith.muli %first, %by : tensor<32xi32>
+    %starts = tile.reshape %start : tensor<32xi32> -> tensor<32x1xi32>
+    %rows = tile.broadcast %starts : tensor<32x1xi32> -> tensor<32x64xi32>
+    %i = tile.iota : tensor<64xi32>
+    %i2 = tile.reshape %i : tensor<64xi32> -> tensor<1x64xi32>
+    %column = tile.broadcast %i2 : tensor<1x64xi32> -> tensor<32x64xi32>
+    %at = arith.addi %rows, %column : tensor<32x64xi32>
+    // expected-remark @below {{reads 32x64xbf16, in pieces of up to 16 bytes}}
+    %x = tile.gather %t[%at] {check_bounds} : memref<?xbf16, strided<[1]>>, tensor<32x64xi32> -> tensor<32x64xbf16>
+    %c0 = arith.constant 0 : i32
+    tile.store %x, %u[%c0, %c0] : tensor<32x64xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
 // The row is one longer than a vector divides, or columns that start anywhere: element by element.
 // CHECK-LABEL: llvm.func @odd
 // CHECK-NOT: ld.global.v
