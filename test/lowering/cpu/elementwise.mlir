@@ -7,10 +7,11 @@
 // CHECK-SAME: (%[[WORDS:.*]]: !llvm.ptr, %[[GRID:.*]]: !llvm.ptr, %[[FIRST:.*]]: i64, %[[LAST:.*]]: i64, %[[SCRATCH:.*]]: !llvm.ptr {llvm.noalias})
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[LAST]]
 // CHECK: scf.for
-// A whole strip is read without a mask, one at the edge with one.
+// A whole strip is read without a mask, one at the edge with one, one behind the array from where there is memory.
 // CHECK: scf.if
 // CHECK: llvm.load {{.*}} -> vector<16xf32>
-// CHECK: llvm.intr.masked.load
+// CHECK: %[[AT:.*]] = arith.select %{{.*}} : !llvm.ptr
+// CHECK: llvm.intr.masked.load %[[AT]]
 // CHECK: arith.addf {{.*}} : vector<16xf32>
 // CHECK: llvm.intr.masked.store
 // CHECK-NOT: scf.for
