@@ -85,6 +85,14 @@ static tw_range_t of_select(MlirOperation op, int steps) {
   return (tw_range_t){min(x.low, y.low), max(x.high, y.high)};
 }
 
+/* Bits that a natural number lacks are not in the result. */
+static tw_range_t of_and(MlirOperation op, tw_range_t all, int steps) {
+  tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
+  if (x.low < 0 && y.low < 0)
+    return all;
+  return (tw_range_t){0, x.low < 0 ? y.high : y.low < 0 ? x.high : min(x.high, y.high)};
+}
+
 static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
   tw_op_class_t class = tw_op_class(op);
   if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
@@ -99,6 +107,8 @@ static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
     return of_division(op, all, steps);
   if (tw_op_is(op, TW_ARITH_SELECT))
     return of_select(op, steps);
+  if (tw_op_is(op, TW_ARITH_ANDI))
+    return of_and(op, all, steps);
   if (tw_op_is(op, TW_ARITH_XORI) && range(mlirOperationGetOperand(op, 0), steps).low >= 0 &&
       range(mlirOperationGetOperand(op, 1), steps).low >= 0)
     return (tw_range_t){0, all.high};

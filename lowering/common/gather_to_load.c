@@ -25,6 +25,12 @@
  *            %r = arith.andi %n, 127                               %r = arith.andi %i, 1 : i32
  *            %t = tile.gather %a[%p, %r] : ... -> tensor<64xf32>   %t = tile.load %a[%p, %r] : ... -> tensor<1x64xf32>
  *
+ * Where n neighbours along one axis are the same element, and along another they count up, as packed weights of a word
+ * do, the tile of those that differ is loaded, and each of its elements repeated:
+ *
+ *   %k = %i * 64 + tile.iota : tensor<64xi32>                     after   %w = tile.load %a[%i, %j] : tensor<8x32xi32>
+ *   %t = tile.gather %a[%k / 8, columns] : tensor<64x32xi32>              %t = %w as 8x1x32, broadcast to 8x8x32
+ *
  * Runs again after tile-split-loops, when masks of such tables hold in all iterations of a loop. */
 #include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
@@ -35,10 +41,12 @@
 
 enum { MAX_TERMS = 8 };
 
-/* sum of factor[i] * value[i], plus constant; and the axis of the tile along which it counts up, or -1 */
+/* sum of factor[i] * value[i], plus constant; and the axis of the tile along which it counts up, or -1: by one behind
+ * each `repeats` neighbours */
 typedef struct {
   MlirValue value[MAX_TERMS];
   int64_t factor[MAX_TERMS], constant;
+  int64_t repeats;
   int num, axis;
   MlirOperation op; /* that is indexed: scalars are made before it */
   bool *has_more;   /* terms than MAX_TERMS, so it was not read */
@@ -134,17 +142,41 @@ static MlirValue build_index(const tw_builder_t *at, const index_sum_t *sum, int
   return mlirValueIsNull(index) ? constant : tw_binary(at, "arith.addi", type, index, constant);
 }
 
-/* x / n or x % n, where n is a constant and x counts up within one multiple of it. */
+/* What an op divides by, a constant: x / n, x >> m, or x % n where n is a power of two; 0 if it is none of these. */
+static int64_t divisor_of(MlirOperation def) {
+  int64_t by;
+  if (!tw_known_int(mlirOperationGetOperand(def, 1), &by) || by < 0 || by >= INT32_MAX)
+    return 0;
+  if (tw_op_is(def, TW_ARITH_SHRSI))
+    return by < 31 ? INT64_C(1) << by : 0;
+  if (tw_op_is(def, TW_ARITH_ANDI))
+    return (by & (by + 1)) == 0 ? by + 1 : 0;
+  return by;
+}
+
+/* x / n, where x counts up from a multiple of n, over several multiples of it. */
+static bool read_repeats(index_sum_t *sum, const index_sum_t *start, int64_t by, int64_t factor) {
+  bool ok = factor == 1 && is_multiple(start, by);
+  for (int i = 0; ok && i < start->num; i++)
+    ok = add_term(sum, start->value[i], start->factor[i] / by);
+  sum->constant += start->constant / by;
+  sum->axis = start->axis;
+  sum->repeats = by;
+  return ok;
+}
+
+/* x / n or x % n, where n is a constant and x counts up within one multiple of it; or x / n as above. */
 static bool read_page(index_sum_t *sum, MlirOperation def, int64_t factor) {
-  bool divides = tw_op_is(def, TW_ARITH_FLOORDIVSI);
+  bool divides = !tw_op_is(def, TW_ARITH_ANDI);
   MlirValue x = mlirOperationGetOperand(def, 0);
   index_sum_t start = {.axis = -1, .op = sum->op, .has_more = sum->has_more};
-  int64_t by;
-  if (!tw_known_int(mlirOperationGetOperand(def, 1), &by) || by <= 0 || by >= INT32_MAX || !read_sum(&start, x, 1))
+  int64_t by = divisor_of(def);
+  if (by == 0 || !read_sum(&start, x, 1) || start.repeats > 1)
     return false;
-  by += divides ? 0 : 1;
   int64_t extent = start.axis < 0 ? 1 : tw_extent(mlirValueGetType(x), start.axis);
-  if ((!divides && (by & (by - 1)) != 0) || by % extent != 0 || !is_multiple(&start, extent))
+  if (divides && by > 1 && by < extent && extent % by == 0)
+    return read_repeats(sum, &start, by, factor);
+  if (by % extent != 0 || !is_multiple(&start, extent))
     return false;
   tw_builder_t at = tw_build_before(sum->op);
   MlirValue number = build_index(&at, &start, extent);
@@ -166,7 +198,8 @@ static bool read_tile(index_sum_t *sum, MlirOperation def, int64_t factor) {
     return counts;
   }
   MlirValue input = {NULL};
-  bool pages = tw_op_is(def, TW_ARITH_FLOORDIVSI) || tw_op_is(def, TW_ARITH_ANDI);
+  bool pages =
+      tw_op_is(def, TW_ARITH_FLOORDIVSI) || tw_op_is(def, TW_ARITH_ANDI) || tw_op_is(def, TW_ARITH_SHRSI);
   bool reshapes = tw_op_is(def, TW_TILE_RESHAPE);
   if (pages || reshapes || tw_op_is(def, TW_TILE_BROADCAST) || tw_op_is(def, TW_TENSOR_SPLAT) ||
       tw_op_is(def, TW_ARITH_EXTSI))
@@ -206,7 +239,7 @@ typedef struct {
   MlirType tile;                  /* of the result or the value */
   intptr_t rank, first;           /* of the array; the first index operand */
   index_sum_t index[TW_MAX_RANK];
-  int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array */
+  int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array, each element once */
   bool has_more;              /* terms in an index than are read */
 } gather_access_t;
 
@@ -229,6 +262,8 @@ static bool read_index(gather_access_t *a, intptr_t d) {
   return tw_bits(mlirValueGetType(index)) >= 32 && read_sum(&a->index[d], index, 1);
 }
 
+static int64_t repeats_of(const index_sum_t *sum) { return sum->repeats > 1 ? sum->repeats : 1; }
+
 /* Every axis of the tile longer than one must be counted along by one index, in the order of the array's axes. */
 static bool read_indices(gather_access_t *a) {
   int last = -1;
@@ -237,11 +272,12 @@ static bool read_indices(gather_access_t *a) {
     index_sum_t *sum = &a->index[d];
     if (!read_index(a, d))
       return false;
-    a->shape[d] = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
-    if (!is_multiple(sum, a->shape[d]) || (a->shape[d] > 1 && sum->axis <= last))
+    int64_t extent = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
+    a->shape[d] = extent / repeats_of(sum);
+    if (!is_multiple(sum, a->shape[d]) || (extent > 1 && sum->axis <= last))
       return false;
-    last = a->shape[d] > 1 ? sum->axis : last;
-    covered *= a->shape[d];
+    last = extent > 1 ? sum->axis : last;
+    covered *= extent;
   }
   return covered == tw_count(a->tile);
 }
@@ -278,6 +314,39 @@ static intptr_t in_bounds_attr(const gather_access_t *a, tw_attr_t *out) {
   return !tw_has_attr(a->op, "check_bounds") && mlirValueIsNull(a->mask);
 }
 
+/* The axes that repeat their elements. */
+static int num_repeated(const gather_access_t *a) {
+  int count = 0;
+  for (intptr_t d = 0; d < a->rank; d++)
+    count += repeats_of(&a->index[d]) > 1;
+  return count;
+}
+
+/* Whether each element that is repeated is one of a row: a table with few entries is a gather as others. */
+static bool repeats_rows(const gather_access_t *a, int num) {
+  intptr_t once = 0;
+  for (intptr_t d = 0; d < a->rank; d++)
+    once += a->shape[d] > 1 && repeats_of(&a->index[d]) == 1;
+  return once > 0 && a->rank + num <= TW_MAX_RANK;
+}
+
+/* The loaded tile with its elements repeated, in the shape of the gather's. */
+static MlirValue repeated(const tw_builder_t *at, const gather_access_t *a, MlirValue tile) {
+  int64_t ones[TW_MAX_RANK], all[TW_MAX_RANK];
+  intptr_t rank = 0;
+  for (intptr_t d = 0; d < a->rank; d++) {
+    ones[rank] = all[rank] = a->shape[d];
+    rank++;
+    if (repeats_of(&a->index[d]) > 1) {
+      ones[rank] = 1;
+      all[rank++] = repeats_of(&a->index[d]);
+    }
+  }
+  MlirType element = tw_element(a->tile);
+  tile = tw_reshape(at, tw_tile_type(element, rank, ones), tile);
+  return tw_broadcast(at, tw_tile_type(element, rank, all), tile);
+}
+
 static void build_load(const gather_access_t *a, int padding) {
   tw_builder_t at = tw_build_before(a->op);
   MlirValue operands[1 + TW_MAX_RANK] = {a->array};
@@ -290,7 +359,8 @@ static void build_load(const gather_access_t *a, int padding) {
                          .results = &type,
                          .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
                          .attrs = attrs};
-  MlirValue tile = tw_reshape(&at, a->tile, mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0));
+  MlirValue tile = mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0);
+  tile = tw_reshape(&at, a->tile, num_repeated(a) > 0 ? repeated(&at, a, tile) : tile);
   if (!mlirValueIsNull(a->mask))
     tile = tw_select(&at, a->mask, tile, a->padding);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tile);
@@ -358,11 +428,11 @@ static void visit(MlirOperation op) {
       tw_op_remark(op, "takes its elements one by one: an index adds up more than %d scalars", MAX_TERMS);
     return;
   }
-  int padding = is_gather ? load_padding(&a) : 0;
-  bool has_mask = !mlirValueIsNull(a.mask);
-  if (is_gather && padding >= 0 && (!has_mask || !mlirValueIsNull(a.padding)))
+  int padding = is_gather ? load_padding(&a) : 0, num = num_repeated(&a);
+  bool has_mask = !mlirValueIsNull(a.mask), loads = is_gather && (num == 0 || repeats_rows(&a, num));
+  if (loads && padding >= 0 && (!has_mask || !mlirValueIsNull(a.padding)))
     build_load(&a, padding);
-  else if (!is_gather && !has_mask)
+  else if (!is_gather && !has_mask && num == 0)
     build_store(&a);
 }
 

@@ -3,6 +3,7 @@
  * Each conversion rounds once. What upstream has no op for goes through f32, which holds every 16-bit and narrower
  * float and every 16-bit integer exactly; where the way to f32 could round a second time, it rounds to odd. */
 #include "lowering/common/legalize.h"
+#include "lowering/ranges.h"
 
 #include <string.h>
 
@@ -56,11 +57,19 @@ static MlirValue int_to_int(const legalize_t *l, MlirValue x, tw_elem_t from, tw
   return convert(l, from < TW_i8 ? "arith.extui" : "arith.extsi", x, to);
 }
 
+/* Whether f32 has all the integers that `x` may be. */
+static bool is_exact_in_f32(MlirValue x, tw_elem_t elem) {
+  enum { EXACT_BITS = 24, NARROW_BITS = 16 };
+  tw_range_t range = tw_range_of(x);
+  int64_t most = INT64_C(1) << EXACT_BITS;
+  return bits_of(elem) <= NARROW_BITS || (range.low >= (elem < TW_i8 ? 0 : -most) && range.high <= most);
+}
+
 static MlirValue int_to_float(const legalize_t *l, MlirValue x, tw_elem_t from, tw_elem_t to) {
   const char *name = from < TW_i8 ? "arith.uitofp" : "arith.sitofp";
   if (is_wide_float(to))
     return convert(l, name, x, to);
-  tw_elem_t through = bits_of(from) <= 16 ? TW_f32 : TW_f64;
+  tw_elem_t through = is_exact_in_f32(x, from) ? TW_f32 : TW_f64;
   return float_to_float(l, convert(l, name, x, through), through, to);
 }
 

@@ -358,3 +358,35 @@ def test_turns_of_warpgroups_where_values_are_masked(backends: Backends) -> None
     backends.run_all(
         kernel, 1, lambda: [q, k, v, np.zeros((rows, depth), np.float32), n], tolerance=Tolerance(absolute=0.05)
     )
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("along", ["rows", "columns"])
+@pytest.mark.parametrize("first", [0, -64, 3])
+def test_words_that_neighbours_share(backends: Backends, first: int, along: str, masked: bool) -> None:
+    """A part of a word each, at words before the array, in it and behind it; by a quotient, and by a shift."""
+
+    @ct.kernel
+    def kernel(W, Y, FIRST: ct.Constant, COLUMNS: ct.Constant, COUNT):
+        i = ct.bid(0)
+        at = FIRST + i * 64 + ct.arange(64, dtype=ct.int32)
+        other = ct.arange(32, dtype=ct.int32)
+        word, part = (at // 8, at % 8) if COLUMNS else (at >> 3, at & 7)
+        if COLUMNS:
+            index, shift = (other[:, None], word[None, :]), (part * 4)[None, :]
+        else:
+            index, shift = (word[:, None], other[None, :]), (part * 4)[:, None]
+        mask = (other < COUNT)[:, None] if COLUMNS else (other < COUNT)[None, :]
+        words = ct.gather(W, index, mask=mask)
+        ct.store(Y, (0, i) if COLUMNS else (i, 0), ((words >> shift) & 15).astype(ct.bfloat16))
+
+    columns = along == "columns"
+    words = np.random.default_rng(5).integers(-(2**31), 2**31, (20, 29)).astype(np.int32)
+    given, y = (words.T.copy() if columns else words), np.zeros((192, 32), ml_dtypes.bfloat16)
+    count = 17 if masked else 32
+    found = run(backends, kernel, 3, given, y.T.copy() if columns else y, first, columns, count)[1]
+    at, wanted = first + np.arange(192), np.zeros((192, 32))
+    inside = (at >= 0) & (at < 160)
+    bits = words[np.where(inside, at // 8, 0)].astype("i8") >> (at % 8 * 4)[:, None] & 15
+    wanted[inside, : min(count, 29)] = bits[inside, :count]
+    assert np.array_equal((found.T if columns else found).astype("f8"), wanted)

@@ -27,6 +27,7 @@ PRODUCTS = [
     "attention in two passes",
     "RMS norm beside a product",
     "weights of 8 bits",
+    "weights of 4 bits by groups",
     "convolution by computed taps",
 ]
 

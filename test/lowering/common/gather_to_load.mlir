@@ -105,6 +105,36 @@ func.func @pages(%a: memref<?x?xf32, strided<[?, 1]>>, %table: memref<?xi32>, %i
   return %t : tensor<16xf32>
 }
 
+// A word of each 8 rows, and of each 4 by a shift.
+// CHECK-LABEL: func.func @repeated
+func.func @repeated(%a: memref<?x?xi32, strided<[?, 1]>>, %i: i32) -> tensor<64x32xi32> {
+  // CHECK: %[[W:.*]] = tile.load %arg0[%arg1, %c0_i32] : {{.*}} -> tensor<8x32xi32>
+  // CHECK: %[[ONE:.*]] = tile.reshape %[[W]] : tensor<8x32xi32> -> tensor<8x1x32xi32>
+  // CHECK: %[[ALL:.*]] = tile.broadcast %[[ONE]] : tensor<8x1x32xi32> -> tensor<8x8x32xi32>
+  // CHECK: tile.reshape %[[ALL]] : tensor<8x8x32xi32> -> tensor<64x32xi32>
+  // CHECK: tile.load %arg0[%arg1, %c0_i32] : {{.*}} -> tensor<16x32xi32>
+  %c64 = arith.constant 64 : i32
+  %b = arith.muli %i, %c64 : i32
+  %s = tensor.splat %b : tensor<64xi32>
+  %n = tile.iota : tensor<64xi32>
+  %k = arith.addi %s, %n : tensor<64xi32>
+  %eight = arith.constant dense<8> : tensor<64xi32>
+  %two = arith.constant dense<2> : tensor<64xi32>
+  %j = tile.iota : tensor<32xi32>
+  %j1 = tile.reshape %j : tensor<32xi32> -> tensor<1x32xi32>
+  %columns = tile.broadcast %j1 : tensor<1x32xi32> -> tensor<64x32xi32>
+  %q = arith.floordivsi %k, %eight : tensor<64xi32>
+  %q1 = tile.reshape %q : tensor<64xi32> -> tensor<64x1xi32>
+  %rows = tile.broadcast %q1 : tensor<64x1xi32> -> tensor<64x32xi32>
+  %t = tile.gather %a[%rows, %columns] {check_bounds} : memref<?x?xi32, strided<[?, 1]>>, tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x32xi32>
+  %r = arith.shrsi %k, %two : tensor<64xi32>
+  %r1 = tile.reshape %r : tensor<64xi32> -> tensor<64x1xi32>
+  %rows4 = tile.broadcast %r1 : tensor<64x1xi32> -> tensor<64x32xi32>
+  %u = tile.gather %a[%rows4, %columns] {check_bounds} : memref<?x?xi32, strided<[?, 1]>>, tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x32xi32>
+  %sum = arith.addi %t, %u : tensor<64x32xi32>
+  return %sum : tensor<64x32xi32>
+}
+
 // CHECK-LABEL: func.func @stays
 func.func @stays(%a: memref<?xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %m: tensor<16xi1>, %p: tensor<16xf32>, %t: tensor<16xi32>) {
   %n = tile.iota : tensor<16xi32>

@@ -340,3 +340,16 @@ func.func @atomic(%a: memref<?xui32, strided<[?]>>, %i: tensor<8xui32>, %x: tens
   %1 = tile.atomic add relaxed block, %x, %a[%i] : tensor<8xui32>, memref<?xui32, strided<[?]>>, tensor<8xui32> -> tensor<8xui32>
   return
 }
+// An integer that float32 has goes through it; any other is rounded once, from float64.
+// CHECK-LABEL: func.func @small_integer
+func.func @small_integer(%x: tensor<8xi32>) -> (tensor<8xbf16>, tensor<8xbf16>) {
+  // CHECK-NOT: f64
+  // CHECK: arith.sitofp %{{.*}} : tensor<8xi32> to tensor<8xf32>
+  // CHECK-NEXT: arith.truncf %{{.*}} : tensor<8xf32> to tensor<8xbf16>
+  // CHECK-NEXT: arith.sitofp %arg0 : tensor<8xi32> to tensor<8xf64>
+  %bits = arith.constant dense<15> : tensor<8xi32>
+  %small = arith.andi %x, %bits : tensor<8xi32>
+  %0 = tile.cast %small : tensor<8xi32> -> tensor<8xbf16>
+  %1 = tile.cast %x : tensor<8xi32> -> tensor<8xbf16>
+  return %0, %1 : tensor<8xbf16>, tensor<8xbf16>
+}
