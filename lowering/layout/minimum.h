@@ -25,8 +25,7 @@ typedef struct tw_choice_graph {
   const tw_pair_cost_t *pairs;
 } tw_choice_graph_t;
 
-/* Fills `chosen` and returns its cost. `fixed` >= 0: that variable must make the choice `to`. Between equal costs the
- * lower choice of a variable is taken.
+/* Fills `chosen` and returns its cost. Between equal costs the lower choice of a variable is taken.
  *
  * Variables with at most two neighbours are eliminated: what they cost at best becomes a cost of the pair of
  * neighbours. That is exact, and all there is to do in trees, rings and whatever else is made of series and parallels.
@@ -34,6 +33,12 @@ typedef struct tw_choice_graph {
  * done TW_MAX_TRIALS times, only its most promising one. `out_least`: that did not happen, so the result is the
  * minimum. */
 enum { TW_MAX_TRIALS = 256 };
-int64_t tw_least_cost(const tw_choice_graph_t *graph, int fixed, int to, int *chosen, bool *out_least);
+int64_t tw_least_cost(const tw_choice_graph_t *graph, int *chosen, bool *out_least);
+
+/* For each choice of each variable, both counting up, the least cost with it, and the choices of all variables there:
+ * as tw_least_cost in a graph whose variable has that choice alone. Both halves of the variables share the elimination
+ * of the other half, and so their halves, which takes time by n log n eliminations, not n * n. */
+typedef void tw_least_cost_visitor_t(void *user, int variable, int choice, int64_t cost, const int *chosen);
+void tw_least_costs(const tw_choice_graph_t *graph, tw_least_cost_visitor_t *visit, void *user);
 
 #endif

@@ -62,14 +62,28 @@ static int64_t exhaustive(int fixed, int to) {
 
 static bool all; /* combinations were tried */
 
+/* Checks one of the choices of all variables, and counts them. */
+static void check_one(void *user, int variable, int choice, int64_t cost, const int *chosen) {
+  int *visits = user;
+  CHECK(chosen[variable] == choice && cost == cost_of(&graph, chosen), "%d is %d: says what it costs", variable,
+        choice);
+  CHECK(cost == exhaustive(variable, choice), "%d is %d: %lld", variable, choice, (long long)cost);
+  ++*visits;
+}
+
+static void check_each(const char *what) {
+  int visits = 0, wanted = 0;
+  for (int v = 0; v < graph.num_variables; v++)
+    wanted += num_choices[v];
+  tw_least_costs(&graph, check_one, &visits);
+  CHECK(visits == wanted, "%s: %d of %d choices", what, visits, wanted);
+}
+
 static void check_graph(const char *what) {
-  int chosen[MAX_VARIABLES], fixed = random_below(graph.num_variables), to = random_below(num_choices[fixed]);
-  int64_t least = tw_least_cost(&graph, -1, 0, chosen, &all);
+  int chosen[MAX_VARIABLES];
+  int64_t least = tw_least_cost(&graph, chosen, &all);
   CHECK(least == cost_of(&graph, chosen), "%s: says what it costs", what);
   CHECK(all && least == exhaustive(-1, 0), "%s: %lld", what, (long long)least);
-  least = tw_least_cost(&graph, fixed, to, chosen, &all);
-  CHECK(chosen[fixed] == to && least == cost_of(&graph, chosen), "%s", what);
-  CHECK(least == exhaustive(fixed, to), "%s, one fixed: %lld", what, (long long)least);
 }
 
 /* Few variables, as many pairs as come: trees, rings, several pairs between two, complete graphs. */
@@ -86,6 +100,7 @@ static void test_small_graphs(void) {
         add_pair(u, v);
     }
     check_graph("random");
+    check_each("random");
   }
 }
 
@@ -125,8 +140,34 @@ static void test_chains(void) {
     }
     for (int i = 0; i < num_choices[MAX_VARIABLES - 1]; i++)
       least = best[i] < least ? best[i] : least;
-    int64_t found = tw_least_cost(&graph, -1, 0, chosen, &all);
+    int64_t found = tw_least_cost(&graph, chosen, &all);
     CHECK(found == least && found == cost_of(&graph, chosen), "%lld %lld", (long long)found, (long long)least);
+  }
+}
+
+/* In a chain, each with what its last variable makes of it: the least of a variable's choices is the least of all. */
+static void check_least(void *user, int variable, int choice, int64_t cost, const int *chosen) {
+  int64_t *least = user;
+  CHECK(chosen[variable] == choice && cost == cost_of(&graph, chosen), "%d is %d", variable, choice);
+  least[variable] = choice == 0 || cost < least[variable] ? cost : least[variable];
+}
+
+static void test_each_choice_of_long_graphs(void) {
+  for (int round = 0; round < 20; round++) {
+    int chosen[MAX_VARIABLES];
+    int64_t least[MAX_VARIABLES];
+    clear();
+    for (int v = 0; v < MAX_VARIABLES; v++)
+      add_variable(1 + random_below(TW_MAX_CHOICES));
+    for (int v = 1; v < MAX_VARIABLES; v++) {
+      add_pair(v - 1, v);
+      if (v > 2 && random_below(8) == 0)
+        add_pair(random_below(v - 1), v);
+    }
+    int64_t found = tw_least_cost(&graph, chosen, &all);
+    tw_least_costs(&graph, check_least, least);
+    for (int v = 0; all && v < MAX_VARIABLES; v++)
+      CHECK(least[v] == found, "variable %d: %lld %lld", v, (long long)least[v], (long long)found);
   }
 }
 
@@ -140,9 +181,9 @@ static void test_dense_graphs_end(void) {
     for (int u = 0; u < 18; u++)
       for (int v = u + 1; v < 18; v++)
         add_pair(u, v);
-    int64_t first = tw_least_cost(&graph, -1, 0, chosen, &all);
+    int64_t first = tw_least_cost(&graph, chosen, &all);
     CHECK(!all && first == cost_of(&graph, chosen), "%lld", (long long)first);
-    CHECK(first == tw_least_cost(&graph, -1, 0, again, &all), "the same each time");
+    CHECK(first == tw_least_cost(&graph, again, &all), "the same each time");
     int zeros[MAX_VARIABLES] = {0};
     CHECK(first <= cost_of(&graph, zeros), "%lld", (long long)first);
     for (int v = 0; v < 18; v++)
@@ -159,7 +200,7 @@ static void test_ties(void) {
   for (int v = 0; v < 4; v++)
     for (int i = 0; i < TW_MAX_CHOICES; i++)
       costs[v][i] = 7;
-  CHECK(tw_least_cost(&graph, -1, 0, chosen, &all) == 28, "sum");
+  CHECK(tw_least_cost(&graph, chosen, &all) == 28, "sum");
   for (int v = 0; v < 4; v++)
     CHECK(chosen[v] == 0, "variable %d", v);
 }
@@ -168,6 +209,7 @@ int main(void) {
   test_small_graphs();
   test_all_choices();
   test_chains();
+  test_each_choice_of_long_graphs();
   test_dense_graphs_end();
   test_ties();
   if (failures)

@@ -703,7 +703,7 @@ static void build_graph(chooser_t *x) {
     add_access(x, &x->accesses[i]);
   for (size_t i = 0; i < c->num_edges; i++)
     add_edge(x, &c->edges[i]);
-  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t (*)[TW_MAX_CHOICES])x->cost,
+  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t(*)[TW_MAX_CHOICES])x->cost,
                                  x->pairs};
 }
 
@@ -714,45 +714,47 @@ typedef struct ranking {
   int count;
 } ranking_t;
 
-/* Keeps the cheapest, in order; among equals the first. Takes `r->chosen`. */
-static void insert(ranking_t *ranking, const runner_up_t *r, size_t size) {
+/* Keeps the cheapest, in order; among equals the first. */
+static void insert(ranking_t *ranking, runner_up_t r, size_t size) {
   for (int i = 0; i < ranking->count; i++)
-    if (memcmp(ranking->at[i].chosen, r->chosen, size) == 0) {
-      free(r->chosen);
+    if (memcmp(ranking->at[i].chosen, r.chosen, size) == 0)
       return;
-    }
   int at = ranking->count;
   if (at == MAX_RUNNERS_UP) {
-    const runner_up_t *last = &ranking->at[--at];
-    bool better = r->slots < last->slots;
-    free(better ? last->chosen : r->chosen);
-    if (!better)
+    if (r.slots >= ranking->at[--at].slots)
       return;
+    free(ranking->at[at].chosen);
   }
+  r.chosen = memcpy(tw_allocate(1, size), r.chosen, size);
   ranking->count = at + 1;
-  for (; at > 0 && ranking->at[at - 1].slots > r->slots; at--)
+  for (; at > 0 && ranking->at[at - 1].slots > r.slots; at--)
     ranking->at[at] = ranking->at[at - 1];
-  ranking->at[at] = *r;
+  ranking->at[at] = r;
+}
+
+typedef struct alternatives {
+  chooser_t *x;
+  const int *best;
+  int64_t slots;
+  ranking_t ranking;
+} alternatives_t;
+
+static void consider(void *user, int v, int i, int64_t cost, const int *chosen) {
+  alternatives_t *f = user;
+  chooser_t *x = f->x;
+  if (i == f->best[v])
+    return;
+  runner_up_t r = {.slots = cost + x->fixed, .variable = v, .choice = i, .chosen = (int *)chosen};
+  x->classes[x->class_of_variable[v]].slots[i] = r.slots % NEVER;
+  if (r.slots * 100 <= f->slots * (100 + WITHIN_PERCENT))
+    insert(&f->ranking, r, (size_t)x->graph.num_variables * sizeof(int));
 }
 
 /* Each choice that is not the best of its variable, with what then is best for all others. */
 static ranking_t find_runners_up(chooser_t *x, const int *best, int64_t slots) {
-  ranking_t ranking = {.count = 0};
-  size_t n = (size_t)x->graph.num_variables;
-  for (int v = 0; v < x->graph.num_variables; v++)
-    for (int i = 0; i < x->num_choices[v]; i++) {
-      if (i == best[v])
-        continue;
-      bool least;
-      runner_up_t r = {.variable = v, .choice = i, .chosen = tw_allocate(n, sizeof(int))};
-      r.slots = tw_least_cost(&x->graph, v, i, r.chosen, &least) + x->fixed;
-      x->classes[x->class_of_variable[v]].slots[i] = r.slots % NEVER;
-      if (r.slots * 100 <= slots * (100 + WITHIN_PERCENT))
-        insert(&ranking, &r, n * sizeof(int));
-      else
-        free(r.chosen);
-    }
-  return ranking;
+  alternatives_t f = {x, best, slots, {.count = 0}};
+  tw_least_costs(&x->graph, consider, &f);
+  return f.ranking;
 }
 
 static void remark_runner_up(const chooser_t *x, MlirOperation function, int place, const runner_up_t *r) {
@@ -858,7 +860,7 @@ static void decide(chooser_t *x, MlirOperation function) {
   int *chosen = tw_allocate((size_t)x->graph.num_variables, sizeof *chosen);
   int64_t wanted = tw_hint_layout_rank(function, 0);
   bool least;
-  int64_t slots = tw_least_cost(&x->graph, -1, 0, chosen, &least) + x->fixed;
+  int64_t slots = tw_least_cost(&x->graph, chosen, &least) + x->fixed;
   tell_limits(x, function, least);
   ranking_t ranking = find_runners_up(x, chosen, slots);
   tell(x, function, slots, &ranking);
