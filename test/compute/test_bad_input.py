@@ -159,3 +159,22 @@ def test_more_items_than_an_iterator_has():
         counts = compute.CountingIterator(np.int64(0))
         compute.unary_transform(counts, compute.TransformOutputIterator(out, OpKind.NEGATE), OpKind.IDENTITY, 10)
     assert not out.any()
+
+
+@pytest.mark.parametrize("order", [None, 7, "up"])
+def test_an_order_that_does_not_exist(order):
+    x, y = np.arange(4), np.zeros(4, np.int64)
+    with pytest.raises(TileValueError, match="radix_sort: 'order' is one of SortOrder.ASCENDING, .* found"):
+        compute.radix_sort(x, y, None, None, order, 4)
+    with pytest.raises(TileValueError, match="segmented_sort: 'order' is one of SortOrder.ASCENDING, Sort"):
+        compute.segmented_sort(x, y, None, None, 4, 1, np.array([0]), np.array([4]), order)
+    assert not y.any()
+
+
+def test_a_determinism_that_does_not_exist():
+    x, y = np.arange(4), np.zeros(4, np.int64)
+    with pytest.raises(TileValueError, match="reduce_into: 'determinism' is one of Determinism.NOT_GUAR.* 'no'"):
+        compute.reduce_into(x, y, OpKind.PLUS, 4, np.int64(0), determinism="no")
+    with pytest.raises(TileValueError, match="exclusive_scan: 'determinism' is one of"):
+        compute.exclusive_scan(x, y, OpKind.PLUS, np.int64(0), 4, determinism=None)
+    assert not y.any()

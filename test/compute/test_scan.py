@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright import compute
-from tilewright.compute import Determinism, OpKind
+from tilewright.compute import Determinism, OpKind, scanning
 
 SIZES = [0, 1, 2, 129, 2047, 2048, 2049, 7000, 20001]
 
@@ -43,6 +43,31 @@ def test_dtypes(device, dtype):
 
 def affine(p, q):
     return (p[0] * q[0]) % 65537, (p[1] * q[0] + q[1]) % 65537
+
+
+@pytest.mark.parametrize("back", [0, 8])
+def test_ranges_of_many_threads(back, monkeypatch):
+    """On the CPU: ranges that are gone over at once, and those that are left for later, have the same totals."""
+    monkeypatch.setattr(scanning, "_RANGE", 64)
+    monkeypatch.setattr(scanning, "_BACK", back)
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "7")
+    compute.clear_all_caches()
+    n = 64 * 900 + 5
+    pairs = np.zeros(n, [("f0", np.int64), ("f1", np.int64)])
+    pairs["f0"], pairs["f1"] = np.random.default_rng(3).integers(1, 65537, (2, n))
+    floats, kept, count = np.random.default_rng(4).random(n), np.zeros(n), np.zeros(1, np.int64)
+    sums, out = np.zeros(n), np.zeros_like(pairs)
+    expected = list(itertools.accumulate((tuple(map(int, row)) for row in pairs), affine))
+    found = set()
+    for _ in range(5):
+        compute.inclusive_scan(pairs, out, affine, None, n)
+        assert out.tolist() == expected
+        compute.exclusive_scan(floats, sums, add, np.float64(0.1), n)
+        found.add(sums.tobytes())
+        compute.select(floats, kept, count, lambda v: v > 0.5, n)
+        assert (kept[: count[0]] == floats[floats > 0.5]).all()
+    assert len(found) == 1
+    compute.clear_all_caches()
 
 
 @pytest.mark.spec("C-045")

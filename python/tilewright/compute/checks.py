@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..arrays import Array
 from ..dtype import DType
@@ -13,6 +14,17 @@ from .types import name_of
 
 if TYPE_CHECKING:
     from .objects import Algorithm, Given
+
+_Choice = TypeVar("_Choice", bound=enum.Enum)
+
+
+def chosen(kind: type[_Choice], value: Any, what: str) -> _Choice:
+    """A member of an enumeration, or what is said of none."""
+    try:
+        return kind(value)
+    except ValueError:
+        members = ", ".join(map(str, kind))
+        raise TileValueError(f"{what} is one of {members}, found {value!r}") from None
 
 
 def check_count(given: Any, count: int, what: str) -> None:

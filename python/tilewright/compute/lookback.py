@@ -122,11 +122,64 @@ def _clear() -> ComputeKernel:
     return common(ComputeKernel(clear), "lookback.clear")
 
 
+class Words:
+    """How values of a type are published: makes functions for kernels."""
+
+    def __init__(self, t: ItemType) -> None:
+        self.split, self.join = _Split(t), _Join(t)
+        self.count = self.split.count
+
+    def tell(self):
+        split = self.split
+
+        def tell(states, at, value):
+            for k, word in enumerate(split(value)):
+                publish(states, at + k, word | _THERE)
+
+        return tell
+
+    def is_told(self):
+        words = self.count
+
+        def is_told(states, at):
+            return are_there(tuple(look(states, at + k) for k in range(words)))
+
+        return is_told
+
+    def told(self):
+        join, words = self.join, self.count
+
+        def told(states, at):
+            return join(tuple(look(states, at + k) & _LOW for k in range(words)))
+
+        return told
+
+    def awaited(self):
+        join, words = self.join, self.count
+
+        def awaited(states, at):
+            found = tuple(look(states, at + k) for k in range(words))
+            while not are_there(found):
+                cuda.nanosleep(_PAUSE)
+                found = tuple(look(states, at + k) for k in range(words))
+            return join(tuple(word & _LOW for word in found))
+
+        return awaited
+
+
+def are_there(found):
+    joined = found[0]
+    for word in found[1:]:
+        joined = joined & word
+    return joined & _THERE != 0
+
+
 class LookBack(Kernels):
     """Totals of a type, for blocks of so many threads, as many as a group has tiles."""
 
     def __init__(self, t: ItemType, fold: Any, threads: int) -> None:
-        self.type, self.threads, self.words = t, threads, _Split(t).count
+        self.type, self.threads, self.told = t, threads, Words(t)
+        self.words = self.told.count
         self.clear = _clear()
         self.number, self.before = self._number(), self._before(fold)
 
@@ -153,26 +206,9 @@ class LookBack(Kernels):
 
     def _before(self, fold):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
-        split, join, words, group_size = _Split(self.type), _Join(self.type), self.words, self.threads
+        tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
         shared_total = Shared(self.type, 1)
-
-        def tell(states, at, value):
-            for k, word in enumerate(split(value)):
-                publish(states, at + k, word | _THERE)
-
-        def are_there(found):
-            joined = found[0]
-            for word in found[1:]:
-                joined = joined & word
-            return joined & _THERE != 0
-
-        def awaited(states, at):
-            found = tuple(look(states, at + k) for k in range(words))
-            while not are_there(found):
-                cuda.nanosleep(_PAUSE)
-                found = tuple(look(states, at + k) for k in range(words))
-            return join(tuple(word & _LOW for word in found))
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from ..dtype import int64
 from ..errors import TileTypeError
 from ..numba import intrinsics as cuda
+from .checks import chosen
 from .digits import (
     DIGITS,
     DoubleBuffer,
@@ -230,7 +231,7 @@ def make_radix_sort(
 ) -> RadixSort:
     """An object that sorts: `sorter(temp_storage, d_in_keys, d_out_keys, d_in_values, d_out_values, num_items)`."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
-    options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
+    options = (chosen(SortOrder, order, "radix_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer))
     return make(RadixSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 

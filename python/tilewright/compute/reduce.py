@@ -14,6 +14,7 @@ from typing import Any
 
 from ..dtype import DType
 from ..numba import intrinsics as cuda
+from .checks import chosen
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part, size
 from .objects import Algorithm, Given, call, initial, make
@@ -264,7 +265,7 @@ def make_reduce_into(
     compute_capability: Any = None,
 ) -> Reduce:
     """An object that folds: `reducer(temp_storage, d_in, d_out, op, num_items, h_init)`."""
-    Determinism(determinism)
+    chosen(Determinism, determinism, "reduce_into: 'determinism'")
     given = {"d_in": d_in, "d_out": d_out, "op": op, "h_init": h_init}
     return make(Reduce, given, compute_capability=compute_capability)  # type: ignore[return-value]
 
@@ -280,5 +281,5 @@ def reduce_into(
     determinism: Determinism = Determinism.RUN_TO_RUN,
 ) -> None:
     """d_out[0] = h_init joined with the first num_items of d_in, from left to right, by op."""
-    Determinism(determinism)
+    chosen(Determinism, determinism, "reduce_into: 'determinism'")
     call(Reduce, {"d_in": d_in, "d_out": d_out, "op": op, "num_items": num_items, "h_init": h_init}, stream)

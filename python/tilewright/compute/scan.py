@@ -9,6 +9,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import TileTypeError
+from .checks import chosen
 from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
@@ -66,7 +67,7 @@ class _Scan(Algorithm):
         first = None if self.init is None else first_value if self.init[0] == "value" else first_item
         self.alone = self.shape.threads == 1
         if self.alone:
-            self.scanner: Any = Scanner(Scanned(t, fold, item, item, emit, first), self.shape)
+            self.scanner: Any = Scanner(Scanned(t, fold, item, item, emit, first))
         else:
             width = width_for(*(found for found in (given["d_in"].value_type, given["d_out"].value_type, t) if found))
             self.scanner = TileScan(t, operator, item, store, first, inclusive, width)
@@ -118,6 +119,7 @@ def _given(d_in: Any, d_out: Any, op: Any, init_value: Any) -> dict[str, Any]:
 
 def _functions(kind: type[_Scan], total: str) -> tuple[Any, Any]:
     """`make_…` and the function of all stages."""
+    what = f"{kind.name}: 'determinism'"
 
     def make_scan(
         d_in: Any,
@@ -129,7 +131,7 @@ def _functions(kind: type[_Scan], total: str) -> tuple[Any, Any]:
         compute_capability: Any = None,
     ) -> Algorithm:
         given = _given(d_in, d_out, op, init_value)
-        return make(kind, given, Determinism(determinism), compute_capability=compute_capability)
+        return make(kind, given, chosen(Determinism, determinism, what), compute_capability=compute_capability)
 
     def scan(
         d_in: Any,
@@ -142,7 +144,7 @@ def _functions(kind: type[_Scan], total: str) -> tuple[Any, Any]:
         determinism: Determinism = Determinism.RUN_TO_RUN,
     ) -> None:
         given = {**_given(d_in, d_out, op, init_value), "num_items": num_items}
-        call(kind, given, stream, Determinism(determinism))
+        call(kind, given, stream, chosen(Determinism, determinism, what))
 
     object_told = "An object that scans: `scanner(temp_storage, d_in, d_out, op, num_items, init_value)`."
     return named(make_scan, f"make_{kind.name}", object_told), named(scan, kind.name, f"d_out[i] = {total}.")

@@ -13,6 +13,7 @@ from typing import Any
 from ..dtype import int64
 from ..numba import intrinsics as cuda
 from .blocks import block_inclusive
+from .checks import chosen
 from .digits import (
     DIGITS,
     DoubleBuffer,
@@ -193,7 +194,7 @@ def make_segmented_sort(
 ) -> SegmentedSort:
     """An object that sorts segments; it takes temp_storage, keys, values, num_items, num_segments and the offsets."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
-    options = (SortOrder(order), isinstance(d_in_keys, DoubleBuffer))
+    options = (chosen(SortOrder, order, "segmented_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer))
     return make(SegmentedSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 

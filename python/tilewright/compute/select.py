@@ -46,11 +46,6 @@ class _Kept(Algorithm):
             return self.parting.launches(inputs, outputs, arrays, n, temporary)
         return self.scanner.launches(self.states(given, temporary[0]), n, temporary[1:])
 
-    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        if self.parting:
-            return self.launches(given, n, temporary)
-        return self.scanner.every_launch(self.states(given, temporary[0]), n, temporary[1:])
-
     def needed(self, given: Given) -> dict[str, Any]:
         """How many are kept is not known before: room for all must be there in what is read only."""
         return {self.number: self.numbers} | dict.fromkeys(self.ins, given["num_items"])
@@ -60,7 +55,7 @@ class _Kept(Algorithm):
         if self.shape.threads > 1:
             self.parting = TileParting(columns, counted, part_of, told, has_before)
         else:
-            self.scanner = Scanner(_by_ranges(columns, counted, part_of, told, has_before), self.shape)
+            self.scanner = Scanner(_by_ranges(columns, counted, part_of, told, has_before))
 
 
 def _by_ranges(columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> Scanned:
