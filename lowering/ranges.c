@@ -115,9 +115,13 @@ static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
   return all;
 }
 
-/* An induction variable lies between the bounds of its loop; of other arguments nothing is known. */
+/* An induction variable lies between the bounds of its loop. A scalar that a kernel is compiled for multiples of is not
+ * negative. */
 static tw_range_t of_argument(MlirValue value, tw_range_t all, int steps) {
   MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+  if (tw_op_is(loop, TW_FUNC_FUNC) &&
+      !mlirAttributeIsNull(tw_arg_attr(loop, mlirBlockArgumentGetArgNumber(value), "tile.div")))
+    return (tw_range_t){0, all.high};
   if (!tw_op_is(loop, TW_SCF_FOR) || mlirBlockArgumentGetArgNumber(value) != 0 || tw_has_attr(loop, "unsignedCmp"))
     return all;
   tw_range_t low = range(mlirOperationGetOperand(loop, 0), steps),

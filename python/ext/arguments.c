@@ -301,19 +301,26 @@ TW_HOT static int read_constant(call_t *call, Py_ssize_t i, PyObject *object) {
 
 /* === scalars ====================================================================================================== */
 
-static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisible) {
+static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64; }
+
+/* What kernels are compiled for: a multiple of 16 that is not negative, signed or unsigned. */
+static inline bool is_multiple(tw_dtype_t dtype, uint64_t word) {
+  return is_integral(dtype) && word % 16 == 0 && (word >> (tw_dtype_bits(dtype) - 1) & 1) == 0;
+}
+
+static int put_scalar(call_t *call, tw_dtype_t dtype, uint64_t word) {
   if (TW_UNLIKELY(call->word_count >= TW_MAX_WORDS)) {
     tw_ext_error(TW_TYPE_ERROR, "the parameters take more than %d bytes", TW_MAX_WORDS * 8);
     return -1;
   }
-  call->key[call->key_count++] = SCALAR_WORD | (uint64_t)dtype | (divisible ? SCALAR_DIV : 0);
+  call->key[call->key_count++] = SCALAR_WORD | (uint64_t)dtype | (is_multiple(dtype, word) ? SCALAR_DIV : 0);
   call->words[call->word_count++] = word;
   return 0;
 }
 
 /* A number of Python. */
-static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word, bool divisible) {
-  int failed = put_scalar(call, dtype, word, divisible);
+static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word) {
+  int failed = put_scalar(call, dtype, word);
   if (!failed && call->self->threads == TW_THREADS)
     call->key[call->key_count - 1] |= SCALAR_LOOSE;
   return failed;
@@ -332,19 +339,18 @@ TW_HOT static int read_int(call_t *call, PyObject *object) {
   int overflow;
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (TW_UNLIKELY(call->self->threads == TW_WIDE_THREADS) && !overflow)
-    return put_scalar(call, TW_DTYPE_INT64, (uint64_t)value, value % 16 == 0);
+    return put_scalar(call, TW_DTYPE_INT64, (uint64_t)value);
   if (TW_UNLIKELY(call->self->threads == TW_THREADS && (overflow || (int32_t)value != value)))
     return refuse_wide_int(object);
   if (TW_LIKELY(!overflow))
-    return put_number(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value,
-                      value % 16 == 0);
+    return put_number(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value);
   uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
   if (overflow < 0 || PyErr_Occurred()) {
     PyErr_Clear();
     tw_ext_error(TW_VALUE_ERROR, "the integer %R fits no dtype; the widest are int64 and uint64", object);
     return -1;
   }
-  return put_scalar(call, TW_DTYPE_UINT64, large, large % 16 == 0);
+  return put_scalar(call, TW_DTYPE_UINT64, large);
 }
 
 /* Python's float is float32 in tile code, as a constant is. */
@@ -355,7 +361,7 @@ static int read_float(call_t *call, PyObject *object) {
   if (TW_UNLIKELY(call->self->threads == TW_WIDE_THREADS)) {
     uint64_t word;
     memcpy(&word, &wide, sizeof word);
-    return put_scalar(call, TW_DTYPE_FLOAT64, word, false);
+    return put_scalar(call, TW_DTYPE_FLOAT64, word);
   }
   if (TW_UNLIKELY(isinf(value) && !isinf(wide))) {
     tw_ext_error(TW_VALUE_ERROR,
@@ -364,10 +370,8 @@ static int read_float(call_t *call, PyObject *object) {
     return -1;
   }
   memcpy(&bits, &value, sizeof bits);
-  return put_number(call, TW_DTYPE_FLOAT32, bits, false);
+  return put_number(call, TW_DTYPE_FLOAT32, bits);
 }
-
-static bool is_integral(tw_dtype_t dtype) { return dtype >= TW_DTYPE_INT8 && dtype <= TW_DTYPE_UINT64; }
 
 /* NumPy scalars, ml_dtypes' among them, keep their dtype. */
 static int read_numpy_scalar(call_t *call, PyObject *object) {
@@ -391,7 +395,7 @@ static int read_numpy_scalar(call_t *call, PyObject *object) {
   if (!failed && size <= 8)
     memcpy(&word, data, (size_t)size);
   Py_XDECREF(bytes);
-  return failed ? -1 : put_scalar(call, dtype, word, is_integral(dtype) && word % 16 == 0);
+  return failed ? -1 : put_scalar(call, dtype, word);
 }
 
 /* === leaves ======================================================================================================= */
@@ -562,7 +566,7 @@ static inline int read_leaf(call_t *call, Py_ssize_t leaf, PyObject *object, tw_
   if (type == &PyFloat_Type)
     return read_float(call, object);
   if (type == &PyBool_Type)
-    return put_number(call, TW_DTYPE_BOOL, object == Py_True, false);
+    return put_number(call, TW_DTYPE_BOOL, object == Py_True);
   return read_any(call, leaf, object);
 }
 

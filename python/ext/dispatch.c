@@ -1004,7 +1004,7 @@ static PyType_Slot dispatcher_slots[] = {
      "  (\"array\", dtype, rank, align, shape_div, strides, writable): the address is a multiple of\n"
      "      align bytes, extent d of shape_div[d] (16 or 1); strides[d] is (1, 1) for a stride known\n"
      "      to be 1, else (0, divisor of the stride in elements)\n"
-     "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16 or 1)\n"
+     "  (\"scalar\", dtype, divisor): an integer is a multiple of divisor (16, and not negative; or 1)\n"
      "  (\"const\", value)\n"
      "  (\"tuple\", type, parts), (\"list\", list, parts), (\"dict\", names, parts), (\"record\", type, parts)"},
     {0, NULL}};

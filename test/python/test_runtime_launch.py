@@ -156,8 +156,7 @@ def test_scalars(value: Any, dtype: str, word: int) -> None:
     k = Kernel("x")
     _core.launch(None, 1, k, (value,))
     assert k.words == [word]
-    integral = "int" in dtype and word % 16 == 0
-    assert k.keys[0] == (("scalar", dtype, 16 if integral else 1),)
+    assert k.keys[0] == (("scalar", dtype, 16 if value == 2**31 else 1),)
 
 
 # --- specialization ----------------------------------------------------------------------------------
@@ -198,6 +197,14 @@ def test_key_of_integers() -> None:
     for n in (1, 2, 17, 16, 32, 0, 5):
         _core.launch(None, 1, k, (n,))
     assert k.keys == [(("scalar", "int32", 1),), (("scalar", "int32", 16),)]
+
+
+@pytest.mark.parametrize("number", [-16, np.int8(-16), np.uint8(240), np.int64(-32), -(2**40), np.uint64(2**63)])
+def test_multiples_are_natural_numbers(number: Any) -> None:
+    """Kernels are compiled for multiples that are not negative, as signed numbers and as others."""
+    k = Kernel("n")
+    _core.launch(None, 1, k, (number,))
+    assert k.keys[0][0][2] == 1
 
 
 def test_constants_are_told_apart_by_type_and_value() -> None:

@@ -500,6 +500,14 @@ def flat_geglu(X, Y, HALF, N):
     ct.scatter(Y, at, y.astype(Y.dtype), mask=at < N)
 
 
+@program("bias of columns, flat", "2: 2000 2000 64 1984 64", arrays("X Y B", "bf16", 1), "N=i32", "WIDTH=i32")
+@ct.kernel
+def flat_bias(X, Y, B, N, WIDTH):
+    at = ct.bid(0) * 1024 + ct.arange(1024, dtype=ct.int32)
+    x = ct.gather(X, at, mask=at < N).astype(ct.float32)
+    ct.scatter(Y, at, (x + ct.gather(B, at % WIDTH, mask=at < N).astype(ct.float32)).astype(Y.dtype), mask=at < N)
+
+
 @program(
     "quantize by groups",
     "5: 500 500 5 100",

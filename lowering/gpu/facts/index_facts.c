@@ -1,13 +1,15 @@
 /* index_facts.c - neighbours in tiles of indices. See index_facts.h.
  *
  * Facts follow from the ops that made a tile: an iota counts, a broadcast repeats, a sum of what counts and what is
- * equal counts. A scalar is divided by what its kernel is compiled for, or its loop counts by. What has no rule here
- * has no facts, so that a gather falls back to single elements. */
+ * equal counts, and so do rests of what counts. A scalar is divided by what its kernel is compiled for, or its loop
+ * counts by. What has no rule here has no facts, so that a gather falls back to single elements. */
 #include "lowering/gpu/facts/index_facts.h"
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/grouped_order.h"
 #include "lowering/loops.h"
+#include "lowering/ranges.h"
 
 /* Of a tile along one dimension; all three are log2. */
 typedef struct {
@@ -48,6 +50,23 @@ static index_facts_t sum_of(index_facts_t x, index_facts_t y, bool subtracts) {
 static index_facts_t product_of(index_facts_t x, index_facts_t y) {
   int divisor = divisor_of_each(x) + divisor_of_each(y);
   return (index_facts_t){0, min_int(divisor, ANY_BITS), min_int(x.same, y.same)};
+}
+
+/* x // y and x % y, rounded down, where y is one natural number for many: aligned groups that count up have one
+ * quotient, and their rests count up, if they are no longer than y has powers of two. */
+static int group_in_quotient(index_facts_t x, index_facts_t y) {
+  return min_int(min_int(x.run, x.divisor), min_int(y.same, divisor_of_each(y)));
+}
+
+static index_facts_t quotient_of(index_facts_t x, index_facts_t y) {
+  return (index_facts_t){.same = max_int(group_in_quotient(x, y), min_int(x.same, y.same))};
+}
+
+static index_facts_t rest_of(index_facts_t x, index_facts_t y) {
+  index_facts_t rest = {group_in_quotient(x, y), min_int(x.divisor, divisor_of_each(y)), min_int(x.same, y.same)};
+  if (rest.run == 0)
+    rest.divisor = min_int(divisor_of_each(x), divisor_of_each(y));
+  return rest;
 }
 
 static index_facts_t all_equal(int divisor) { return (index_facts_t){0, divisor, ANY_BITS}; }
@@ -109,7 +128,31 @@ static index_facts_t facts_of_comparison(MlirOperation op, int dim) {
   return (index_facts_t){.same = max_int(same, min_int(x.same, y.same))};
 }
 
+static index_facts_t facts_of_factor(tw_factor_t factor, int dim) {
+  return mlirValueIsNull(factor.value) ? all_equal(zeros_below(factor.number)) : facts_of(factor.value, dim);
+}
+
+static bool is_natural(tw_factor_t factor) {
+  return mlirValueIsNull(factor.value) ? factor.number > 0 : tw_is_natural(factor.value);
+}
+
+/* Of a quotient or a rest; false for another op. */
+static bool facts_of_division(MlirOperation op, int dim, index_facts_t *out) {
+  MlirValue value = mlirOperationGetResult(op, 0);
+  tw_by_factor_t read;
+  if (tw_read_quotient(value, &read) && is_natural(read.by)) {
+    *out = quotient_of(facts_of(read.x, dim), facts_of_factor(read.by, dim));
+    return true;
+  }
+  bool rounds_up = tw_op_is(op, TW_ARITH_REMSI); /* below zero */
+  if (!tw_read_rest(value, &read) || !is_natural(read.by) || (rounds_up && !tw_is_natural(read.x)))
+    return false;
+  *out = rest_of(facts_of(read.x, dim), facts_of_factor(read.by, dim));
+  return true;
+}
+
 static index_facts_t facts_of_op(MlirOperation op, int dim) {
+  index_facts_t divided;
   if (tw_op_is(op, TW_TILE_IOTA))
     return (index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), ANY_BITS, 0};
   if (tw_op_is(op, TW_TENSOR_SPLAT))
@@ -118,6 +161,8 @@ static index_facts_t facts_of_op(MlirOperation op, int dim) {
     return facts_of_shape(op, dim);
   if (tw_op_is_conversion(op) || tw_op_is(op, TW_ARITH_EXTSI))
     return facts_of(mlirOperationGetOperand(op, 0), dim);
+  if (facts_of_division(op, dim, &divided))
+    return divided;
   if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
     return (index_facts_t){.same = min_int(facts_of(mlirOperationGetOperand(op, 0), dim).same,
                                            facts_of(mlirOperationGetOperand(op, 1), dim).same)};
