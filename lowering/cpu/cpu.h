@@ -14,7 +14,7 @@
 #include "lowering/common/uniform.h"
 #include "lowering/ir.h"
 
-enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16, CPU_MAX_TEES = 32 };
+enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16 };
 
 /* A position along one axis: base + offset, in i64; a null base is zero. `depth` is the innermost open scope that the
  * base depends on. */
@@ -76,6 +76,14 @@ typedef struct {
   uint64_t visit_map;
 } cpu_slot_t;
 
+/* Any number of tiles, in order. */
+typedef struct {
+  cpu_slot_t **at;
+  size_t count, capacity;
+} cpu_slots_t;
+
+void cpu_add_slot(cpu_slots_t *list, cpu_slot_t *slot);
+
 typedef struct {
   MlirValue value, result;
   cpu_point_t point;
@@ -106,14 +114,12 @@ typedef struct cpu {
   tw_map_t order;     /* op -> position in its block */
   cpu_memo_t *memo;
   size_t memo_size, memo_capacity;
-  cpu_slot_t **live; /* virtual tiles of the block being lowered and those around it */
-  size_t live_size, live_capacity, live_base;
-  cpu_slot_t **filled; /* virtual tiles that got a buffer, in order */
-  size_t filled_size, filled_capacity;
-  cpu_slot_t *tees[CPU_MAX_TEES]; /* what the current nest fills */
-  int num_tees;
-  int visit;         /* counts walks over expressions */
-  void *allocations; /* freed with the pass */
+  cpu_slots_t live; /* virtual tiles of the block being lowered and those around it */
+  size_t live_base;
+  cpu_slots_t filled; /* virtual tiles that got a buffer, in order */
+  cpu_slots_t tees;   /* what the current nest fills */
+  int visit;          /* counts walks over expressions */
+  void *allocations;  /* freed with the pass */
   int num_strings;
   bool failed;
   /* Set by to_vector.c, which is above the files that call them. */

@@ -142,8 +142,9 @@ void cpu_release(cpu_t *cx) {
   tw_map_free(&cx->arrays);
   tw_map_free(&cx->order);
   free(cx->memo);
-  free(cx->live);
-  free(cx->filled);
+  free(cx->live.at);
+  free(cx->filled.at);
+  free(cx->tees.at);
   while (cx->allocations) {
     void *next = *(void **)cx->allocations;
     free(cx->allocations);

@@ -233,27 +233,45 @@ typedef struct {
   int axis[TW_MAX_RANK];
 } map_t;
 
-enum { MAX_FIRST = 64 };
-
 /* The buffers that a nest fills on its way, and those that must be full before it begins: at least one of these, if
  * there are any, though not always all. */
 typedef struct {
   MlirType space;
   MlirOperation writer; /* null: the nest writes no array */
-  cpu_slot_t *tees[CPU_MAX_TEES], *first[MAX_FIRST];
-  int num_tees, num_first;
+  cpu_slots_t tees, first;
 } nest_plan_t;
 
-static bool contains(cpu_slot_t *const *list, int num, const cpu_slot_t *slot) {
-  for (int i = 0; i < num; i++)
-    if (list[i] == slot)
+void cpu_add_slot(cpu_slots_t *list, cpu_slot_t *slot) {
+  if (list->count == list->capacity) {
+    list->capacity = list->capacity ? 2 * list->capacity : 64;
+    list->at = tw_must(realloc(list->at, list->capacity * sizeof *list->at));
+  }
+  list->at[list->count++] = slot;
+}
+
+static bool has_slot(const cpu_slots_t *list, const cpu_slot_t *slot) {
+  for (size_t i = 0; i < list->count; i++)
+    if (list->at[i] == slot)
       return true;
   return false;
 }
 
-static void fill_first(nest_plan_t *plan, cpu_slot_t *slot) {
-  if (!contains(plan->first, plan->num_first, slot) && plan->num_first < MAX_FIRST)
-    plan->first[plan->num_first++] = slot;
+static void add_once(cpu_slots_t *list, cpu_slot_t *slot) {
+  if (!has_slot(list, slot))
+    cpu_add_slot(list, slot);
+}
+
+static void remove_slot(cpu_slots_t *list, const cpu_slot_t *slot) {
+  for (size_t i = 0; i < list->count; i++)
+    if (list->at[i] == slot) {
+      list->at[i] = list->at[--list->count];
+      return;
+    }
+}
+
+static void free_plan(nest_plan_t *plan) {
+  free(plan->tees.at);
+  free(plan->first.at);
 }
 
 /* Whether a nest over `space` visits each element of the tile once, in the tile's order. */
@@ -372,17 +390,15 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
   if (!rule || rule->space == CPU_EFFECT)
     return;
   if (slot->wanted && tw_is_tile(mlirValueGetType(tile))) {
-    bool room = plan->num_tees < CPU_MAX_TEES;
-    if (!room || in_blocks(cx, tile) || !covers(plan->space, mlirValueGetType(tile), map)) {
-      fill_first(plan, slot);
+    if (in_blocks(cx, tile) || !covers(plan->space, mlirValueGetType(tile), map)) {
+      add_once(&plan->first, slot);
       return;
     }
-    if (!contains(plan->tees, plan->num_tees, slot))
-      plan->tees[plan->num_tees++] = slot;
+    add_once(&plan->tees, slot);
   }
   bool reads = tw_op_loads(op);
   if (reads && read_too_late(plan, op, map)) {
-    fill_first(plan, slot);
+    add_once(&plan->first, slot);
     return;
   }
   if (rule->space == CPU_LEAF)
@@ -390,7 +406,7 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
   if (rule->space == CPU_RESHAPE && !cpu_reshape_is_unit(op)) {
     cpu_slot_t *operand = cpu_slot(cx, mlirOperationGetOperand(op, 0));
     if (operand->kind == CPU_VIRTUAL)
-      fill_first(plan, operand);
+      add_once(&plan->first, operand);
     return;
   }
   bool same_axes = rule->space == CPU_ELEMENTWISE || rule->space == CPU_EXTRACT;
@@ -404,59 +420,51 @@ static void visit(cpu_t *cx, nest_plan_t *plan, MlirValue tile, const map_t *map
 static void visit_all(cpu_t *cx, nest_plan_t *plan, int num, const MlirValue *tiles) {
   map_t map = identity_map();
   cx->visit++;
-  plan->num_tees = plan->num_first = 0;
+  plan->tees.count = plan->first.count = 0;
   for (int i = 0; i < num; i++)
     visit(cx, plan, tiles[i], &map);
-  for (int i = 0; i < plan->num_first; i++)
-    if (contains(plan->tees, plan->num_tees, plan->first[i]))
-      for (int t = 0; t < plan->num_tees; t++)
-        if (plan->tees[t] == plan->first[i])
-          plan->tees[t] = plan->tees[--plan->num_tees];
+  for (size_t i = 0; i < plan->first.count; i++)
+    remove_slot(&plan->tees, plan->first.at[i]);
 }
 
 /* Filling a buffer changes what the nest computes, so the nest is planned again until nothing is left to fill. */
 void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOperation writer) {
   nest_plan_t plan = {.space = space, .writer = writer};
-  for (visit_all(cx, &plan, num, tiles); plan.num_first > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
-    for (int i = 0; i < plan.num_first; i++)
-      cpu_buffer(cx, plan.first[i]->value);
-  cx->num_tees = plan.num_tees;
-  for (int i = 0; i < plan.num_tees; i++) {
-    cpu_slot_t *slot = cx->tees[i] = plan.tees[i];
+  for (visit_all(cx, &plan, num, tiles); plan.first.count > 0 && !cx->failed; visit_all(cx, &plan, num, tiles))
+    for (size_t i = 0; i < plan.first.count; i++)
+      cpu_buffer(cx, plan.first.at[i]->value);
+  cx->tees.count = 0;
+  for (size_t i = 0; i < plan.tees.count; i++) {
+    cpu_slot_t *slot = plan.tees.at[i];
+    cpu_add_slot(&cx->tees, slot);
     slot->tee = true;
     slot->now = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
   }
-}
-
-static void note_filled(cpu_t *cx, cpu_slot_t *slot) {
-  if (cx->filled_size == cx->filled_capacity) {
-    cx->filled_capacity = cx->filled_capacity ? 2 * cx->filled_capacity : 64;
-    cx->filled = tw_must(realloc(cx->filled, cx->filled_capacity * sizeof *cx->filled));
-  }
-  cx->filled[cx->filled_size++] = slot;
+  free_plan(&plan);
 }
 
 void cpu_planned(cpu_t *cx) {
-  for (int i = 0; i < cx->num_tees; i++) {
-    cx->tees[i]->tee = false;
-    cx->tees[i]->kind = CPU_BUFFER;
-    note_filled(cx, cx->tees[i]);
+  for (size_t i = 0; i < cx->tees.count; i++) {
+    cpu_slot_t *slot = cx->tees.at[i];
+    slot->tee = false;
+    slot->kind = CPU_BUFFER;
+    cpu_add_slot(&cx->filled, slot);
   }
-  cx->num_tees = 0;
+  cx->tees.count = 0;
 }
 
 /* Tiles whose buffers were added after the list had so many entries are virtual again: they were filled on one path
  * only. */
 static void forget_filled(cpu_t *cx, size_t since) {
-  while (cx->filled_size > since) {
-    cpu_slot_t *slot = cx->filled[--cx->filled_size];
+  while (cx->filled.count > since) {
+    cpu_slot_t *slot = cx->filled.at[--cx->filled.count];
     slot->kind = CPU_VIRTUAL;
     slot->now = (MlirValue){NULL};
   }
 }
 
 cpu_inner_t cpu_open_block(cpu_t *cx, MlirBlock block) {
-  cpu_inner_t inner = {cx->scratch_used, cx->filled_size};
+  cpu_inner_t inner = {cx->scratch_used, cx->filled.count};
   cpu_scope_push(cx, block);
   return inner;
 }
@@ -472,7 +480,7 @@ static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
   MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
   cpu_rule(cx, tw_def(slot->value))->fill(cx, slot->value, buffer);
   slot->kind = CPU_BUFFER;
-  note_filled(cx, slot);
+  cpu_add_slot(&cx->filled, slot);
   slot->now = buffer;
 }
 
@@ -651,19 +659,20 @@ static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
 /* A live tile that reads memory and is used behind the op is kept: by the op's own nest, if that fills its buffer on
  * the way, else by one before it. */
 void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, const MlirValue *tiles) {
-  size_t from = cx->live_base, to = cx->live_size;
+  size_t from = cx->live_base, to = cx->live.count;
   bool *keep = tw_allocate(to - from + 1, 1);
   for (size_t i = from; i < to; i++) {
-    cpu_slot_t *slot = cx->live[i];
+    cpu_slot_t *slot = cx->live.at[i];
     keep[i - from] = slot->kind == CPU_VIRTUAL && used_after(cx, slot, op) && depends_on_memory(cx, slot->value);
     slot->wanted |= keep[i - from];
   }
   nest_plan_t plan = {.space = space, .writer = op};
   visit_all(cx, &plan, num, tiles);
   for (size_t i = from; i < to; i++)
-    if (keep[i - from] && cx->live[i]->kind == CPU_VIRTUAL && !contains(plan.tees, plan.num_tees, cx->live[i]))
-      cpu_buffer(cx, cx->live[i]->value);
+    if (keep[i - from] && cx->live.at[i]->kind == CPU_VIRTUAL && !has_slot(&plan.tees, cx->live.at[i]))
+      cpu_buffer(cx, cx->live.at[i]->value);
   free(keep);
+  free_plan(&plan);
 }
 
 typedef struct {

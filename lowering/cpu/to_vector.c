@@ -53,14 +53,6 @@ static void place_scalar(cpu_t *cx, MlirOperation op, const cpu_rule_t *rule) {
     cpu_note_lanes(cx, op);
 }
 
-static void remember_live(cpu_t *cx, cpu_slot_t *slot) {
-  if (cx->live_size == cx->live_capacity) {
-    cx->live_capacity = cx->live_capacity ? 2 * cx->live_capacity : 64;
-    cx->live = tw_must(realloc(cx->live, cx->live_capacity * sizeof *cx->live));
-  }
-  cx->live[cx->live_size++] = slot;
-}
-
 static const cpu_rule_t *const rules[TW_NUM_OP_KINDS] = {
 #define CPU_ROW(kind) [TW_##kind] = &cpu_rule_of_TW_##kind,
 #include "CpuRules.inc"
@@ -102,19 +94,19 @@ static void place(cpu_t *cx, MlirOperation op) {
     return;
   MlirValue result = mlirOperationGetResult(op, 0);
   if (tw_is_tile(mlirValueGetType(result)))
-    remember_live(cx, cpu_slot(cx, result));
+    cpu_add_slot(&cx->live, cpu_slot(cx, result));
   else if (!rule->place)
     place_scalar(cx, op, rule);
 }
 
 static MlirOperation emit_block(cpu_t *cx, MlirBlock block) {
   size_t base = cx->live_base;
-  cx->live_base = cx->live_size;
+  cx->live_base = cx->live.count;
   cpu_analyze(cx, block);
   MlirOperation end = mlirBlockGetTerminator(block), op = mlirBlockGetFirstOperation(block);
   for (; !mlirOperationEqual(op, end) && !cx->failed; op = mlirOperationGetNextInBlock(op))
     place(cx, op);
-  cx->live_size = cx->live_base;
+  cx->live.count = cx->live_base;
   cx->live_base = base;
   cx->base_depth = cx->depth;
   cx->memo_size = 0;

@@ -76,8 +76,7 @@ static int64_t most_sums(MlirOperation func) {
 }
 
 static void check_occupancy(MlirOperation func, int64_t num_warps) {
-  enum { LANES = 32 };
-  int64_t blocks = tw_hint_occupancy(func, 0), threads = num_warps * LANES, sums = most_sums(func);
+  int64_t blocks = tw_hint_occupancy(func, 0), threads = num_warps * TW_WARP_LANES, sums = most_sums(func);
   if (blocks <= 1 || sums == 0 || threads == 0)
     return;
   int64_t share = tw_gpu_target_of(func).registers_sm / (blocks * threads);

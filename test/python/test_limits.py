@@ -249,6 +249,17 @@ def many_accesses(A: Any, B: Any, C: Any, D: Any, E: Any, F: Any, G: Any, H: Any
     ct.store(Y, ct.bid(0), total)
 
 
+@ct.kernel
+def many_kept(X: Any, Y: Any, N: ct.Constant[int]) -> None:
+    tiles = [ct.exp(ct.load(X, (n,), (64,))) for n in ct.static_iter(range(N))]
+    total: Any = ct.zeros((64,), ct.float32)
+    for tile in ct.static_iter(tiles):
+        total = total + tile
+    ct.store(Y, (0,), total)
+    for n in ct.static_iter(range(N)):
+        ct.store(Y, (n + 1,), tiles[n] * 2)
+
+
 def compiled(kernel: str, arguments: list[str], *more: str, target: str = "sm_90a") -> str:
     words = [word for argument in arguments for word in ("--arg", argument)]
     command = [sys.executable, "-m", "tilewright", "compile", f"{HERE}:{kernel}", *words, "--target", target, *more]
@@ -348,6 +359,12 @@ def test_what_a_launch_and_a_search_do_not_look_at_is_remarked() -> None:
     assert "compares 8 layouts for each tile" in text
     text = compiled("many_accesses", [*(f"{name}=f32[?,?]" for name in "ABCDEFGHK"), "Y=f32[?]"], "--remarks")
     assert "may have a barrier too many: it has more than 128 accesses" in text
+
+
+def test_a_loop_on_the_cpu_keeps_any_number_of_tiles_that_it_computes() -> None:
+    count, of_blocks = 40, 1
+    text = compiled("many_kept", ["X=f32[?]", "Y=f32[?]", f"N={count}"], "--emit", "vector", target="cpu")
+    assert text.count("scf.for") == of_blocks + 1 + count  # all tiles with their sum; each that is stored
 
 
 def kernel_of(folder: Path, body: list[str], made_by: str = "tile") -> Any:

@@ -184,24 +184,29 @@ MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y) {
   return compare(e, "llvm.fcmp", predicate, x, y);
 }
 
-MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands) {
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
+                        tw_ptx_does_t does) {
   int32_t segments[2] = {num_operands, 0};
   MlirNamedAttribute attributes[] = {
       twg_named(e, "intrin", mlirStringAttrGet(e->context, tw_str(name))),
       twg_named(e, "op_bundle_sizes", mlirDenseI32ArrayGet(e->context, 0, NULL)),
       twg_named(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->context, 2, segments)),
+      twg_named(e, TW_PTX_DOES, tw_ptx_does_attr(e->context, does)),
   };
-  return twg_op(e, "llvm.call_intrinsic", type, num_operands, operands, 3, attributes);
+  int count = does == TW_PTX_EFFECT ? 3 : 4;
+  return twg_op(e, "llvm.call_intrinsic", type, num_operands, operands, count, attributes);
 }
 
 MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type, int num_operands,
-                  const MlirValue *operands, bool side_effects) {
+                  const MlirValue *operands, tw_ptx_does_t does) {
   MlirNamedAttribute attributes[] = {
       twg_named(e, "asm_string", mlirStringAttrGet(e->context, tw_str(text))),
       twg_named(e, "constraints", mlirStringAttrGet(e->context, tw_str(constraints))),
       twg_named(e, "has_side_effects", mlirUnitAttrGet(e->context)),
+      twg_named(e, TW_PTX_DOES, tw_ptx_does_attr(e->context, does)),
   };
-  return twg_op(e, "llvm.inline_asm", type, num_operands, operands, side_effects ? 3 : 2, attributes);
+  int count = does == TW_PTX_NOTHING ? 2 : does == TW_PTX_EFFECT ? 3 : 4;
+  return twg_op(e, "llvm.inline_asm", type, num_operands, operands, count, attributes);
 }
 
 MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type) {
@@ -266,7 +271,7 @@ static MlirValue opaque_zero(tw_emitter_t *e) {
   return twg_asm(e,
                  "{ .reg .b32 above; mov.u32 $0, %lanemask_lt; mov.u32 above, %lanemask_gt; "
                  "and.b32 $0, $0, above; }",
-                 "=r", e->i32, 0, NULL, false);
+                 "=r", e->i32, 0, NULL, TW_PTX_NOTHING);
 }
 
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
@@ -275,7 +280,7 @@ MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
   e->zero = e->zero.ptr ? e->zero : opaque_zero(e);
   e->block = here;
   MlirValue operands[] = {word, e->zero};
-  MlirValue settled = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, false);
+  MlirValue settled = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, TW_PTX_NOTHING);
   tw_map_one(&e->settled, settled, word);
   return settled;
 }
@@ -368,15 +373,15 @@ void twg_barrier(tw_emitter_t *e) {
     return;
   }
   MlirValue operands[] = {consumers_barrier(e), twg_const_i32(e, 32 * (int64_t)e->num_warps)};
-  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
+  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands, TW_PTX_EFFECT);
 }
 
 MlirValue twg_barrier_any(tw_emitter_t *e, MlirValue x) {
   MlirValue all[] = {twg_const_i32(e, 0), x};
   if (!e->is_consumer)
-    return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, all);
+    return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.all", e->i1, 2, all, TW_PTX_EFFECT);
   MlirValue operands[] = {consumers_barrier(e), twg_const_i32(e, 32 * (int64_t)e->num_warps), x};
-  return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.count", e->i1, 3, operands);
+  return twg_intrinsic(e, "llvm.nvvm.barrier.cta.red.or.aligned.count", e->i1, 3, operands, TW_PTX_EFFECT);
 }
 
 /* ---- control ----------------------------------------------------------------------------------- */
@@ -452,7 +457,7 @@ void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop) {
   for (int i = 0; i < loop->kept.count; i += WORDS) {
     memcpy(operands + 1, loop->kept.at + i, WORDS * sizeof *operands);
     twg_asm(e, "{ .reg .pred p; setp.ne.u32 p, $0, 0; @p st.shared.v4.b32 [$0], {$1, $2, $3, $4}; }", "r,r,r,r,r",
-            (MlirType){NULL}, 1 + WORDS, operands, true);
+            (MlirType){NULL}, 1 + WORDS, operands, TW_PTX_STORES);
   }
 }
 

@@ -22,6 +22,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/c_values.h"
+#include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/launch_record.h"
 
@@ -122,10 +123,11 @@ MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValu
 MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
-MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands);
+MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
+                        tw_ptx_does_t does);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */
 MlirValue twg_asm(tw_emitter_t *e, const char *text, const char *constraints, MlirType type, int num_operands,
-                  const MlirValue *operands, bool side_effects);
+                  const MlirValue *operands, tw_ptx_does_t does);
 MlirValue twg_extract(tw_emitter_t *e, MlirValue aggregate, int index, MlirType type);
 /* Vectors of elements, from and to scalars. */
 MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue *values);

@@ -29,7 +29,7 @@ bool twg_set_slice(tw_emitter_t *e, MlirOperation op, intptr_t i, const tw_layou
 
 static MlirValue shuffle_word(tw_emitter_t *e, const char *name, MlirValue word, MlirValue lane) {
   MlirValue operands[4] = {twg_const_i32(e, -1), word, lane, twg_const_i32(e, 31)};
-  return twg_intrinsic(e, name, e->i32, 4, operands);
+  return twg_intrinsic(e, name, e->i32, 4, operands, TW_PTX_EFFECT);
 }
 
 MlirValue twg_shuffle(tw_emitter_t *e, bool butterfly, MlirValue x, MlirValue lane) {

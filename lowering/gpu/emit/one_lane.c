@@ -5,7 +5,7 @@ enum { ALL_LANES = -1 };
 
 MlirValue twg_uniform(tw_emitter_t *e, MlirValue x) {
   MlirValue operands[] = {twg_const_i32(e, ALL_LANES), x, twg_const_i32(e, 0), twg_const_i32(e, 31)};
-  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands);
+  return twg_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", e->i32, 4, operands, TW_PTX_EFFECT);
 }
 
 MlirValue twg_uniform_warp(tw_emitter_t *e) { return twg_uniform(e, e->warp); }

@@ -108,7 +108,7 @@ static MlirValue round_tf32(tw_emitter_t *e, MlirValue x) {
   tw_gpu_target_t target = tw_gpu_target_of(e->module);
   if (!tw_gpu_has(&target, TW_GPU_CVT_TF32_EVEN))
     return round_bits(e, x, DROPPED);
-  MlirValue bits = twg_asm(e, "cvt.rn.tf32.f32 $0, $1;", "=r,f", e->i32, 1, &x, false);
+  MlirValue bits = twg_asm(e, "cvt.rn.tf32.f32 $0, $1;", "=r,f", e->i32, 1, &x, TW_PTX_NOTHING);
   return twg_bitcast(e, bits, e->f32);
 }
 

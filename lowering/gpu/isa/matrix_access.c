@@ -125,7 +125,7 @@ static void load_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue poi
   char name[80];
   snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%d%s.b16.p3", count, m->trans ? ".trans" : "");
   MlirType type = count == 1 ? e->i32 : mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
-  MlirValue loaded = twg_intrinsic(e, name, type, 1, &pointer);
+  MlirValue loaded = twg_intrinsic(e, name, type, 1, &pointer, TW_PTX_EFFECT);
   for (int i = 0; i < count; i++)
     words[i] = count == 1 ? loaded : twg_extract(e, loaded, i, e->i32);
 }
@@ -164,7 +164,7 @@ static void store_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue po
   MlirValue operands[1 + (1 << TW_LDMATRIX_MAX_BITS)] = {pointer};
   for (int i = 0; i < count; i++)
     operands[1 + i] = words[i];
-  twg_intrinsic(e, name, (MlirType){NULL}, 1 + count, operands);
+  twg_intrinsic(e, name, (MlirType){NULL}, 1 + count, operands, TW_PTX_STORES);
 }
 
 static void write_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,

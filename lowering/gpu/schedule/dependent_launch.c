@@ -24,7 +24,7 @@
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
  * reads of special registers, shared memory and its barriers are. Letting the successor start is always right: a
  * successor that was launched to overlap waits in its turn until this kernel has ended. */
-#include "lowering/gpu/isa/inline_ptx.h"
+#include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
@@ -66,7 +66,7 @@ static bool is_harmless(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_LOAD))
     return in_shared(mlirOperationGetOperand(op, 0));
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
-    return tw_ptx_sets_up(tw_attr_string(op, "asm_string"));
+    return tw_ptx_does(op, TW_PTX_SETS_UP);
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
   if (tw_op_in(op, "llvm"))

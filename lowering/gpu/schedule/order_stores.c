@@ -22,7 +22,7 @@
  * ops without effects, move within the stretch of their block that lies between two fences: whatever starts or awaits
  * asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores nothing stays as it
  * is. */
-#include "lowering/gpu/isa/inline_ptx.h"
+#include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
@@ -63,34 +63,19 @@ static bool has_effects(MlirStringRef name) {
 }
 
 static bool is_pure(MlirOperation op) {
-  static const char *const functions[] = {".div.",  ".ex2.", ".lg2.", ".rcp.", ".rsqrt.",
-                                          ".sqrt.", ".sin.", ".cos.", ".tanh."};
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
     return !tw_has_attr(op, "has_side_effects") || tw_has_attr(op, TW_LATE);
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
-    return TW_TEXT_HAS(tw_attr_string(op, "intrin"), functions);
+    return tw_ptx_does(op, TW_PTX_NOTHING);
   return tw_op_in(op, "llvm") && mlirOperationGetNumSuccessors(op) == 0 && mlirOperationGetNumResults(op) > 0 &&
          !has_effects(tw_op_name(op));
 }
 
-/* What an op says of itself: the text of inline assembly, the name of an intrinsic, its own if it is of nvvm. Ops of
- * llvm are arithmetic, nearly all of a kernel: there is nothing to look for. */
-static MlirStringRef words_of(MlirOperation op) {
-  if (tw_op_is(op, TW_LLVM_INLINE_ASM))
-    return tw_attr_string(op, "asm_string");
-  if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
-    return tw_attr_string(op, "intrin");
-  return tw_op_in(op, "llvm") ? (MlirStringRef){"", 0} : tw_op_name(op);
-}
-
 static bool is_fence(MlirOperation op) {
-  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || tw_ptx_is_fence(words_of(op));
+  return mlirOperationIsNull(mlirOperationGetNextInBlock(op)) || tw_ptx_does(op, TW_PTX_FENCE);
 }
 
-static bool is_store(MlirOperation op) {
-  static const char *const parts[] = {"st.global", "st.shared", "stmatrix"};
-  return tw_op_is(op, TW_LLVM_STORE) || TW_TEXT_HAS(words_of(op), parts);
-}
+static bool is_store(MlirOperation op) { return tw_op_is(op, TW_LLVM_STORE) || tw_ptx_does(op, TW_PTX_STORES); }
 
 /* ---- the new order ----------------------------------------------------------------------------- */
 

@@ -106,7 +106,7 @@ static bool rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_eac
 /* A zero of its sign in the place of a subnormal f32. */
 static MlirValue flush(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   (void)op;
-  return twg_asm(e, "mul.rn.ftz.f32 $0, $1, 0f3F800000;", "=f,f", e->f32, 1, x, false);
+  return twg_asm(e, "mul.rn.ftz.f32 $0, $1, 0f3F800000;", "=f,f", e->f32, 1, x, TW_PTX_NOTHING);
 }
 
 static bool rule_flush(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, flush); }

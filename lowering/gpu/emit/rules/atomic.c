@@ -56,7 +56,7 @@ static tw_memory_order_t order_of(MlirOperation op) {
 static void put_fence(tw_emitter_t *e, MlirOperation op, const char *order) {
   char text[32];
   snprintf(text, sizeof text, "fence.%s.%s;", order, scope_of(op));
-  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, TW_PTX_EFFECT);
 }
 
 /* Whether fences around the access order what it does not order itself. */
@@ -190,7 +190,7 @@ static MlirValue access_one(tw_emitter_t *e, const atomic_access_t *a, MlirValue
                                       : ", $3");
   snprintf(constraints, sizeof constraints, "=&%s,l,%s,%s%s", class_, class_, class_, guard.ptr ? ",b" : "");
   MlirValue operands[4] = {pointer, left, value, guard};
-  return twg_asm(e, text, constraints, word_type(e, a->bits), guard.ptr ? 4 : 3, operands, true);
+  return twg_asm(e, text, constraints, word_type(e, a->bits), guard.ptr ? 4 : 3, operands, TW_PTX_EFFECT);
 }
 
 /* Accesses that give nothing. */
@@ -211,7 +211,7 @@ static void access_words(tw_emitter_t *e, const atomic_access_t *a, MlirValue po
   snprintf(text + n, sizeof text - n, words > 1 ? "};" : ";");
   operands[words + 1] = guard;
   snprintf(constraints + c, sizeof constraints - c, guard.ptr ? ",b" : "");
-  twg_asm(e, text, constraints, (MlirType){NULL}, words + (guard.ptr ? 2 : 1), operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, words + (guard.ptr ? 2 : 1), operands, TW_PTX_EFFECT);
 }
 
 /* ---- loops of compare and exchange ----------------------------------------------------------------- */
@@ -446,7 +446,7 @@ static void load_pair(tw_emitter_t *e, const char *name, MlirValue pointer, Mlir
   MlirType members[2] = {e->i64, e->i64}, pair = mlirLLVMStructTypeLiteralGet(e->context, 2, members, false);
   char text[160];
   snprintf(text, sizeof text, "{ .reg .b128 %%q; ld.%s %%q, [$2]; mov.b128 {$0, $1}, %%q; }", name);
-  MlirValue found = twg_asm(e, text, "=l,=l,l", pair, 1, &pointer, true);
+  MlirValue found = twg_asm(e, text, "=l,=l,l", pair, 1, &pointer, TW_PTX_EFFECT);
   for (int i = 0; i < 2; i++)
     words[i] = twg_extract(e, found, i, e->i64);
 }
@@ -455,7 +455,7 @@ static void store_pair(tw_emitter_t *e, const char *name, MlirValue pointer, con
   MlirValue operands[3] = {pointer, words[0], words[1]};
   char text[160];
   snprintf(text, sizeof text, "{ .reg .b128 %%q; mov.b128 %%q, {$1, $2}; st.%s [$0], %%q; }", name);
-  twg_asm(e, text, "l,l,l", (MlirType){NULL}, 3, operands, true);
+  twg_asm(e, text, "l,l,l", (MlirType){NULL}, 3, operands, TW_PTX_EFFECT);
 }
 
 static bool rule_atomic_pair(tw_emitter_t *e, MlirOperation op) {

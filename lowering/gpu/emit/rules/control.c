@@ -79,7 +79,7 @@ static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, Mli
   const char *name = tw_has_attr(op, "unsignedCmp") ? "llvm.uadd.sat" : "llvm.sadd.sat";
   char full[32];
   snprintf(full, sizeof full, "%s.i%d", name, (int)tw_bits(mlirValueGetType(iv)));
-  return twg_intrinsic(e, full, mlirValueGetType(iv), 2, operands);
+  return twg_intrinsic(e, full, mlirValueGetType(iv), 2, operands, TW_PTX_NOTHING);
 }
 
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
@@ -254,7 +254,7 @@ static bool rule_warp_any(tw_emitter_t *e, MlirOperation op) {
     return true;
   }
   MlirValue operands[] = {twg_const_i32(e, -1), any};
-  twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands));
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands, TW_PTX_EFFECT));
   return true;
 }
 

@@ -21,11 +21,11 @@ static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGe
 
 MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue operands[2] = {x, y};
-  return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands);
+  return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands, TW_PTX_NOTHING);
 }
 
 MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x) {
-  return twg_asm(e, "rcp.approx.ftz.f32 $0, $1;", "=f,f", e->f32, 1, &x, false);
+  return twg_asm(e, "rcp.approx.ftz.f32 $0, $1;", "=f,f", e->f32, 1, &x, TW_PTX_NOTHING);
 }
 
 /* ---- one at a time ------------------------------------------------------------------------------- */

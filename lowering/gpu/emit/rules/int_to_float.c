@@ -113,7 +113,7 @@ static MlirValue cut_out(tw_emitter_t *e, const field_t *f, MlirValue word) {
 
 static MlirValue permute_bytes(tw_emitter_t *e, MlirValue low, int64_t high, int64_t selector) {
   MlirValue operands[] = {low, twg_const_i32(e, high), twg_const_i32(e, selector)};
-  return twg_intrinsic(e, "llvm.nvvm.prmt", e->i32, 3, operands);
+  return twg_intrinsic(e, "llvm.nvvm.prmt", e->i32, 3, operands, TW_PTX_NOTHING);
 }
 
 /* Bytes i and i + 1 of a word, less `excess`. */

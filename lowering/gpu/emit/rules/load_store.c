@@ -75,7 +75,7 @@ static MlirOperation guarded_load(tw_emitter_t *e, access_form_t f, MlirValue po
   snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
   MlirValue operands[2] = {pointer, guard};
   MlirType result = f.words == 1 ? type : mlirLLVMStructTypeLiteralGet(e->context, f.words, types, false);
-  MlirValue loaded = twg_asm(e, text, constraints, result, guard.ptr ? 2 : 1, operands, true);
+  MlirValue loaded = twg_asm(e, text, constraints, result, guard.ptr ? 2 : 1, operands, TW_PTX_EFFECT);
   for (int i = 0; i < f.words; i++)
     words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
   if (f.bits == 8)
@@ -100,7 +100,7 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
   snprintf(constraints + c, sizeof constraints - c, guard.ptr ? "l,b" : "l");
   operands[f.words] = pointer;
   operands[f.words + 1] = guard;
-  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + (guard.ptr ? 2 : 1), operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, f.words + (guard.ptr ? 2 : 1), operands, TW_PTX_STORES);
 }
 
 /* ---- load -------------------------------------------------------------------------------------- */

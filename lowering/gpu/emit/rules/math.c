@@ -54,7 +54,7 @@ static MlirValue polynomial(tw_emitter_t *e, MlirValue x, int count, const doubl
 
 /* A hardware approximation of one f32 operand. */
 static MlirValue hardware(tw_emitter_t *e, const char *text, MlirValue x) {
-  return twg_asm(e, text, "=f,f", e->f32, 1, &x, false);
+  return twg_asm(e, text, "=f,f", e->f32, 1, &x, TW_PTX_NOTHING);
 }
 
 static MlirType int_like(tw_emitter_t *e, MlirValue x) { return is_f64(x) ? e->i64 : e->i32; }
@@ -121,7 +121,7 @@ static MlirValue emit_exp2(tw_emitter_t *e, MlirValue x, bool rough) {
 /* x * y + z of f32 by one of the hardware's other roundings: `sat` to [0, 1], `rm` down. */
 static MlirValue fma_f32(tw_emitter_t *e, const char *name, MlirValue x, MlirValue y, MlirValue z) {
   MlirValue operands[3] = {x, y, z};
-  return twg_intrinsic(e, name, e->f32, 3, operands);
+  return twg_intrinsic(e, name, e->f32, 3, operands, TW_PTX_EFFECT); /* stays where the function has it */
 }
 
 /* e^(factor x) = 2^n 2^r for a factor that is a power of two, with n rounded down and kept among the normal exponents:
@@ -331,7 +331,7 @@ static void window_of_turns(tw_emitter_t *e, MlirValue first, MlirValue out[3]) 
         twg_load_from(e, e->i64, twg_offset_pointer(e, table, i64_binary(e, "llvm.add", from, i * BYTES)), BYTES);
   for (int i = 0; i < 3; i++) {
     MlirValue operands[] = {words[i], words[i + 1], i64_binary(e, "llvm.and", first, WORD - 1)};
-    out[i] = twg_intrinsic(e, "llvm.fshl.i64", e->i64, 3, operands);
+    out[i] = twg_intrinsic(e, "llvm.fshl.i64", e->i64, 3, operands, TW_PTX_NOTHING);
   }
 }
 
@@ -565,7 +565,7 @@ static MlirValue any_above(tw_emitter_t *e, int num, const MlirValue *distance) 
       signs[i / 3] = i + 2 < num ? twg_binary(e, "llvm.and", both, signs[i + 2]) : both;
     }
   MlirValue operands[] = {twg_const_i32(e, -1), twg_icmp(e, TW_SGE, signs[0], twg_const_i32(e, 0))};
-  return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands);
+  return twg_intrinsic(e, "llvm.nvvm.vote.any.sync", e->i1, 2, operands, TW_PTX_EFFECT);
 }
 
 /* tanh(factor * x) where that is small: x times a polynomial in that distance, which costs no more than one in the

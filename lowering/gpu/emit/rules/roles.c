@@ -23,7 +23,7 @@ static void set_registers(tw_emitter_t *e, MlirOperation op, const char *count, 
   if (!tw_has_attr(op, count))
     return;
   snprintf(text, sizeof text, "setmaxnreg.%s.sync.aligned.u32 %d;", direction, (int)tw_attr_int(op, count, 0));
-  twg_asm(e, text, "", nothing, 0, NULL, true);
+  twg_asm(e, text, "", nothing, 0, NULL, TW_PTX_FENCE);
 }
 
 /* From here on threads and warps are numbered within their consumer group. The entry block computes the numbers. */
@@ -65,7 +65,7 @@ static bool meet_where_ordered(tw_emitter_t *e, MlirOperation op, const char *in
                                 twg_const_i32(e, count));
   MlirValue operands[] = {twg_binary(e, "llvm.add", consumer_group, twg_const_i32(e, FIRST_ORDER_BARRIER)),
                           twg_const_i32(e, 32 * (int64_t)(groups ? TW_WARPGROUP_WARPS : e->num_warps) * TEAMS)};
-  twg_intrinsic(e, intrinsic, nothing, 2, operands);
+  twg_intrinsic(e, intrinsic, nothing, 2, operands, TW_PTX_EFFECT);
   return true;
 }
 

@@ -19,7 +19,7 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     operands[1] = twg_unary(e, "llvm.fneg", x[1]);
   char name[64];
   snprintf(name, sizeof name, "llvm.nvvm.%s.%s.%s", kinds[kind], roundings[rounding], mlirTypeIsAF64(type) ? "d" : "f");
-  return twg_intrinsic(e, name, type, kind == TW_ROUNDED_SQRT ? 1 : 2, operands);
+  return twg_intrinsic(e, name, type, kind == TW_ROUNDED_SQRT ? 1 : 2, operands, TW_PTX_NOTHING);
 }
 
 static bool rule_rounded(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, one_element); }

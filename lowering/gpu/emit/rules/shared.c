@@ -15,7 +15,7 @@
 /* ---- asynchronous copies ------------------------------------------------------------------------- */
 
 static void fence_async_proxy(tw_emitter_t *e) {
-  twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
+  twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, TW_PTX_EFFECT);
 }
 
 /* Whether products read, where there are some, past what threads have written. */
@@ -26,7 +26,7 @@ static bool reads_by_proxy(MlirOperation op, bool has_products) {
 
 static bool rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   MlirValue pending = twg_const_i32(e, tw_attr_int(op, "pending", 0));
-  twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending);
+  twg_intrinsic(e, "llvm.nvvm.cp.async.wait.group", (MlirType){NULL}, 1, &pending, TW_PTX_FENCE);
   if (reads_by_proxy(e->kernel, tw_has_async_mma(e->kernel)))
     fence_async_proxy(e);
   return true;

@@ -51,7 +51,7 @@ static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
     return true;
   }
   MlirValue all = twg_const_i32(e, 0);
-  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.all", (MlirType){NULL}, 1, &all);
+  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.all", (MlirType){NULL}, 1, &all, TW_PTX_EFFECT);
   return true;
 }
 
@@ -61,13 +61,13 @@ static bool rule_sync_vote(tw_emitter_t *e, MlirOperation op) {
   char name[64];
   snprintf(name, sizeof name, "llvm.nvvm.barrier.cta.red.%s%s.all", names[kind], is_in_step(e, op) ? ".aligned" : "");
   MlirValue operands[2] = {twg_const_i32(e, 0), twg_operand(e, op, 0).at[0]};
-  twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_BLOCK_COUNT ? e->i32 : e->i1, 2, operands));
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_BLOCK_COUNT ? e->i32 : e->i1, 2, operands, TW_PTX_EFFECT));
   return true;
 }
 
 static bool rule_sleep(tw_emitter_t *e, MlirOperation op) {
   MlirValue time = twg_operand(e, op, 0).at[0];
-  twg_asm(e, "nanosleep.u32 $0;", "r", (MlirType){NULL}, 1, &time, true);
+  twg_asm(e, "nanosleep.u32 $0;", "r", (MlirType){NULL}, 1, &time, TW_PTX_EFFECT);
   return true;
 }
 
@@ -98,7 +98,7 @@ static MlirValue declared_shared(tw_emitter_t *e) {
 /* What the launch gave beyond the arrays of static shape, behind them. */
 static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
   int64_t first = e->c ? 0 : (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
-  MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, false);
+  MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, TW_PTX_NOTHING);
   tw_values_t array = twg_new_values(e, 3);
   array.at[0] = e->c ? declared_shared(e) : twg_shared_at(e, first);
   MlirValue bytes = twg_binary(e, "llvm.sub", all, twg_const_i32(e, first));

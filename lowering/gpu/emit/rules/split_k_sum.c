@@ -101,8 +101,8 @@ static MlirValue arrive(const sum_t *s, MlirValue workspace, MlirValue slot, Mli
       twg_binary(e, "llvm.mul", twg_cast(e, "llvm.zext", e->i64, slot), twg_const_int(e, e->i64, -COUNTER_BYTES));
   MlirValue first = twg_offset_pointer(e, workspace, twg_const_int(e, e->i64, -COUNTER_BYTES));
   MlirValue operands[] = {twg_offset_pointer(e, first, down), most};
-  MlirValue old =
-      twg_asm(e, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}", e->i32, 2, operands, true);
+  MlirValue old = twg_asm(e, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}", e->i32, 2, operands,
+                          TW_PTX_EFFECT);
   MlirValue is_last = twg_icmp(e, TW_EQ, old, most);
   twg_branch(e, meet, 1, &is_last);
   e->block = meet;

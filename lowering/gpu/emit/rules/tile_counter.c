@@ -58,7 +58,8 @@ static bool rule_post_number(tw_emitter_t *e, MlirOperation op) {
 static bool rule_read_number(tw_emitter_t *e, MlirOperation op) {
   MlirValue number = twg_load_from(e, e->i32, number_pointer(e, op, 0), NUMBER_BYTES);
   if (!e->is_alone)
-    twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)});
+    twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, (MlirValue[]){twg_const_i32(e, ALL_LANES)},
+                  TW_PTX_EFFECT);
   twg_set_scalar(e, op, 0, e->is_alone ? number : twg_uniform(e, number));
   return true;
 }

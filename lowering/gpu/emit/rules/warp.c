@@ -19,13 +19,13 @@ static bool rule_lane_id(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool rule_active_mask(tw_emitter_t *e, MlirOperation op) {
-  twg_set_scalar(e, op, 0, twg_asm(e, "activemask.b32 $0;", "=r", e->i32, 0, NULL, true));
+  twg_set_scalar(e, op, 0, twg_asm(e, "activemask.b32 $0;", "=r", e->i32, 0, NULL, TW_PTX_EFFECT));
   return true;
 }
 
 static bool rule_sync_warp(tw_emitter_t *e, MlirOperation op) {
   MlirValue mask = twg_operand(e, op, 0).at[0];
-  twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, &mask);
+  twg_intrinsic(e, "llvm.nvvm.bar.warp.sync", (MlirType){NULL}, 1, &mask, TW_PTX_EFFECT);
   return true;
 }
 
@@ -36,7 +36,7 @@ static bool rule_vote(tw_emitter_t *e, MlirOperation op) {
   char name[64];
   snprintf(name, sizeof name, "llvm.nvvm.vote.%s.sync", names[kind]);
   MlirValue operands[2] = {twg_operand(e, op, 0).at[0], twg_operand(e, op, 1).at[0]};
-  twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_VOTE_BALLOT ? e->i32 : e->i1, 2, operands));
+  twg_set_scalar(e, op, 0, twg_intrinsic(e, name, kind == TW_VOTE_BALLOT ? e->i32 : e->i1, 2, operands, TW_PTX_EFFECT));
   return true;
 }
 
@@ -70,7 +70,7 @@ static bool rule_match(tw_emitter_t *e, MlirOperation op) {
            all ? "p" : "");
   MlirType types[2] = {e->i32, e->i1};
   MlirType result = all ? mlirLLVMStructTypeLiteralGet(e->context, 2, types, false) : e->i32;
-  MlirValue found = twg_intrinsic(e, name, result, 2, operands);
+  MlirValue found = twg_intrinsic(e, name, result, 2, operands, TW_PTX_EFFECT);
   twg_set_scalar(e, op, 0, all ? twg_extract(e, found, 0, e->i32) : found);
   return true;
 }
@@ -81,7 +81,7 @@ static MlirValue shuffle_word(tw_emitter_t *e, int64_t kind, MlirValue mask, Mli
   char name[64];
   snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.i32", names[kind]);
   MlirValue operands[4] = {mask, word, lane, twg_const_i32(e, kind == TW_SHUFFLE_UP ? 0 : 31)};
-  return twg_intrinsic(e, name, e->i32, 4, operands);
+  return twg_intrinsic(e, name, e->i32, 4, operands, TW_PTX_EFFECT);
 }
 
 static bool rule_shuffle(tw_emitter_t *e, MlirOperation op) {

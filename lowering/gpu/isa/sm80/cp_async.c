@@ -61,7 +61,7 @@ void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offse
   snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1 + %lld], %d, $2;",
            bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
   MlirValue operands[] = {to, from, twg_binary(e, "llvm.xor", guard, twg_const_int(e, e->i1, 1))};
-  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, operands, true);
+  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, operands, TW_PTX_FENCE);
 }
 
 /* The bytes of the piece at register r that lie inside of the array along share->cut_dim. */
@@ -84,7 +84,7 @@ static void copy_cut(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offs
   snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1 + %lld], %d, $2;",
            bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
   MlirValue operands[] = {to, from, twg_select(e, guard, inside, twg_const_i32(e, 0))};
-  twg_asm(e, text, "r,l,r", (MlirType){NULL}, 3, operands, true);
+  twg_asm(e, text, "r,l,r", (MlirType){NULL}, 3, operands, TW_PTX_FENCE);
 }
 
 /* Where the guard does not hold the thread stores padding in place of the piece. */
@@ -97,13 +97,13 @@ static void copy_or_pad(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t o
   snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0], [$1 + %lld], %d;",
            bytes == MAX_PIECE_BYTES ? "cg" : "ca", (long long)offset, bytes);
   MlirValue copied[] = {to, from, guard}, stored[6];
-  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, copied, true);
+  twg_asm(e, text, "r,l,b", (MlirType){NULL}, 3, copied, TW_PTX_FENCE);
   int form = tw_log2(bytes / 4), n = 0;
   for (; n < bytes / 4; n++)
     stored[n] = twg_const_i32(e, padding[n & 1]);
   stored[n++] = to;
   stored[n++] = twg_binary(e, "llvm.xor", guard, twg_const_int(e, e->i1, 1));
-  twg_asm(e, stores[form], constraints[form], (MlirType){NULL}, n, stored, true);
+  twg_asm(e, stores[form], constraints[form], (MlirType){NULL}, n, stored, TW_PTX_STORES);
 }
 
 /* A piece too small for cp.async goes through a register. */
@@ -111,7 +111,7 @@ static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t of
   char text[160];
   snprintf(text, sizeof text, "mov.b16 $0, 0; @$2 ld.global.b%d $0, [$1 + %lld];", 8 * bytes, (long long)offset);
   MlirValue operands[] = {from, guard};
-  MlirValue word = twg_asm(e, text, "=&h,l,b", e->i16, 2, operands, true);
+  MlirValue word = twg_asm(e, text, "=&h,l,b", e->i16, 2, operands, TW_PTX_EFFECT);
   if (bytes == 1)
     word = twg_cast(e, "llvm.trunc", e->i8, word);
   twg_store_to(e, word, to, bytes);
@@ -190,7 +190,7 @@ static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
 
 static bool rule_async_commit(tw_emitter_t *e, MlirOperation op) {
   (void)op;
-  twg_intrinsic(e, "llvm.nvvm.cp.async.commit.group", (MlirType){NULL}, 0, NULL);
+  twg_intrinsic(e, "llvm.nvvm.cp.async.commit.group", (MlirType){NULL}, 0, NULL, TW_PTX_FENCE);
   return true;
 }
 

@@ -80,7 +80,7 @@ static void emit_instruction(tw_emitter_t *e, const mma_sync_t *p, const char *s
   put_letters(letters + n, sizeof letters - n, "", acc, false);
   MlirType types[] = {acc.type, acc.type, acc.type, acc.type};
   MlirType result = mlirLLVMStructTypeLiteralGet(e->context, acc.count, types, false);
-  MlirValue all = twg_asm(e, text, letters, result, a.count + b.count + acc.count, operands, false);
+  MlirValue all = twg_asm(e, text, letters, result, a.count + b.count + acc.count, operands, TW_PTX_NOTHING);
   for (int i = 0; i < acc.count; i++)
     d[i] = twg_extract(e, all, i, acc.type);
 }

@@ -32,7 +32,7 @@ static MlirValue past_the_top(tw_emitter_t *e, MlirValue x, MlirValue rounded) {
 void twg_narrow_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirValue out[2]) {
   char text[64];
   snprintf(text, sizeof text, "cvt.rn.satfinite.%s.f32 $0, $2, $1;", name_of(to));
-  MlirValue both = twg_asm(e, text, "=h,f,f", e->i16, 2, x, false);
+  MlirValue both = twg_asm(e, text, "=h,f,f", e->i16, 2, x, TW_PTX_NOTHING);
   out[0] = twg_cast(e, "llvm.trunc", e->i8, both);
   out[1] = twg_cast(e, "llvm.trunc", e->i8, twg_binary(e, "llvm.lshr", both, twg_const_int(e, e->i16, 8)));
   for (int i = 0; mlirTypeIsAFloat8E5M2(to) && i < 2; i++)
@@ -43,7 +43,7 @@ void twg_widen_pair(tw_emitter_t *e, MlirType from, const MlirValue x[2], MlirVa
   char text[64];
   snprintf(text, sizeof text, "cvt.rn.f16x2.%s $0, $1;", name_of(from));
   MlirValue both = twg_bitcast(e, twg_pack(e, e->i8, 2, x), e->i16);
-  MlirValue halves = twg_asm(e, text, "=r,h", e->i32, 1, &both, false);
+  MlirValue halves = twg_asm(e, text, "=r,h", e->i32, 1, &both, TW_PTX_NOTHING);
   halves = twg_bitcast(e, halves, twg_vector_type(e->f16, 2));
   for (int i = 0; i < 2; i++)
     out[i] = twg_cast(e, "llvm.fpext", e->f32, twg_unpack(e, halves, i, e->f16));

@@ -6,7 +6,7 @@
 void twg_meet_blocks(tw_emitter_t *e, const char *step) {
   char text[64];
   snprintf(text, sizeof text, "barrier.cluster.%s.aligned;", step);
-  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, TW_PTX_SETS_UP);
 }
 
 void twg_store_in_block(tw_emitter_t *e, MlirValue word, MlirValue pointer, MlirValue block) {
@@ -16,5 +16,5 @@ void twg_store_in_block(tw_emitter_t *e, MlirValue word, MlirValue pointer, Mlir
            bits);
   snprintf(constraints, sizeof constraints, "r,%c,r", bits == 64 ? 'l' : 'r');
   MlirValue operands[] = {pointer, word, block};
-  twg_asm(e, text, constraints, (MlirType){NULL}, 3, operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, 3, operands, TW_PTX_STORES);
 }

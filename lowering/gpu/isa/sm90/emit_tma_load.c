@@ -114,7 +114,7 @@ static void load_box(tw_emitter_t *e, MlirValue to, MlirValue map, MlirValue bar
     operands[num++] = twg_const_int(e, e->i16, EVERY_BLOCK);
   }
   snprintf(text + n, sizeof text - (size_t)n, "%s%s;", policy ? ", " : "", policy ? policy : "");
-  twg_asm(e, text, constraints, (MlirType){NULL}, num, operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, num, operands, TW_PTX_FENCE);
 }
 
 /* Lets `at` and `*stage` begin with the part of the tile that this block of the cluster brings: the boxes whose last

@@ -83,13 +83,13 @@ static MlirValue group_of_block(tw_emitter_t *e, MlirValue warp) {
 static void meet_group(tw_emitter_t *e) {
   MlirValue id = twg_binary(e, "llvm.add", group_of_block(e, e->warp), twg_const_i32(e, FIRST_BARRIER));
   MlirValue operands[] = {id, twg_const_i32(e, 32 * GROUP_WARPS)};
-  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands);
+  twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count", (MlirType){NULL}, 2, operands, TW_PTX_EFFECT);
 }
 
 static void wait_until_read(tw_emitter_t *e, int pending) {
   char text[64];
   snprintf(text, sizeof text, "cp.async.bulk.wait_group.read %d;", pending);
-  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, true);
+  twg_asm(e, text, "", (MlirType){NULL}, 0, NULL, TW_PTX_EFFECT);
 }
 
 /* One lane of the group's first warp starts the copy. Predicated, so that the boxes of a tile are one block of code, in
@@ -110,7 +110,7 @@ static void copy_box(tw_emitter_t *e, const store_t *s, MlirValue from, int numb
     c += snprintf(constraints + c, sizeof constraints - (size_t)c, ",r");
   }
   snprintf(text + n, sizeof text - (size_t)n, "}], [$1];\ncp.async.bulk.commit_group; }");
-  twg_asm(e, text, constraints, (MlirType){NULL}, 3 + s->copy.map.rank, operands, true);
+  twg_asm(e, text, constraints, (MlirType){NULL}, 3 + s->copy.map.rank, operands, TW_PTX_EFFECT);
 }
 
 static void store_box(tw_emitter_t *e, const store_t *s, int number) {
@@ -122,7 +122,7 @@ static void store_box(tw_emitter_t *e, const store_t *s, int number) {
   wait_until_read(e, s->stages - 1);
   meet_group(e);
   twg_write_buffer(e, &s->boxes.box, &s->shared, s->element, values, to);
-  twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, true);
+  twg_asm(e, "fence.proxy.async.shared::cta;", "", (MlirType){NULL}, 0, NULL, TW_PTX_EFFECT);
   meet_group(e);
   copy_box(e, s, to, number);
 }

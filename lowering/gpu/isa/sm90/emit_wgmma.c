@@ -316,7 +316,7 @@ static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_
   }
   put_instructions(&text, p, piece);
   MlirType results = mlirLLVMStructTypeLiteralGet(e->context, words, types, false);
-  MlirValue all = twg_asm(e, text.start, constraints.start, results, n, operands, true);
+  MlirValue all = twg_asm(e, text.start, constraints.start, results, n, operands, TW_PTX_FENCE);
   free(text.start);
   free(constraints.start);
   free(types);
@@ -422,7 +422,7 @@ static void emit_wait(tw_emitter_t *e, int pending, int count, const ordered_t *
   snprintf(text, sizeof text, WAIT, pending);
   MlirType results = tied ? mlirLLVMStructTypeLiteralGet(e->context, tied, types, false) : (MlirType){NULL};
   MlirValue all =
-      twg_asm(e, text, constraints.start ? constraints.start : "", results, tied + held.count, operands, true);
+      twg_asm(e, text, constraints.start ? constraints.start : "", results, tied + held.count, operands, TW_PTX_FENCE);
   for (int i = 0, first = 0; i < count; i++) {
     int words = words_of(values[i].element, values[i].count);
     from_words(e, values[i].element, words, all, first, true, values[i].out);

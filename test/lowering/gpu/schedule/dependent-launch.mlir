@@ -47,9 +47,9 @@ module attributes {tile.target = "sm_90a"} {
     // CHECK-NEXT: nvvm.griddepcontrol wait
     // CHECK-NEXT: llvm.inline_asm
     %warp = llvm.call_intrinsic "llvm.nvvm.shfl.sync.idx.i32"(%n, %n, %n, %n) : (i32, i32, i32, i32) -> i32
-    llvm.inline_asm has_side_effects "@$1 prefetch.tensormap [$0];", "l,b" %map, %c : (!llvm.ptr, i1) -> ()
-    llvm.inline_asm has_side_effects "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b" %shared, %n, %c : (!llvm.ptr<3>, i32, i1) -> ()
-    llvm.inline_asm has_side_effects "fence.mbarrier_init.release.cluster;", "" : () -> ()
+    llvm.inline_asm has_side_effects {tile.ptx = "sets_up"} "@$1 prefetch.tensormap [$0];", "l,b" %map, %c : (!llvm.ptr, i1) -> ()
+    llvm.inline_asm has_side_effects {tile.ptx = "sets_up"} "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b" %shared, %n, %c : (!llvm.ptr<3>, i32, i1) -> ()
+    llvm.inline_asm has_side_effects {tile.ptx = "sets_up"} "fence.mbarrier_init.release.cluster;", "" : () -> ()
     nvvm.barrier0
     llvm.inline_asm has_side_effects "cp.async.bulk.tensor.1d", "" : () -> ()
     llvm.return

@@ -36,7 +36,7 @@ llvm.func @fences(%x: f32, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
   %a = llvm.fmul %x, %x : f32
   %b = llvm.fadd %x, %x : f32
   nvvm.barrier
-  llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "" : () -> ()
+  llvm.inline_asm has_side_effects {tile.ptx = "fence"} "wgmma.wait_group.sync.aligned 0;", "" : () -> ()
   llvm.store %a, %p : f32, !llvm.ptr<3>
   llvm.store %b, %p : f32, !llvm.ptr<3>
   llvm.return

@@ -23,7 +23,7 @@
 // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[X]], %[[FIRST]]
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[Y]], %[[FIRST]]
-// CHECK-COUNT-6: mbarrier.init
+// CHECK-COUNT-6: {tile.ptx = "sets_up"} "@$2 mbarrier.init
 // CHECK-NEXT: fence.mbarrier_init.release.cluster
 // CHECK-NEXT: nvvm.barrier0
 // CHECK: llvm.nvvm.shfl.sync.idx.i32
@@ -31,7 +31,7 @@
 // CHECK: llvm.nvvm.shfl.sync.idx.i32
 // CHECK: nvvm.elect.sync
 // CHECK: mbarrier.try_wait.parity
-// CHECK: mbarrier.arrive.expect_tx
+// CHECK: {tile.ptx = "fence"} "mbarrier.arrive.expect_tx
 // CHECK: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [$0], [$1, {$3, $4}], [$2], 0x12F0000000000000;", "r,l,r,r,r" %{{.*}}, %[[X]],
 // CHECK-COUNT-2: cp.async.bulk.tensor.2d{{.*}}, %[[Y]],
 // CHECK-NOT: cp.async.bulk

@@ -9,7 +9,7 @@ module attributes {tile.target = "sm_90a"} {
     // CHECK: %[[NEGATED:.*]] = llvm.fneg
     // CHECK: llvm.call_intrinsic "llvm.nvvm.add.rz.f"(%{{.*}}, %[[NEGATED]])
     %c = tile.rounded sub rz, %a, %a : tensor<32xf32, #l> from tensor<32xf32, #l>, tensor<32xf32, #l>
-    // CHECK: llvm.call_intrinsic "llvm.nvvm.sqrt.rp.d"(%{{.*}}) : (f64) -> f64
+    // CHECK: llvm.call_intrinsic "llvm.nvvm.sqrt.rp.d"(%{{.*}}) {{.*}}: (f64) -> f64
     %d = tile.rounded sqrt rp, %b : tensor<32xf64, #l> from tensor<32xf64, #l>
     // CHECK: llvm.inline_asm "mul.rn.ftz.f32 $0, $1, 0f3F800000;"
     %e = tile.flush %c : tensor<32xf32, #l>
