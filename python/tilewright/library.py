@@ -98,6 +98,7 @@ def gelu(x, /, approximate="none"):
 
     To 4 units in the last place of x, in float64 to 64: no good bound for the small results of an x far below 0.
     """
+    ct.static_assert(approximate in ("none", "tanh"), 'ct.gelu: approximate must be "none" or "tanh"')
     wide = _wide(x)
     if approximate == "tanh":
         inner = ct.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide))
@@ -251,7 +252,7 @@ def _is_negative(x):
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-def dot(x, y, acc=None, /):
+def dot(x, y, /, acc=None):
     """The sum of x * y of two 1-D tiles; of matrices and batches of them the product, added to `acc`.
 
     As in `mma`, floats add up in float32 (float64 in float64), integers in int32, which is the dtype of the result.
@@ -320,10 +321,18 @@ def randn(seed, offset, /):
 
 def flip(x, axis=-1, /):
     """The elements along the axis in reverse order."""
-    axis = axis % len(x.shape)
+    axis = _checked(axis, x, "ct.flip")
     for i in ct.static_iter(range(_log2(x.shape[axis]))):
         x = _exchanged(x, axis, 1 << i)
     return x
+
+
+def _checked(axis, x, what):
+    """An axis, from the front."""
+    ct.static_assert(isinstance(axis, int), f"{what}: axis must be a constant integer")
+    n = len(x.shape)
+    ct.static_assert(-n <= axis < n, f"{what}: axis {axis} is outside of the tile; expected {-n} to {n - 1}")
+    return axis % n
 
 
 def _log2(n):
@@ -349,14 +358,14 @@ def _exchanged(x, axis, step):
 
 def sort(x, axis=-1, /, descending=False):
     """The elements along the axis in ascending order, or descending; NaN is larger than all, as in NumPy."""
-    axis = axis % len(x.shape)
+    axis = _checked(axis, x, "ct.sort")
     keys, _ = _network(_keys(x, descending), None, axis)
     return _of_keys(keys, x.dtype, descending)
 
 
 def argsort(x, axis=-1, /, descending=False):
     """The places along the axis of the elements in order, as int32; of equal elements the first one comes first."""
-    _, places = _sorted(x, axis % len(x.shape), descending)
+    _, places = _sorted(x, _checked(axis, x, "ct.argsort"), descending)
     return places
 
 
@@ -365,7 +374,10 @@ def topk(x, k, axis=-1, /):
 
     k is a power of two; of equal elements the first one comes first, and NaN is larger than all.
     """
-    axis = axis % len(x.shape)
+    axis = _checked(axis, x, "ct.topk")
+    n = x.shape[axis]
+    ct.static_assert(isinstance(k, int), "ct.topk: k must be a constant integer")
+    ct.static_assert(0 < k <= n and k & (k - 1) == 0, f"ct.topk: k is {k}, expected a power of two up to {n}")
     values, places = _sorted(x, axis, True)
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     start = (0,) * len(shape)

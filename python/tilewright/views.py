@@ -130,6 +130,8 @@ def _atomic_store(kind: str, text: str) -> Callable[[TiledView, Any, Any], None]
 class Counts(tuple[Any, ...]):
     """The tiles of a view along each axis, as a tuple and as a function of the axis."""
 
+    __name__ = "num_tiles"  # in messages
+
     def __call__(self, axis: int) -> Any:
         return self[check_axis(axis, len(self), "TiledView.num_tiles")]
 

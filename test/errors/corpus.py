@@ -17,6 +17,7 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +90,8 @@ def run(program: Program, interpreted: bool = False) -> tuple[str, list[str]]:
     source = program.source.replace(LAUNCH, INTERPRET) if interpreted else program.source
     path.write_text(source)
     try:
-        code = compile(source, str(path), "exec", dont_inherit=True)  # which has no `from __future__ import` of ours
+        with warnings.catch_warnings(action="ignore"):  # what Python says of them is not looked at
+            code = compile(source, str(path), "exec", dont_inherit=True)  # without our `from __future__ import`
         exec(code, {"__name__": path.stem, "arguments": arguments})
     except Exception as error:
         frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]

@@ -120,7 +120,7 @@ def test_dot(backends: Backends) -> None:
     def kernel(X, Y, Z, S):
         x, y = ct.load(X, (0, 0), (16, 32)), ct.load(Y, (0, 0), (32, 16))
         z = ct.dot(x, y)
-        ct.store(Z, (0, 0), ct.dot(x, y, z))
+        ct.store(Z, (0, 0), ct.dot(x, y, acc=z))
         ct.store(S, 0, ct.dot(ct.reshape(x, (512,)), ct.reshape(y, (512,))))
 
     x = (np.arange(512) % 7).reshape(16, 32).astype(np.float16)

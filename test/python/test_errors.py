@@ -405,7 +405,12 @@ def test_wrong_arguments_of_calls() -> None:
         ct.zeros((4,), dtyp=ct.float32)  # here
 
     refused(TileTypeError, r"helper\(x, y\): missing a required argument: 'y'", "helper(1)", kernel)
-    refused(TileTypeError, r"ct.zeros\(shape, dtype\): missing a required argument: 'dtype'", None, op)
+    refused(
+        TileTypeError,
+        r"ct.zeros\(shape, dtype\): got an unexpected keyword argument 'dtyp'; did you mean dtype\?",
+        None,
+        op,
+    )
 
 
 def test_calls_that_are_not_tile_code() -> None:

@@ -12,7 +12,7 @@ from .. import tile as ct
 from ..dtype import constant_dtype
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE, MODULES, advice, module_advice, thread_advice
-from ..views import ARRAY_METHODS
+from ..views import ARRAY_METHODS, TiledView
 from . import memory, ops, records, shapes, views
 from .branches import each
 from .expressions import evaluate, handles
@@ -85,6 +85,8 @@ def _near(frame: Frame, value: Any, name: str) -> str:
     """What may be meant by an attribute that a module does not have."""
     if frame.capture.rules.simt:
         return thread_advice(name, [n for n in dir(value) if not n.startswith("_")])
+    if name in ("x", "y", "z") and (value is ct.bid or value is ct.num_blocks):
+        return f"; write ct.{value.__name__}({'xyz'.index(name)})"
     if not isinstance(value, types.ModuleType):
         return advice(name, (n for n in dir(value) if not n.startswith("_")), "")
     is_ours = getattr(value, "kernel", None) is ct.kernel
@@ -190,6 +192,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         index = index.known
     if isinstance(index, Tile) and isinstance(value, tuple) and not index.shape and index.dtype.is_integral:
         return _run_time_entry(frame, value, index)
+    if isinstance(value, TiledView):
+        raise TileTypeError("a tiled view cannot be indexed; use view.load(index) and view.store(index, tile)")
     if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
         raise TileTypeError(
             f"an index into {describe(value)} must be a constant; choose by 'if' and 'else', or ct.where"
@@ -197,7 +201,9 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
     try:
         return frame.adopt(value[index])
     except (TypeError, IndexError, KeyError) as error:
-        told = f"it has {len(value)}" if isinstance(error, IndexError) and isinstance(value, tuple) else str(error)
+        told = str(error)
+        if isinstance(error, IndexError) and isinstance(value, tuple):
+            told = f"it has {len(value)} {'entry' if len(value) == 1 else 'entries'}"
         told = f"it has {', '.join(map(repr, value))}" if isinstance(value, dict) else told
         kind = TileValueError if isinstance(error, IndexError) else TileTypeError
         raise kind(f"{describe(value)} has no entry {index!r}; {told}") from None

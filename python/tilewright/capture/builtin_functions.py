@@ -36,7 +36,8 @@ def _range(frame: Frame, *bounds: Any) -> Range:
         raise TileTypeError(f"range takes one to three values, found {len(bounds)}")
     for bound in bounds:
         if not (type(bound) is int or isinstance(bound, Tile)):
-            raise TileTypeError(f"a bound of range must be an integer, found {describe(bound)}")
+            extent = "; an extent is x.shape[axis]" if isinstance(bound, Array) else ""
+            raise TileTypeError(f"a bound of range must be an integer, found {describe(bound)}{extent}")
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     return Range(start, stop, bounds[2] if len(bounds) == 3 else 1)
 
@@ -99,7 +100,9 @@ def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
     return not isinstance(value, Tile | Array | Format) and isinstance(value, kinds)
 
 
-def _pow(frame: Frame, x: Any, y: Any) -> Any:
+def _pow(frame: Frame, x: Any, y: Any, modulus: Any = None) -> Any:
+    if modulus is not None:
+        raise TileTypeError("pow takes two values in tile code; write x**y % modulus")
     return frame.emit.binary("pow", x, y)
 
 

@@ -159,7 +159,11 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         return None
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if not callable(function):
-        raise TileTypeError(f"{describe(function)} cannot be called; expected an operation, a function or a method")
+        expected = "expected an operation, a function or a method"
+        called = frame.node.func if isinstance(frame.node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in ("T", "shape", "dtype", "ndim", "strides"):
+            expected = f"'{called.attr}' is no method, write it without ()"
+        raise TileTypeError(f"{describe(function)} cannot be called; {expected}")
     module = getattr(function, "__module__", None) or getattr(
         getattr(function, "__objclass__", None), "__module__", None
     )

@@ -21,6 +21,8 @@ def array_of(value: Any, what: str) -> Array:
 def constant_flag(value: Any, what: str) -> bool:
     if isinstance(value, Tile):
         raise TileTypeError(f"{what} must be a constant, found {describe(value)}")
+    if type(value) not in (bool, int):
+        raise TileTypeError(f"{what} must be True or False, found {describe(value)}")
     return bool(value)
 
 
@@ -28,9 +30,10 @@ def dtype_of(value: Any, what: str) -> DType:
     try:
         return require_supported(as_dtype(value))
     except TileTypeError:
-        raise TileTypeError(
-            f"{what}: no dtype is meant by {describe(value)}; expected one of ct, torch or NumPy, as ct.float32"
-        ) from None
+        expected = "; expected one of ct, torch or NumPy, as ct.float32"
+        if type(value) is int:
+            expected += "; a shape of several extents is one tuple"
+        raise TileTypeError(f"{what}: no dtype is meant by {describe(value)}{expected}") from None
 
 
 def static_int(value: Any, what: str) -> int:

@@ -21,7 +21,7 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
     if isinstance(value, Tile | Array | Format) or not isinstance(value, Iterable | Range):
         raise TileTypeError(
             f"{what} goes over range(...), a tuple or another iterable of constant length, found {describe(value)}"
-            + ("; operations work on all elements at once" if isinstance(value, Tile | Array) else "")
+            + _instead(value)
         )
     if isinstance(value, Range):
         value = _constant_range(value, what)
@@ -31,6 +31,13 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
         if len(found) > MOST:
             raise TileTypeError(f"{what} has more than {MOST} iterations to unroll; use 'for i in range(...)'")
     return found
+
+
+def _instead(value: Any) -> str:
+    """What to go over, as the end of a sentence."""
+    if type(value) is int or (isinstance(value, Tile) and not value.shape and value.dtype.is_integral):
+        return "; range(n) goes over the numbers below n"
+    return "; operations work on all elements at once" if isinstance(value, Tile | Array) else ""
 
 
 def _constant_range(value: Range, what: str) -> range:

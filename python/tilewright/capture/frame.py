@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .. import tile as ct
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
 from ..names import advice, thread_advice
 from .emit import Emitter
@@ -162,10 +163,15 @@ class Frame:
         else:
             known = {*self.env, *function.__globals__, *vars(builtins)}
             names = [n for n in known if n.isidentifier()]
-            hint = thread_advice(name, names) if self.capture.rules.simt else advice(name, names, "")
+            hint = thread_advice(name, names) if self.capture.rules.simt else self._meant(name, names)
             hint = hint or "; assign it before, or define it outside of the kernel"
             raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
         return value
+
+    def _meant(self, name: str, names: list[str]) -> str:
+        """What a name that is not defined may mean: an operation without its module, or a name that is misspelt."""
+        near = advice(name, names, "")
+        return f"; write ct.{name}" if name in dir(ct) else near
 
     def adopt(self, value: Any) -> Any:
         """A Python object from outside as a value: NumPy's scalars are typed constants."""

@@ -13,7 +13,7 @@ from .frame import RETURN, VALUE, Frame
 from .parameters import bind_local, binder_of
 from .simt import constants
 from .source import own_nodes, source_of
-from .values import LocalFunction, Tile, Unusable, describe
+from .values import LocalFunction, Tile, Unusable, describe, require_tile_or_number
 
 MOST_CALLS_OF_ITSELF = 256
 _LIBRARIES = (
@@ -37,7 +37,10 @@ def inline(
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
         key, body, name = function.node, function.node.body, function.name
     else:
-        env = binder_of(function).bind(function.__name__, args, keywords)
+        operation = frame.of_library < (function.__module__ == "tilewright.library")
+        env = binder_of(function).bind(f"{'ct.' * operation}{function.__name__}", args, keywords)
+        if operation:
+            _check_operands(function, args)
         env = {key: frame.adopt(value) for key, value in env.items()}
         if frame.capture.rules.simt:
             constants.check(frame, function, env)
@@ -69,6 +72,14 @@ def inline(
         builder.file(frame.source.file, frame.source.name)
     capture.active.pop()
     return returned_value(called, name)
+
+
+def _check_operands(function: types.FunctionType, args: list[Any]) -> None:
+    """What a user calls is named in errors, not what it is made of: operands are the parameters without a default."""
+    code = function.__code__
+    without_default = code.co_argcount - len(function.__defaults__ or ())
+    for value in args[: min(code.co_posonlyargcount, without_default)]:
+        require_tile_or_number(value, f"ct.{function.__name__}")
 
 
 def returned_value(called: Frame, name: str) -> Any:

@@ -475,7 +475,8 @@ def _for(frame: Frame, node: ast.For) -> None:
         error.places = error.places or frame.places(node.iter)
         raise
     if not isinstance(node.target, ast.Name):
-        raise TileSyntaxError("a loop over range(...) has one variable", frame.places(node.target))
+        told = "a loop over range(...) has one variable, found several; enumerate and zip give pairs"
+        raise TileSyntaxError(told, frame.places(node.target))
     if _walks_arrays(frame, node, bounds, node.target.id):
         numbers = elements(frame, bounds, "a 'for' loop over arrays")
         unrolled(frame, node, [_numbered(frame, number) for number in numbers])

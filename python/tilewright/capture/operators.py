@@ -271,7 +271,12 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(kind, ast.In):
             return found
         return frame.emit.logical_not(found) if isinstance(found, Tile) else not found
-    advice = "ct.max(x == value) tells whether it is in a tile"
+    if any(isinstance(v, Array) for v in (x, y)) and not isinstance(kind, ast.In | ast.NotIn):
+        advice = "load a tile of the array first, with ct.load or ct.gather"
+    elif isinstance(kind, ast.In | ast.NotIn):
+        advice = "ct.max(x == value) tells whether it is in a tile"
+    else:
+        advice = "expected tiles and numbers"
     if frame.capture.rules.simt:
         advice = "expected two numbers, or == of values of one type"
     raise TileTypeError(f"{describe(x)} and {describe(y)} do not compare; {advice}")

@@ -43,14 +43,25 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **keywords)
         except TypeError as error:
-            unknown = [k for k in keywords if k not in self.by_name]
-            hint = keyword_advice(unknown[0], self.by_name) if unknown else ""
-            if len(args) > len(self.positional):
-                hint = f"; it takes {len(self.positional)} by position, the others by name"
+            hint = self._hint(args, keywords)
             signature = re.sub(r"<(\w+\.\w+): [^>]*>", r"ct.\1", str(self.signature))
-            raise TileTypeError(f"{name}{signature}: {error}{hint}") from None
+            unknown = [k for k in keywords if k not in self.by_name]
+            wrong = f"got an unexpected keyword argument '{unknown[0]}'" if unknown else error
+            raise TileTypeError(f"{name}{signature}: {wrong}{hint}") from None
         bound.apply_defaults()
         return bound.arguments
+
+    def _hint(self, args: list[Any], keywords: dict[str, Any]) -> str:
+        """What to write instead, as the end of a sentence."""
+        unknown = [k for k in keywords if k not in self.by_name]
+        if len(args) > len(self.positional):
+            if self.positional[-1:] in (["axes"], ["shape"]):
+                return f"; {self.positional[-1]} is one tuple"
+            others = ", the others by name" if self.only_by_name else ""
+            return f"; it takes {len(self.positional)} by position{others}"
+        if unknown and unknown[0] in self.positional:
+            return "; give it by its place"
+        return keyword_advice(unknown[0], self.by_name) if unknown else ""
 
     def arguments(self, name: str, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The values by position and those by name."""

@@ -120,7 +120,8 @@ def _expand_dims(frame: Frame, x: Any, axis: Any) -> Tile:
 @op("cat")
 def _cat(frame: Frame, tiles: Any, axis: Any) -> Tile:
     if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
-        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {describe(tiles)}")
+        found = describe(tiles)
+        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {found}; more are joined one by one")
     parts = [frame.emit.tile(tile, "ct.cat") for tile in tiles]
     at = RULES.check_cat(parts, axis, describe)
     return frame.emit.op("tile.cat", parts, {"axis": at}, public="cat") if len(parts) > 1 else parts[0]

@@ -260,6 +260,8 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
 
 @handles(ast.Assert)
 def _assert(frame: Frame, node: ast.Assert) -> None:
+    if isinstance(node.test, ast.Tuple) and node.test.elts:
+        raise TileSyntaxError("an assertion of a tuple always holds; write assert condition, message")
     holds = evaluate(frame, node.test)
     message = "" if node.msg is None else evaluate(frame, node.msg)
     if not isinstance(message, str):

@@ -255,7 +255,8 @@ def _condition(frame: Frame, expression: ast.expr) -> bool:
         value = evaluate(frame, expression)
     if isinstance(value, Tile | Array | Format | Selection):
         raise TileTypeError(
-            f"ct.static_assert needs a constant, found {describe(value)}, which is known at run time only"
+            f"ct.static_assert needs a constant, found {describe(value)}, which is known at run time only; "
+            "assert looks at it there"
         )
     if type(value) is not bool:
         raise TileTypeError(f"ct.static_assert needs a condition, True or False, found {describe(value)}")

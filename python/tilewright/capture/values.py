@@ -245,4 +245,14 @@ def require_tile_or_number(value: Any, what: str) -> Any:
             f"{what} needs a tile or a number, found {describe(value)}; load a tile of it first, "
             "with ct.load or ct.gather"
         )
-    raise TileTypeError(f"{what} needs a tile or a number, found {describe(value)}")
+    raise TileTypeError(f"{what} needs a tile or a number, found {describe(value)}{_made(value, what)}")
+
+
+def _made(value: Any, what: str) -> str:
+    """What makes an operand of a value, as the end of a sentence."""
+    if isinstance(value, str):
+        return "; an f-string makes text of values, as in f'{x}'" if what == "ct.mod" else ""
+    if value is None:
+        return "; a function without 'return', as ct.store, gives None"
+    of_constants = isinstance(value, tuple) and not is_run_time(value)
+    return "; ct.astile makes a tile of constants" if of_constants else ""

@@ -94,7 +94,7 @@ def expand_dims(x: Any, axis: Any) -> Tile:
 @op("cat")
 def cat(tiles: Any, axis: Any) -> Tile:
     if not isinstance(tiles, tuple) or not 1 <= len(tiles) <= 2:
-        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {tiles!r}")
+        raise TileTypeError(f"ct.cat needs a tuple of one or two tiles, found {tiles!r}; more are joined one by one")
     parts = [as_tile(tile, "ct.cat") for tile in tiles]
     at = RULES.check_cat(parts, axis, lambda tile: f"{tile.dtype} {tile.shape}")
     return Tile(np.concatenate([tile._data for tile in parts], at), parts[0].dtype)
