@@ -1,4 +1,4 @@
-"""Accesses of a thread to neighbours become one where the address allows it."""
+"""Accesses of a thread to neighbours become one where the address allows it, and those of both sides of a branch."""
 
 from __future__ import annotations
 
@@ -46,3 +46,18 @@ def test_width_of_loads() -> None:
     arrays = [("array", "float32", n, 4, (1,) * n, ((0, 1),) * n, True, False) for n in (2, 1)]
     text = lower(ALIGNED, tuple(arrays), "sm_90a", "ptx").decode()
     assert re.findall(r"ld\.shared\.\S+", text) == ["ld.shared.v4.b32"]
+
+
+@device.kernel
+def border(x, y):
+    i = device.tid(1)
+    if i > 0:
+        y[i] = 0.5 * (x[i - 1] + x[i])
+    else:
+        y[i] = x[i]
+
+
+def test_sides_of_a_branch_store_once() -> None:
+    array = ("array", "float32", 1, 4, (1,), ((1, 1),), True, False)
+    text = lower(border, (array, array), "sm_90a", "ptx").decode()
+    assert len(re.findall(r"st\.global", text)) == 1
