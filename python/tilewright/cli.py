@@ -493,18 +493,30 @@ def command_cache(options: argparse.Namespace) -> int:
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
+_ARGUMENT: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=WHAT"}
+_ARGUMENT_HELP = (
+    "one parameter of the kernel; repeat it for each. A=f16[?,?] or A=f32[1000,777]: an array; n=i32: a scalar; "
+    "TM=128: a constant"
+)
+_KERNEL_HELP = "a Python file, and the name of a kernel in it"
+_TARGET_HELP = "cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)"
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="tilewright", description="Tile programs in Python, on GPUs and CPUs.")
     top.add_argument("--version", action="version", version=f"tilewright {_version()}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    arguments: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=WHAT"}
-    argument_help = (
-        "one parameter of the kernel; repeat it for each. A=f16[?,?] or A=f32[1000,777]: an array; n=i32: a scalar; "
-        "TM=128: a constant"
-    )
-    kernel_help = "a Python file, and the name of a kernel in it"
-    target_help = "cpu, sm_80, sm_89, sm_90a, … (default: sm_90a)"
+    _add_compile(commands)
+    _add_layout(commands)
+    _add_tune(commands)
+    _add_roofline(commands)
+    add_parsers(commands)
+    _add_doctor(commands)
+    _add_cache(commands)
+    return top
 
+
+def _add_compile(commands: Any) -> None:
     compile_ = commands.add_parser(
         "compile",
         help="print a kernel at a stage of its compilation",
@@ -512,9 +524,9 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: tilewright compile python/examples/softmax.py:softmax --arg 'X=bf16[?,?]' --arg 'Y=bf16[?,?]' "
         "--arg TN=4096 --emit ptx",
     )
-    compile_.add_argument("kernel", metavar="FILE:KERNEL", help=kernel_help)
-    compile_.add_argument("--arg", **arguments, help=argument_help)
-    compile_.add_argument("--target", default="sm_90a", help=target_help)
+    compile_.add_argument("kernel", metavar="FILE:KERNEL", help=_KERNEL_HELP)
+    compile_.add_argument("--arg", **_ARGUMENT, help=_ARGUMENT_HELP)
+    compile_.add_argument("--target", default="sm_90a", help=_TARGET_HELP)
     stages = ", ".join(dict.fromkeys((*GPU_STAGES, *CPU_STAGES)))
     emit = (
         f"what to print: {stages}; or the IR after a pass, as tile-assign-layouts (default: tile, or nothing with "
@@ -526,6 +538,8 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument("-o", "--output", metavar="FILE", help="write to a file (default: stdout)")
     compile_.set_defaults(run=command_compile)
 
+
+def _add_layout(commands: Any) -> None:
     layout = commands.add_parser(
         "layout",
         help="draw which thread holds which element of a tile",
@@ -537,8 +551,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE:KERNEL|TYPE",
         help="a kernel, or a type as the IR has it: tensor<16x8xf32, #tile.linear<…>>",
     )
-    layout.add_argument("--arg", **arguments, help=argument_help)
-    layout.add_argument("--target", default="sm_90a", help=target_help)
+    layout.add_argument("--arg", **_ARGUMENT, help=_ARGUMENT_HELP)
+    layout.add_argument("--target", default="sm_90a", help=_TARGET_HELP)
     layout.add_argument(
         "--stage", default="layout", choices=["layout", "pipelined"], help="when to look (default: layout)"
     )
@@ -548,11 +562,14 @@ def parser() -> argparse.ArgumentParser:
     )
     layout.set_defaults(run=command_layout)
 
+
+def _measured() -> argparse.ArgumentParser:
+    """The options of commands that launch a kernel."""
     measured = argparse.ArgumentParser(add_help=False)
-    measured.add_argument("kernel", metavar="FILE:KERNEL", help=kernel_help)
+    measured.add_argument("kernel", metavar="FILE:KERNEL", help=_KERNEL_HELP)
     measured.add_argument(
         "--arg",
-        **arguments,
+        **_ARGUMENT,
         help="one parameter of the kernel; repeat it for each. A=bf16[4096,4096]: an array of random numbers; n=1000 "
         "or TM=128: a value",
     )
@@ -566,10 +583,13 @@ def parser() -> argparse.ArgumentParser:
     measured.add_argument(
         "--budget", type=float, default=120.0, metavar="SECONDS", help="the most that measuring may take (default: 120)"
     )
+    return measured
 
+
+def _add_tune(commands: Any) -> None:
     tune = commands.add_parser(
         "tune",
-        parents=[measured],
+        parents=[_measured()],
         help="find the quickest constants and hints of a kernel",
         description="Every combination of the --space options is a candidate. The --arg options give the kernel as it "
         "stands; a candidate must give the same result. The cost model ranks them, and the best are compiled and "
@@ -594,9 +614,11 @@ def parser() -> argparse.ArgumentParser:
     tune.add_argument("--plot", metavar="FILE", help="draw the times, a heat map and the roofline: .svg or .png")
     tune.set_defaults(run=command_tune)
 
+
+def _add_roofline(commands: Any) -> None:
     roofline = commands.add_parser(
         "roofline",
-        parents=[measured],
+        parents=[_measured()],
         help="measure a kernel, and draw it under the peaks of the device",
         description="Measures a kernel, and draws its rate (operations/s) over its intensity (operations/byte), under "
         "the peaks of the device.",
@@ -606,8 +628,8 @@ def parser() -> argparse.ArgumentParser:
     )
     roofline.set_defaults(run=command_roofline)
 
-    add_parsers(commands)
 
+def _add_doctor(commands: Any) -> None:
     doctor = commands.add_parser(
         "doctor",
         help="check this machine",
@@ -616,6 +638,8 @@ def parser() -> argparse.ArgumentParser:
     )
     doctor.set_defaults(run=command_doctor)
 
+
+def _add_cache(commands: Any) -> None:
     cache = commands.add_parser("cache", help="look at, or empty, the cache of compiled kernels on disk")
     cache.add_argument(
         "action",
@@ -625,7 +649,6 @@ def parser() -> argparse.ArgumentParser:
         help="info: folder, size and limit (default); path: the folder alone; clear: remove all entries",
     )
     cache.set_defaults(run=command_cache)
-    return top
 
 
 def _version() -> str:

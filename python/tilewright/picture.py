@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import colorsys
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -167,94 +168,105 @@ def _bits_of(element: str) -> int:
 _MARGIN, _PANEL, _HEAD = 24, 520, 64
 
 
-def draw(layout: Layout, title: str = "") -> Picture:
-    """The two panels of a layout; tiles of rank other than 2 are drawn as rows of their last dimension."""
-    owners = layout.owners()
-    columns = layout.shape[-1]
-    rows = 1
-    for extent in layout.shape[:-1]:
-        rows *= extent
+class _Sheet:
+    """What is drawn of a layout: the whole tile on the left, on the right its corner element by element. Tiles of
+    rank other than 2 are rows of their last dimension."""
 
-    def element_at(row: int, column: int) -> tuple[int, ...]:
+    def __init__(self, layout: Layout, title: str) -> None:
+        self.layout, self.owners, self.element_bits = layout, layout.owners(), _bits_of(layout.element)
+        self.columns, self.rows = layout.shape[-1], math.prod(layout.shape[:-1])
+        self.groups = BANKS if layout.is_shared else layout.count("warp") * layout.count("block")
+        self.corner_rows, self.corner_columns = min(self.rows, 16), min(self.columns, 16)
+        self.cell, self.whole = _PANEL / 16, min(_PANEL / self.columns, _PANEL / self.rows)
+        self.left, self.right = _MARGIN, 3 * _MARGIN + max(self.columns * self.whole, 400.0)
+        height = _HEAD + max(self.rows * self.whole, self.corner_rows * self.cell) + 60
+        self.picture = Picture(self.right + self.corner_columns * self.cell + _MARGIN, height, title or "layout")
+
+    def positions(self, row: int, column: int) -> list[dict[str, int]]:
+        """Who holds an element."""
         coordinates = [column]
-        for extent in reversed(layout.shape[:-1]):
+        for extent in reversed(self.layout.shape[:-1]):
             coordinates.append(row % extent)
             row //= extent
-        return tuple(reversed(coordinates))
+        return self.owners[tuple(reversed(coordinates))]
 
-    element_bits = _bits_of(layout.element)
+    def bank(self, offset: int) -> int:
+        return offset * self.element_bits // 8 // BANK_BYTES % BANKS
 
-    def bank(offset: int) -> int:
-        return offset * element_bits // 8 // BANK_BYTES % BANKS
+    def group_of(self, position: dict[str, int]) -> int:
+        """What has a colour of its own: a bank of shared memory, or a warp."""
+        if self.layout.is_shared:
+            return self.bank(position["offset"])
+        return position.get("warp", 0) + self.layout.count("warp") * position.get("block", 0)
 
-    corner_rows, corner_columns = min(rows, 16), min(columns, 16)
-    cell = _PANEL / 16
-    whole = min(_PANEL / columns, _PANEL / rows)
-    height = _HEAD + max(rows * whole, corner_rows * cell) + 60
-    left, right = _MARGIN, 3 * _MARGIN + max(columns * whole, 400.0)
-    picture = Picture(right + corner_columns * cell + _MARGIN, height, title or "layout")
-    shape = "x".join(map(str, layout.shape))
-    picture.text(_MARGIN, 26, title or f"{shape} {layout.element}", 17, "start")
-
-    if layout.is_shared:
-        summary = f"{shape} {layout.element} in shared memory, {BANKS} banks of {BANK_BYTES} bytes"
-        groups = BANKS
-    else:
-        parts = [f"{layout.count(group)} {group}s" for group in ("register", "lane", "warp", "block")]
-        copies = max(len(positions) for positions in owners.values())
-        summary = f"{shape} {layout.element}: {', '.join(part for part in parts if not part.startswith('1 '))}"
-        summary += f"; each element has {copies} owners" if copies > 1 else ""
-        groups = layout.count("warp") * layout.count("block")
-    picture.text(_MARGIN, 48, summary, 12, "start", "#555")
-
-    def group_of(position: dict[str, int]) -> int:
+    def put_head(self, title: str) -> None:
+        layout, shape = self.layout, "x".join(map(str, self.layout.shape))
         if layout.is_shared:
-            return bank(position["offset"])
-        return position.get("warp", 0) + layout.count("warp") * position.get("block", 0)
-
-    # The whole tile: neighbours in a row of one colour become one rectangle.
-    for row in range(rows):
-        start = 0
-        keys = [group_of(owners[element_at(row, column)][0]) for column in range(columns)]
-        for column in range(1, columns + 1):
-            if column == columns or keys[column] != keys[start]:
-                picture.rectangle(
-                    left + start * whole,
-                    _HEAD + row * whole,
-                    (column - start) * whole,
-                    whole,
-                    _group_color(keys[start], groups),
-                )
-                start = column
-    _frame(picture, left, _HEAD, columns * whole, rows * whole)
-    _frame(picture, left, _HEAD, corner_columns * whole, corner_rows * whole)
-
-    # The corner, element by element; the shade tells lanes of one warp apart.
-    for row, column in itertools.product(range(corner_rows), range(corner_columns)):
-        positions = owners[element_at(row, column)]
-        first, x, y = positions[0], right + column * cell, _HEAD + row * cell
-        if layout.is_shared:
-            fill, words = _group_color(group_of(first), groups), [f"{bank(first['offset'])}", f"+{first['offset']}"]
+            summary = f"{shape} {layout.element} in shared memory, {BANKS} banks of {BANK_BYTES} bytes"
         else:
-            lane = first.get("lane", 0)
-            fill = _color(lane / layout.count("lane"), 0.97, 0.22 + 0.2 * (lane % 2))
-            warp = f"w{group_of(first)} " if groups > 1 else ""
-            words = [f"T{lane}", f"{warp}r{first.get('register', 0)}"]
-        picture.rectangle(x, y, cell, cell, fill, "#fff")
-        picture.text(x + cell / 2, y + cell / 2 - 1, words[0], 10.5)
-        picture.text(x + cell / 2, y + cell / 2 + 10, words[1], 8, color="#666")
-    bottom = picture.height - 22
-    if layout.is_shared:
-        passes = ldmatrix_passes(layout)
-        verdict = "no bank conflicts" if passes == 1 else f"{passes} passes"
-        picture.text(left, bottom, f"whole tile by bank; ldmatrix (8 rows of 16 bytes): {verdict}", 12, "start")
-        picture.text(right, bottom, "first corner: bank, +offset in elements", 12, "start")
-    else:
-        for number in range(min(groups, 8)):
-            picture.rectangle(left + number * 66, bottom - 11, 12, 12, _group_color(number, groups), "#999")
-            picture.text(left + number * 66 + 16, bottom, f"warp {number}", 11, "start")
-        picture.text(right, bottom, "first corner: T lane, w warp, r register", 12, "start")
-    return picture
+            parts = [f"{layout.count(group)} {group}s" for group in ("register", "lane", "warp", "block")]
+            copies = max(len(positions) for positions in self.owners.values())
+            summary = f"{shape} {layout.element}: {', '.join(part for part in parts if not part.startswith('1 '))}"
+            summary += f"; each element has {copies} owners" if copies > 1 else ""
+        self.picture.text(_MARGIN, 26, title or f"{shape} {layout.element}", 17, "start")
+        self.picture.text(_MARGIN, 48, summary, 12, "start", "#555")
+
+    def put_whole(self) -> None:
+        """Neighbours in a row of one colour become one rectangle."""
+        for row in range(self.rows):
+            start = 0
+            keys = [self.group_of(self.positions(row, column)[0]) for column in range(self.columns)]
+            for column in range(1, self.columns + 1):
+                if column == self.columns or keys[column] != keys[start]:
+                    x, y = self.left + start * self.whole, _HEAD + row * self.whole
+                    color = _group_color(keys[start], self.groups)
+                    self.picture.rectangle(x, y, (column - start) * self.whole, self.whole, color)
+                    start = column
+        for rows, columns in ((self.rows, self.columns), (self.corner_rows, self.corner_columns)):
+            _frame(self.picture, self.left, _HEAD, columns * self.whole, rows * self.whole)
+
+    def put_corner(self) -> None:
+        for row, column in itertools.product(range(self.corner_rows), range(self.corner_columns)):
+            fill, words = self.in_corner(self.positions(row, column)[0])
+            cell, x, y = self.cell, self.right + column * self.cell, _HEAD + row * self.cell
+            self.picture.rectangle(x, y, cell, cell, fill, "#fff")
+            self.picture.text(x + cell / 2, y + cell / 2 - 1, words[0], 10.5)
+            self.picture.text(x + cell / 2, y + cell / 2 + 10, words[1], 8, color="#666")
+
+    def in_corner(self, first: dict[str, int]) -> tuple[str, tuple[str, str]]:
+        """Colour and texts of an element; the shade tells lanes of one warp apart."""
+        if self.layout.is_shared:
+            offset = first["offset"]
+            return _group_color(self.bank(offset), self.groups), (f"{self.bank(offset)}", f"+{offset}")
+        lane = first.get("lane", 0)
+        fill = _color(lane / self.layout.count("lane"), 0.97, 0.22 + 0.2 * (lane % 2))
+        warp = f"w{self.group_of(first)} " if self.groups > 1 else ""
+        return fill, (f"T{lane}", f"{warp}r{first.get('register', 0)}")
+
+    def put_legend(self) -> None:
+        bottom = self.picture.height - 22
+        if self.layout.is_shared:
+            passes = ldmatrix_passes(self.layout)
+            verdict = "no bank conflicts" if passes == 1 else f"{passes} passes"
+            text = f"whole tile by bank; ldmatrix (8 rows of 16 bytes): {verdict}"
+            self.picture.text(self.left, bottom, text, 12, "start")
+            self.picture.text(self.right, bottom, "first corner: bank, +offset in elements", 12, "start")
+            return
+        for number in range(min(self.groups, 8)):
+            x, color = self.left + number * 66, _group_color(number, self.groups)
+            self.picture.rectangle(x, bottom - 11, 12, 12, color, "#999")
+            self.picture.text(x + 16, bottom, f"warp {number}", 11, "start")
+        self.picture.text(self.right, bottom, "first corner: T lane, w warp, r register", 12, "start")
+
+
+def draw(layout: Layout, title: str = "") -> Picture:
+    """The two panels of a layout."""
+    sheet = _Sheet(layout, title)
+    sheet.put_head(title)
+    sheet.put_whole()
+    sheet.put_corner()
+    sheet.put_legend()
+    return sheet.picture
 
 
 def _frame(picture: Picture, x: float, y: float, w: float, h: float) -> None:

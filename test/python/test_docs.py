@@ -116,6 +116,12 @@ def test_passes_are_named_once_in_order() -> None:
         assert re.search(rf"--{name} +- +{re.escape(sentence)}", told), name
 
 
+def test_a_gpu_has_at_most_thirty_passes() -> None:
+    """Of our own: the next one takes another's place. A reader holds so many in the head."""
+    rows = re.findall(r"^TW_PASS\(\w+, (\w+), ", (ROOT / "lowering/passes.def").read_text(), re.MULTILINE)
+    assert 0 < len([targets for targets in rows if targets in ("GPU", "ALL")]) <= 30
+
+
 @pytest.mark.parametrize("room", sorted({p.parent for p in (ROOT / "lowering").glob("*/**/*.c")}), ids=name)
 def test_rooms_say_what_is_in_them(room: Path) -> None:
     """In at most fifteen lines, each file, and passes in running order. The page of isa has the generations, too."""

@@ -205,35 +205,96 @@ def _peers(digit):
 BIT_NUMBERS = tuple(range(BITS))
 
 
-def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
-    warps, tile_size, has_values = _THREADS // LANES, _THREADS * items, value is not None
-    rounds = tuple(range(items))
-    value_type = value if has_values else key
-    shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
-    shared_counts, shared_sums = Shared(int32, warps * DIGITS), Shared(int32, warps)
-    shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
-    inclusive, partial = -(1 << 31), 1 << 30
-    no_key, no_value = Zero(key), Zero(value_type)
+_WARPS = _THREADS // LANES
+_INCLUSIVE, _PARTIAL = -(1 << 31), 1 << 30  # marks of a count: of all tiles up to its own, of its own alone
 
-    def next_tile(counts, at):
-        shared = shared_number()
-        if cuda.threadIdx.x == 0:
-            shared[0] = take(counts, at, 1)
-        cuda.syncthreads()
-        return shared[0]
 
-    def guarded_key(keys, i, n):
-        found = no_key()
+def _next_tile(number, counts, at):
+    if cuda.threadIdx.x == 0:
+        number[0] = take(counts, at, 1)
+    cuda.syncthreads()
+    return number[0]
+
+
+def _clear_for_next(states, at, tile, tiles, most):
+    """The block's share of what the next launch publishes."""
+    k = tile
+    while k < most:  # no range, which would ask whether its step is 0
+        states[at + k * DIGITS + cuda.threadIdx.x] = 0
+        k += tiles
+
+
+def _count_of_digit(shared, me):
+    """Of the tile; counts of warps become sums of those before."""
+    found = small(0)
+    for w in range(_WARPS):
+        at = i32.add(i32.mul(w, DIGITS), me)
+        held = shared[at]
+        shared[at] = found
+        found = i32.add(found, held)
+    return found
+
+
+def _before_digit(sums, me, count):
+    """Keys of the tile with lower digits."""
+    held = warp_inclusive(count, lambda a, b: i32.add(a, b))
+    if lane() == LANES - 1:
+        sums[me // LANES] = held
+    cuda.syncthreads()
+    found = i32.sub(held, count)
+    for w in range(_WARPS):
+        found = i32.add(found, sums[w] if w < me // LANES else small(0))
+    return found
+
+
+def _add_to_digit(shared, me, before):
+    """Sums of warps count from the tile's first key."""
+    for w in range(_WARPS):
+        at = i32.add(i32.mul(w, DIGITS), me)
+        shared[at] = i32.add(shared[at], before)
+
+
+def _look_back(states, at, tile):
+    """Keys of this thread's digit in all tiles before."""
+    found, going = small(0), tile > 0
+    while going:
+        word = look(states, at - DIGITS)
+        if word != 0:
+            found = i32.add(found, i32.and_(word, _PARTIAL - 1))
+            going = word > 0
+            at = at - DIGITS
+    return found
+
+
+def _put(shared, at, held):
+    for place, value in zip(at, held, strict=True):
+        shared[place] = value
+
+
+def _loader(items: int, read, of: Any):
+    """A function for kernels: what a thread has of a tile, zeros behind the last item."""
+    rounds, zero = tuple(range(items)), Zero(of)
+
+    def guarded(source, i, n):
+        found = zero()
         if i < n:
-            found = keys[i]
+            found = read(source, i)
         return found
 
-    def load(keys, first, n, whole):
+    def load(source, first, n, whole):
         if whole:
-            found = tuple(keys[first + LANES * r] for r in rounds)
+            found = tuple(read(source, first + LANES * r) for r in rounds)
         else:
-            found = tuple(guarded_key(keys, first + LANES * r, n) for r in rounds)
+            found = tuple(guarded(source, first + LANES * r, n) for r in rounds)
         return found
+
+    return load
+
+
+def _ranker(items: int, digit):
+    """A function for kernels: for each key its digit, and behind that how many of the warp with the same digit are
+    before it; the warp's counts are left in `shared`."""
+    rounds = tuple(range(items))
 
     def digit_there(bits, place, valid, shift, mask):
         """What is behind the last key comes last."""
@@ -243,8 +304,6 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         return found
 
     def rank(shared, own, held, place, valid, shift, mask):
-        """For each key its digit, and behind that how many of the warp with the same digit are before it; the warp's
-        counts are left in `shared`."""
         found = ()
         for r, bits in zip(rounds, held, strict=True):
             d = digit_there(bits, i32.add(place, LANES * r), valid, shift, mask)
@@ -258,41 +317,16 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
             found = (*found, i32.or_(i32.shl(i32.add(before, lower), BITS), d))
         return found
 
-    def count_of_digit(shared, me):
-        """Of the tile; counts of warps become sums of those before."""
-        found = small(0)
-        for w in range(warps):
-            at = i32.add(i32.mul(w, DIGITS), me)
-            held = shared[at]
-            shared[at] = found
-            found = i32.add(found, held)
-        return found
+    return rank
 
-    def before_digit(sums, me, count):
-        """Keys of the tile with lower digits."""
-        held = warp_inclusive(count, lambda a, b: i32.add(a, b))
-        if lane() == LANES - 1:
-            sums[me // LANES] = held
-        cuda.syncthreads()
-        found = i32.sub(held, count)
-        for w in range(warps):
-            found = i32.add(found, sums[w] if w < me // LANES else small(0))
-        return found
 
-    def look_back(states, at, tile):
-        """Keys of this thread's digit in all tiles before."""
-        found, going = small(0), tile > 0
-        while going:
-            word = look(states, at - DIGITS)
-            if word != 0:
-                found = i32.add(found, i32.and_(word, partial - 1))
-                going = word > 0
-                at = at - DIGITS
-        return found
-
-    def put(shared, at, held):
-        for place, value in zip(at, held, strict=True):
-            shared[place] = value
+def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
+    tile_size, has_values, value_type = _THREADS * items, value is not None, key if value is None else value
+    shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
+    shared_counts, shared_sums = Shared(int32, _WARPS * DIGITS), Shared(int32, _WARPS)
+    shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
+    rank, load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
+    load_values = _loader(items, read, value_type)
 
     def sweep(
         keys,
@@ -313,40 +347,35 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         states,
     ):
         me, warp = cuda.threadIdx.x, cuda.threadIdx.x // LANES
-        tile = next_tile(counts, counter)
+        tile = _next_tile(shared_number(), counts, counter)
         mine, other = turn * most * DIGITS, (1 - turn) * most * DIGITS
         start = begin + tile * tile_size
         valid, first = small(min(n - start, tile_size)), start + warp * (LANES * items) + lane()
         shared, sums, places, sorted_keys = shared_counts(), shared_sums(), shared_places(), shared_keys()
         held = load(keys, first, n, start + tile_size <= n)
-        for k in range(me, warps * DIGITS, _THREADS):
+        for k in range(me, _WARPS * DIGITS, _THREADS):
             shared[k] = 0
         if me < DIGITS:
-            k = tile
-            while k < most:  # no range, which would ask whether its step is 0
-                states[other + k * DIGITS + me] = 0
-                k += tiles
+            _clear_for_next(states, other, tile, tiles, most)
         cuda.syncthreads()
         own = i32.mul(warp, DIGITS)
         ranks = rank(shared, own, held, small(first - start), valid, shift, mask)
         cuda.syncthreads()
         count = small(0)
         if me < DIGITS:
-            count = count_of_digit(shared, me)
-            publish(states, mine + tile * DIGITS + me, i32.or_(count, partial if tile > 0 else inclusive))
-        before = before_digit(sums, me, count)
+            count = _count_of_digit(shared, me)
+            publish(states, mine + tile * DIGITS + me, i32.or_(count, _PARTIAL if tile > 0 else _INCLUSIVE))
+        before = _before_digit(sums, me, count)
         if me < DIGITS:
-            for w in range(warps):
-                at = i32.add(i32.mul(w, DIGITS), me)
-                shared[at] = i32.add(shared[at], before)
+            _add_to_digit(shared, me, before)
         cuda.syncthreads()
         at = tuple(i32.add(shared[i32.add(own, i32.and_(r, DIGITS - 1))], i32.shr(r, BITS)) for r in ranks)
-        put(sorted_keys, at, held)
+        _put(sorted_keys, at, held)
         if me < DIGITS:
-            earlier = look_back(states, mine + tile * DIGITS + me, tile)
+            earlier = _look_back(states, mine + tile * DIGITS + me, tile)
             total, base = i32.add(earlier, count), counts[bases + me]
             if tile > 0:
-                publish(states, mine + tile * DIGITS + me, i32.or_(total, inclusive))
+                publish(states, mine + tile * DIGITS + me, i32.or_(total, _INCLUSIVE))
             if tile == tiles - 1:
                 counts[next_bases + me] = base + total
             places[me] = base + earlier - before
@@ -356,23 +385,10 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
             out[places[digit(bits, shift, mask)] + k] = bits
         if has_values:
             sorted_values = shared_values()
-            put(sorted_values, at, load_values(values, first, n, start + tile_size <= n))
+            _put(sorted_values, at, load_values(values, first, n, start + tile_size <= n))
             cuda.syncthreads()
             for k in range(me, valid, _THREADS):
                 to = places[digit(sorted_keys[small(k)], shift, mask)] + k
                 write(out_values, to, sorted_values[small(k)])
-
-    def guarded_value(values, i, n):
-        found = no_value()
-        if i < n:
-            found = read(values, i)
-        return found
-
-    def load_values(values, first, n, whole):
-        if whole:
-            found = tuple(read(values, first + LANES * r) for r in rounds)
-        else:
-            found = tuple(guarded_value(values, first + LANES * r, n) for r in rounds)
-        return found
 
     return ComputeKernel(sweep)
