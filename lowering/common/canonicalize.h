@@ -7,6 +7,8 @@
 
 /* while_to_for.c: an scf.while that counts is an scf.for, in its place; false (and nothing changed) for another one. */
 bool tw_while_to_for(MlirOperation loop);
+/* count_steps.c: a loop over every n-th number, by which its body divides, counts by one. */
+void tw_count_steps(MlirOperation loop);
 /* induction.c: what an scf.for only counts up is computed from its induction variable. */
 void tw_simplify_inductions(MlirOperation loop);
 /* reroll.c: steps that were written beside the loop, or several times in it, are steps of the loop; tiles that it

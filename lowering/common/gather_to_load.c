@@ -193,6 +193,8 @@ static bool read_page(index_sum_t *sum, MlirOperation def, int64_t factor) {
 
 static bool read_tile(index_sum_t *sum, MlirOperation def, int64_t factor) {
   if (tw_op_is(def, TW_TILE_IOTA)) {
+    if (tw_count(mlirValueGetType(mlirOperationGetResult(def, 0))) == 1) /* zero, which a broadcast repeats */
+      return true;
     bool counts = sum->axis < 0 && factor == 1;
     sum->axis = counts ? 0 : sum->axis;
     return counts;

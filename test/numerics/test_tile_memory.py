@@ -490,6 +490,21 @@ def test_gather_in_two_dimensions(backends: Backends, index: dt.DType) -> None:
     assert (w[:2] == 0).all() and np.array_equal(w[2:, :9:2], 2 * x[2:, :9:2])
 
 
+def test_gather_of_one_element_for_all(backends: Backends) -> None:
+    """What counts up to one counts nothing: its broadcast is the same everywhere."""
+
+    @ct.kernel
+    def kernel(X, Z, W):
+        r = ct.arange(1, dtype=ct.int32)[:, None]
+        ct.store(Z, (0, 0), ct.gather(X, (r, ct.zeros((1, 64), ct.int32))))
+        c = ct.arange(64, dtype=ct.int32)[None, :]
+        ct.scatter(W, (r + 1, c), ct.gather(X, (r, c)))
+
+    x = random_values(ct.float32, 64 * 64).reshape(64, 64)
+    _, z, w = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros((1, 64), "f4"), np.zeros((4, 64), "f4")])
+    assert (z == x[0, 0]).all() and np.array_equal(w[1], x[0]) and not w[[0, 2, 3]].any()
+
+
 ROWS = [(256, 256, 0), (256, 256, 64), (256, 256, 3), (200, 240, 0), (201, 240, 0), (256, 257, 0)]
 
 

@@ -35,9 +35,15 @@ class Plan:
     remarks: tuple[str, ...] = ()  # of the assembler: C75xx
 
     def is_as_good_as(self, plain: Plan) -> bool:
-        """Whether tiles move, products run and wait, and results go as there, with no more spills."""
-        names = ("counts", "waits", "votes", "stages", "roles", "remarks")
-        return self.spills <= plain.spills and all(getattr(self, name) == getattr(plain, name) for name in names)
+        """Whether tiles move, products run and wait, and results go as there, with no more stores and spills."""
+        names = ("moves", "waits", "votes", "stages", "roles", "remarks")
+        same = all(getattr(self, name) == getattr(plain, name) for name in names)
+        return same and self.spills <= plain.spills and self.counts["stores"] <= plain.counts["stores"]
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """What brings tiles, multiplies, and stores them by TMA."""
+        return {name: count for name, count in self.counts.items() if name != "stores"}
 
     @property
     def stages(self) -> list[str]:

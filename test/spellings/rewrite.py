@@ -1,0 +1,357 @@
+"""Any kernel in other words: rewritings of its text that compute the same. None of them knows a kernel.
+
+    rewritten(swiglu, "while", folder)    # another kernel; None where nothing in it can be said so
+
+`show` prints the plan of each kernel of the zoo, and of its rewritings those that have another one:
+
+    PYTHONPATH=python python test/spellings/rewrite.py [PART OF A NAME…]
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "tools")]
+
+# ---- syntax ---------------------------------------------------------------------------------------------------------
+
+
+def is_call(node: Any, *names: str) -> bool:
+    """Of ct.NAME."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+
+
+def calls_in(node: ast.AST, *names: str) -> list[Any]:
+    return [x for x in ast.walk(node) if is_call(x, *names)]
+
+
+def argument(call: ast.Call, position: int, name: str) -> Any:
+    given = [keyword.value for keyword in call.keywords if keyword.arg == name]
+    return (given or call.args[position : position + 1] or [None])[0]
+
+
+class Fill(ast.NodeTransformer):
+    """Names that stand for parts."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return copy.deepcopy(self.parts[node.id]) if node.id in self.parts and isinstance(node.ctx, ast.Load) else node
+
+
+def statements(text: str, **parts: Any) -> list[Any]:
+    return [Fill(parts).visit(x) for x in ast.parse(textwrap.dedent(text)).body]
+
+
+def expression(text: str, **parts: Any) -> Any:
+    return statements(text, **parts)[0].value
+
+
+def names_in(node: ast.AST, *kinds: type) -> set[str]:
+    return {
+        x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, kinds or (ast.Load, ast.Store))
+    }
+
+
+def is_load(stmt: Any) -> bool:
+    """NAME = something of ct.load"""
+    return (
+        isinstance(stmt, ast.Assign)
+        and isinstance(stmt.targets[0], ast.Name)
+        and bool(calls_in(stmt.value, "load"))
+        and not calls_in(stmt.value, "mma", "store")
+    )
+
+
+def has_zeros_outside(load: ast.Call) -> bool:
+    mode = argument(load, 3, "padding_mode")
+    plain = {keyword.arg for keyword in load.keywords} <= {"index", "shape", "padding_mode"}
+    return mode is not None and "ZERO" in ast.unparse(mode) and plain
+
+
+class Rewriting(ast.NodeTransformer):
+    changed = 0
+
+    def done(self, node: Any) -> Any:
+        self.changed += 1
+        return node
+
+
+# ---- loops ----------------------------------------------------------------------------------------------------------
+
+
+class Loops(Rewriting):
+    """for NAME in range(FIRST, END), which nothing leaves."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        call = node.iter
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) != "range" or len(call.args) > 2:
+            return node
+        if any(isinstance(x, ast.Break | ast.Continue | ast.Return) for x in ast.walk(node)):
+            return node
+        first, end = [ast.Constant(0), *call.args][-2:]
+        return self.done(self.spelled(ast.unparse(node.target), first, end, node.body))
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        raise AssertionError
+
+
+class While(Loops):
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        text = f"{name}, end_of_{name} = first, end\nwhile {name} < end_of_{name}:\n    {name} += 1"
+        start, loop = statements(text, first=first, end=end)
+        loop.body = [*body, *loop.body]
+        return [start, loop]
+
+
+class Step(Loops):
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        text = f"for at_{name} in range((first) * 32, (end) * 32, 32):\n    {name} = at_{name} // 32"
+        (loop,) = statements(text, first=first, end=end)
+        loop.body += body
+        return [loop]
+
+
+# ---- sums of products -----------------------------------------------------------------------------------------------
+
+
+class Zeros(Rewriting):
+    """acc = acc + mma(a, b, zeros)"""
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        into = argument(node.value, 2, "acc") if is_call(node.value, "mma") else None
+        if not isinstance(into, ast.Name) or into.id != ast.unparse(node.targets[0]) or node.value.keywords:  # type: ignore[attr-defined]
+            return node
+        node.value.args[2] = expression("ct.zeros(acc.shape, acc.dtype)", acc=into)  # type: ignore[attr-defined]
+        return self.done(self.added(into.id, node.value))
+
+    def added(self, name: str, product: ast.expr) -> ast.stmt:
+        return statements(f"{name} = {name} + product", product=product)[0]
+
+
+class Added(Zeros):
+    """acc += mma(a, b, zeros)"""
+
+    def added(self, name: str, product: ast.expr) -> ast.stmt:
+        return statements(f"{name} += product", product=product)[0]
+
+
+# ---- accesses -------------------------------------------------------------------------------------------------------
+
+
+def elements(index: Any, extents: list[Any]) -> list[Any] | None:
+    """The indices of a tile's elements, a tile for each axis."""
+    if not isinstance(index, ast.Tuple) or len(index.elts) != len(extents):
+        return None
+
+    def along(axis: int) -> Any:
+        cut = ", ".join(":" if d == axis else "None" for d in range(len(extents)))
+        text = f"((i) * (t) + ct.arange(t, dtype=ct.int32))[{cut}]"
+        return expression(text, i=index.elts[axis], t=extents[axis])
+
+    return [along(axis) for axis in range(len(extents))]
+
+
+class Gather(Rewriting):
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        shape = argument(node, 2, "shape")
+        if not is_call(node, "load") or not has_zeros_outside(node) or not isinstance(shape, ast.Tuple):
+            return node
+        at = elements(argument(node, 1, "index"), shape.elts)
+        return self.done(self.gathered(node.args[0], at)) if at else node
+
+    def gathered(self, array: Any, at: list[Any]) -> Any:
+        return expression("ct.gather(a, i)", a=array, i=ast.Tuple(at, ast.Load()))
+
+
+class Masked(Gather):
+    """With a mask that says what the array's bounds say."""
+
+    def gathered(self, array: Any, at: list[Any]) -> Any:
+        mask = expression("(i) < a.shape[0]", i=at[0], a=array)
+        for d in range(1, len(at)):
+            mask = expression(f"(m) & ((i) < a.shape[{d}])", m=mask, i=at[d], a=array)
+        return expression("ct.gather(a, i, mask=m)", a=array, i=ast.Tuple(at, ast.Load()), m=mask)
+
+
+class Scatter(Rewriting):
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        index, tile = argument(node, 1, "index"), argument(node, 2, "tile")
+        if not is_call(node, "store") or not isinstance(index, ast.Tuple) or len(node.args) + len(node.keywords) != 3:
+            return node
+        at = elements(index, [expression(f"(x).shape[{d}]", x=tile) for d in range(len(index.elts))])
+        return self.done(expression("ct.scatter(a, i, x)", a=node.args[0], i=ast.Tuple(at or [], ast.Load()), x=tile))
+
+
+class Helped(Rewriting):
+    """By functions of the program's own."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if is_call(node, "load", "mma", "store"):
+            node.func = ast.Name(f"own_{node.func.attr}", ast.Load())  # type: ignore[attr-defined]
+            return self.done(node)
+        return node
+
+
+HELPERS = """
+def own_load(A, index, shape, **how):
+    return ct.load(A, index, shape, **how)
+
+
+def own_mma(a, b, acc, **how):
+    return ct.mma(a, b, acc, **how)
+
+
+def own_store(A, index, tile):
+    ct.store(A, index, tile)
+
+
+"""
+
+# ---- the order of loads ---------------------------------------------------------------------------------------------
+
+
+class Bodies(Rewriting):
+    """Of loops."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        node.body = self.ordered(node.body)
+        return node
+
+    def ordered(self, body: list[Any]) -> list[Any]:
+        raise AssertionError
+
+
+class Late(Bodies):
+    """Each load right before what uses it first."""
+
+    def ordered(self, body: list[Any]) -> list[Any]:
+        for load in filter(is_load, list(body)):
+            at, name = body.index(load), load.targets[0].id
+            used = next((i for i in range(at + 1, len(body)) if name in names_in(body[i])), at + 1)
+            between = body[at + 1 : used]
+            if between and not any(names_in(x, ast.Store) & names_in(load) or calls_in(x, "store") for x in between):
+                body = self.done([*body[:at], *between, load, *body[used:]])
+        return body
+
+
+class Early(Bodies):
+    """Loads first, as far as they need nothing of the body."""
+
+    def ordered(self, body: list[Any]) -> list[Any]:
+        first: list[Any] = []
+        rest: list[Any] = []
+        for stmt in body:
+            made = {name for x in rest for name in names_in(x)}
+            if is_load(stmt) and not names_in(stmt.value) & made and stmt.targets[0].id not in made:
+                first.append(self.done(stmt) if rest else stmt)
+            else:
+                rest.append(stmt)
+        return first + rest
+
+
+class Swapped(Bodies):
+    """Loads that stand side by side in the other order."""
+
+    def ordered(self, body: list[Any]) -> list[Any]:
+        out: list[Any] = []
+        for stmt in body:
+            other = out and is_load(out[-1]) and is_load(stmt) and out[-1].targets[0].id not in names_in(stmt)
+            out.insert(len(out) - 1, self.done(stmt)) if other else out.append(stmt)
+        return out
+
+
+class Ahead(Rewriting):
+    """What a loop over range(END) loads first is loaded a step ahead; behind the end there are zeros."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        count = next((i for i, x in enumerate(node.body) if not is_load(x)), len(node.body))
+        loads, rest = node.body[:count], node.body[count:]
+        from_zero = ast.unparse(node.iter).startswith("range(") and len(node.iter.args) == 1  # type: ignore[attr-defined]
+        if not loads or not from_zero or not self.can_be_ahead(loads, rest):
+            return node
+        name = ast.unparse(node.target)
+        moves = [statements(f"{x.targets[0].id} = {x.targets[0].id}_next")[0] for x in loads]  # type: ignore[attr-defined]
+        start = [self.loaded(x, "", **{name: ast.Constant(0)}) for x in loads]
+        node.body = [*(self.loaded(x, "_next", **{name: expression(f"{name} + 1")}) for x in loads), *rest, *moves]
+        return self.done([*start, node])
+
+    def can_be_ahead(self, loads: list[Any], rest: list[Any]) -> bool:
+        made = {x.targets[0].id for x in loads}
+        changed = {name for x in rest for name in names_in(x, ast.Store)}
+        read = {name for x in loads for name in names_in(x.value)}
+        nested = any(isinstance(x, ast.For | ast.While) for stmt in rest for x in ast.walk(stmt))
+        calls = [x for load in loads for x in calls_in(load, "load")]
+        return not nested and not read & (made | changed) and all(map(has_zeros_outside, calls))
+
+    def loaded(self, load: Any, suffix: str, **now: Any) -> Any:
+        return statements(f"{load.targets[0].id}{suffix} = value", value=Fill(now).visit(copy.deepcopy(load.value)))[0]
+
+
+REWRITINGS: dict[str, Callable[[], Rewriting]] = {
+    "while": While,
+    "step": Step,
+    "zeros": Zeros,
+    "added": Added,
+    "gather": Gather,
+    "masked": Masked,
+    "scatter": Scatter,
+    "helped": Helped,
+    "late": Late,
+    "early": Early,
+    "swapped": Swapped,
+    "ahead": Ahead,
+}
+
+
+def rewritten(kernel: Any, name: str, folder: Path) -> Any:
+    """The kernel in other words; None where it has nothing that can be said so."""
+    function = kernel.function
+    rewriting = REWRITINGS[name]()
+    tree = rewriting.visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    if not rewriting.changed:
+        return None
+    place = Path(inspect.getsourcefile(function) or "").stem
+    path = folder / f"{place}_{function.__name__}_{name}.py"
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    path.write_text("from tilewright import tile as ct\n\n" + HELPERS * (name == "helped") + text)
+    scope = dict(function.__globals__)
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    return scope[function.__name__]
+
+
+def show(names: list[str]) -> None:
+    import plan
+
+    import ptx_corpus
+
+    with tempfile.TemporaryDirectory() as folder:
+        for title, kernel, key in ptx_corpus.zoo_rows():
+            if names and not any(name in title for name in names):
+                continue
+            plain = plan.of(kernel, key)
+            print(f"{title}: {plain}", flush=True)
+            for name in REWRITINGS:
+                other = rewritten(kernel, name, Path(folder))
+                found = plan.of(other, key) if other else plain
+                if not found.is_as_good_as(plain):
+                    print(f"  ! {name}: {found}", flush=True)
+
+
+if __name__ == "__main__":
+    show(sys.argv[1:])
