@@ -184,6 +184,41 @@ def match(p: Any) -> None:
     p.depth -= 1
 
 
+def sorted_out(p: Any) -> None:
+    """A match on an enumeration, of which one case is there when the program runs."""
+    name = p.name("e")
+    p.emit(f"{name} = {p.pick(['Kind.LOW', 'Kind.HIGH', 'Kind(None)'])}", f"match {name}:")
+    p.depth += 1
+    for case in ("Kind.LOW", "Kind.HIGH | Kind.NONE"):
+        p.emit(f"case {case}:")
+        block(p)
+    p.depth -= 1
+
+
+def recorded(p: Any) -> None:
+    """A loop that carries a dataclass, whose parts are variables of its body."""
+    x = p.find(lambda t: t.plain)
+    if x is None:
+        return define(p)
+    name, part, number = p.name("r"), p.name("v"), p.name("k")
+    p.emit(f"{name} = Both({x}, {scalar(p)})")
+    p.emit(f"for {number} in range(({operand(p)}) % 4):")
+    with p.inner():
+        p.tiles[part] = p.tiles[x]
+        p.numbers.append(number)
+        p.kept.add(number)
+        p.emit(f"{part} = {name}.first")
+        p.emit(f"{part} = {changed(p, part)}")
+        p.emit(f"{name} = dataclasses.replace({name}, first={part}, second=({name}.second + {number}) % {SMALL})")
+        if p.rarely(3):
+            p.emit(f"if {condition(p)}:", "    break")
+    p.emit(f"{x} = {name}.first")
+    s = p.name("s")
+    p.emit(f"{s} = {name}.second")
+    p.numbers.append(s)
+    return None
+
+
 def counted(p: Any) -> None:
     name = p.name("i")
     x = operand(p)
@@ -318,4 +353,19 @@ FLAT = [define] * 6 + [
     leave,
     promised,
 ]
-NESTED = [*FLAT, *[define] * 4, branch, branch, counted, counted, repeated, listed, nested, match, unrolled, within]
+NESTED = [
+    *FLAT,
+    *[define] * 4,
+    branch,
+    branch,
+    counted,
+    counted,
+    repeated,
+    listed,
+    nested,
+    match,
+    sorted_out,
+    recorded,
+    unrolled,
+    within,
+]

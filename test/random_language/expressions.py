@@ -535,6 +535,25 @@ def combined(p: Any) -> Found:
     return text, Type(t.dtype, without(t.shape, (axis,), keep))
 
 
+def combined_pairs(p: Any) -> Found:
+    """A reduction or scan of two tiles: of functions a t + b in their order, or of the largest and a sum."""
+    x = p.find(lambda t: len(t.shape) > 0 and t.dtype.is_integral)
+    if x is None:
+        return None
+    t = p.tiles[x]
+    y = p.find(lambda u: u.dtype is t.dtype and broadcast(u.shape, t.shape) == t.shape)
+    function, neutral = p.pick(
+        [("lambda a, b, c, d: (a * c, b * c + d)", (1, 0)), ("lambda a, b, c, d: (max(a, c), b + d)", (t.dtype.min, 0))]
+    )
+    axis, part = p.draws.below(len(t.shape)), p.draws.below(2)
+    if p.rarely(2):
+        reverse = ", reverse=True" if p.rarely(2) else ""
+        return f"ct.scan(({x}, {y}), {axis}, {function}, {neutral}{reverse})[{part}]", Type(t.dtype, t.shape)
+    keep = p.rarely(2)
+    text = f"ct.reduce(({x}, {y}), {axis}, {function}, {neutral}, keepdims={keep})[{part}]"
+    return text, Type(t.dtype, without(t.shape, (axis,), keep))
+
+
 def ordered(p: Any) -> Found:
     x = p.find(lambda t: len(t.shape) > 0 and t.size <= 128 and t.exact and number(t.dtype) and t.dtype.bits <= 32)
     if x is None:
@@ -626,6 +645,7 @@ def selected(p: Any) -> Found:
     forms += [f"tuple(t for t in ({x}, {y}) if True)[1]", f"dict(a={x}, b={y})['a']", f"[*({x},), {y}][1]"]
     forms += [f"({x}, {y})[ct.static_eval(3 - 2)]", f"{{k: t for k, t in zip((2, 5), ({x}, {y}))}}[5]"]
     forms += [f"Both({x}, {y}).{p.pick(['first', 'second'])}", f"dataclasses.replace(Both({x}), second={y}).second"]
+    forms += [f"{{Kind.LOW: {x}, Kind.HIGH: {y}}}[Kind('high')]", f"{x} if Kind.LOW is Kind(1) else {y}"]
     return p.pick(forms), result
 
 
@@ -646,6 +666,6 @@ KINDS = (
     + [compared, chosen, extreme, bits, shifted, unary, cast] * 2
     + [divided, tested, function, power, narrow, reinterpreted]
     + [reshaped, turned, spread, joined, part] * 2
-    + [flipped, reduced, reduced, first_of, scanned, combined, ordered, product, selected, filled]
+    + [flipped, reduced, reduced, first_of, scanned, combined, combined_pairs, ordered, product, selected, filled]
     + [function, function, angle, random_bits, scaled_product, selected, called, mapped, mapped]
 )

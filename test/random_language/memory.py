@@ -214,15 +214,25 @@ def write(p: Any, s: Scratch) -> None:
     shape = (p.pick([s.rows, 1, 2]), s.columns)
     value = storable(p, s, shape)
     at = place(p, 2 * s.rows // shape[0])
-    form = p.pick(["store", "slice", "view", "scatter"])
+    form = p.pick(["store", "slice", "view", "steps", "scatter"])
     if form == "scatter":
         p.emit(f"ct.scatter(S, (b, {scrambled(p, s, shape[0])}[:, None], {columns(s)}[None, :]), {value})")
     elif form == "slice":
         p.emit(f"ct.store(S.slice(0, b, b + 1), (0, {at}, 0), ({value}).reshape({(1, *shape)}))")
+    elif form == "steps":
+        view, index = stepped_rows(p, s, shape)
+        p.emit(f"{view}.store({index}, ({value}).reshape({(1, *shape)}))")
     elif form == "view":
         p.emit(f"S.tiled_view({(1, *shape)}).store((b, {at}, 0), ({value}).reshape({(1, *shape)}))")
     else:
         p.emit(f"ct.store(S, (b, {at}, 0), ({value}).reshape({(1, *shape)}))")
+
+
+def stepped_rows(p: Any, s: Scratch, shape: Any) -> tuple[str, str]:
+    """A view of tiles of rows that overlap, or have gaps between them, and the index of one within the array."""
+    step = p.pick([shape[0] + 1, max(1, shape[0] // 2)])
+    at = place(p, (2 * s.rows - shape[0]) // step + 1)
+    return f"S.tiled_view({(1, *shape)}, traversal_steps={(1, step, s.columns)})", f"(b, {at}, 0)"
 
 
 def columns(s: Scratch) -> str:
@@ -239,6 +249,9 @@ def read(p: Any, s: Scratch) -> None:
     type_ = Type(s.plan.dtype, shape, s.plan.bound)
     if p.rarely(3):
         text = f"ct.gather(S, (b, {scrambled(p, s, shape[0])}[:, None], {columns(s)}[None, :]))"
+    elif p.rarely(3):
+        view, index = stepped_rows(p, s, shape)
+        text = f"{view}.load({index}).reshape({shape})"
     else:
         at = place(p, 2 * s.rows // shape[0])
         text = f"ct.load(S, (b, {at}, 0), {(1, *shape)}).reshape({shape})"

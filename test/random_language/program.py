@@ -55,6 +55,12 @@ class Both:
     second: object = 0
 
 
+class Kind(enum.Enum):
+    LOW = 1
+    HIGH = "high"
+    NONE = None
+
+
 @device.func
 def stepped(x, n):
     steps = 0
@@ -143,6 +149,7 @@ class Program:
         head += [
             "import contextlib",
             "import dataclasses",
+            "import enum",
             "from cuda import device",
             "from tilewright import tile as ct",
             "",
