@@ -134,6 +134,39 @@ def test_rows_far_apart(backends: Backends, which: str, distance: int) -> None:
     assert torch.equal(c.float(), (a.float().cpu() @ b.float().cpu()).half().float().cuda())
 
 
+@ct.kernel
+def at_the_end(X, Y):
+    i, j = X.shape[0] - 1, X.shape[1] - 8
+    column = ct.arange(8, dtype=ct.int32)
+    ct.store(Y, (0, 0), ct.load(X, (i, j // 8), (1, 8)))
+    ct.store(Y, (1, 0), ct.gather(X, (i, j + column))[None, :])
+    ct.store(Y, (2, 0), X.slice(1, j, j + 8).tiled_view((1, 8)).load((i, 0)))
+    ct.atomic_add(X, (i, j + column), 3)
+    ct.scatter(X, (0, j + column), ct.gather(X, (i, j + column)) + 1)
+    ct.store(X, (1, j // 8), ct.gather(X, (0, j + column))[None, :] * 2)
+
+
+@pytest.mark.parametrize("execution", ["launch", "interpret"])
+def test_more_elements_than_int32_counts(execution: str, tmp_path: Path) -> None:
+    """Three rows of 2**30 elements, in a file of which a few pages are written."""
+    x = np.asarray(np.memmap(tmp_path / "x", np.int32, "w+", shape=(3, 1 << 30)))
+    x[2, -8:] = np.arange(8)
+    y = np.zeros((3, 8), np.int32)
+
+    def execute(*args: np.ndarray) -> None:
+        if execution == "launch":
+            ct.launch(None, 1, at_the_end, args)
+        else:
+            at_the_end.interpret(1, args)
+
+    execute(x, y)
+    assert (y == np.arange(8)).all()
+    assert (x[2, -8:] == np.arange(8) + 3).all()
+    assert (x[0, -8:] == np.arange(8) + 4).all() and (x[1, -8:] == 2 * np.arange(8) + 8).all()
+    with pytest.raises(ct.TileValueError, match="extent in dimension 0 is 3221225472, the most is 2147483647"):
+        execute(x.reshape(-1, 1), y)
+
+
 def test_f8_rows_of_an_odd_length(backends: Backends) -> None:
     a, b = (integers(i, 200, 136).astype(ml_dtypes.float8_e4m3fn) for i in (1, 2))
     check(backends, wider(3)(a), wider(1)(b.T.copy()), tiles=(128, 128, 128))

@@ -76,7 +76,8 @@ ct.atomic_add ct.atomic_cas atomic_store_max tiled_view .slice( load_advanced_in
 padding_value order='F' NEG_INF traversal_steps float8_e4m3fn tfloat32 rounding_mode flush_to_zero propagate_nan
 reverse=True keepdims=True axis=None num_ctas ct.atan2 ct.philox ct.mma_scaled from_foreign get_raw_memory
 stepped(v either_of(v followed(X mask=ct.broadcast_to(
-caseKind.HIGH|Kind.NONE: [Kind('high')] ct.reduce((v ct.scan((v =Both(v .second+k traversal_steps=(1,1, traversal_steps=(1,3,
+caseKind.HIGH|Kind.NONE: [Kind('high')] ct.reduce((v ct.scan((v =Both(v .second+k
+traversal_steps=(1,1, traversal_steps=(1,3,
 Both(v dataclasses.replace static_iter static_eval withdoubled( =raised(v =folded(v ct.assert_
 assume_divisible_by ARRAYS[ ARRAYS.X tuple( dict( [*( assert"""
 

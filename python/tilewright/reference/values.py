@@ -236,8 +236,12 @@ class Array:
                 f"argument {name!r}: strides {data.strides} (bytes) are no multiples of the "
                 f"element size {data.itemsize}"
             )
-        if any(n > _INT32_MAX for n in data.shape):
-            raise TileValueError(f"argument {name!r}: shape {data.shape} is beyond int32")
+        for axis, extent in enumerate(data.shape):
+            if extent > _INT32_MAX:
+                raise TileValueError(
+                    f"argument {name!r}: its extent in dimension {axis} is {extent}, the most is {_INT32_MAX}; pass "
+                    "slices of it, or reshape it"
+                )
         self._data = data
         self._dtype = dtype
         self._name = name
