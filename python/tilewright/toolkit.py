@@ -29,7 +29,7 @@ def find_tool(name: str) -> str | None:
 
 def find_library(name: str) -> str | None:
     """The file of a library, such as "nvrtc"; None where it is not found."""
-    folders = [place / part for place in _places() for part in ("lib64", "lib")]
+    folders = [place / part for place in _places() for part in ("lib64", "lib", "nvvm/lib64")]
     found = (path for folder in folders for path in sorted(folder.glob(f"lib{name}.so.[0-9]*")))
     return next(map(str, found), None)
 

@@ -1,6 +1,7 @@
 """`compile`: functions as device code that C++ calls."""
 
 import ctypes
+import math
 import os
 import re
 import shutil
@@ -10,13 +11,13 @@ import numpy as np
 import pytest
 
 from tilewright import compile as compiler
-from tilewright import compute, numba, plans
+from tilewright import compute, numba, nvjitlink, nvvm, plans
 from tilewright.capture.c_entry import CEntry, capture_for_c
 from tilewright.compute import compiling
 from tilewright.compute.launching import COMPUTE
 from tilewright.compute.types import converted
 from tilewright.device import abi
-from tilewright.errors import TileError
+from tilewright.errors import TileCompilationError, TileError
 from tilewright.numba import cuda, types
 from tilewright.toolkit import find_tool
 
@@ -160,8 +161,6 @@ def test_links_with_cuda_cpp(tmp_path):
 def test_outputs(monkeypatch):
     with pytest.raises(ValueError, match="one of 'ptx', 'llvm', 'ltoir', found 'elf'"):
         cuda.compile(op, numba.int32(numba.int32), output="elf")
-    with pytest.raises(TileError, match="'ltoir' is a format of NVIDIA's libraries.*take 'ptx'"):
-        cuda.compile(op, numba.int32(numba.int32), output="ltoir")
     with pytest.raises(TypeError, match="op takes 1 values, its signature has 2"):
         cuda.compile(op, numba.int32(numba.int32, numba.int32))
     monkeypatch.setenv("PATH", "")  # no compiler of anybody's
@@ -186,3 +185,48 @@ def test_what_objects_share_is_compiled_once(monkeypatch):
     compute.make_select(x, out, count, compute.OpKind.LOGICAL_NOT)
     assert launching.counts["compilations"] == before + 3
     compute.clear_all_caches()
+
+
+LTO_KERNEL = """
+extern "C" __device__ int op(int value);
+extern "C" __global__ void kernel(int *x) { x[threadIdx.x] = op(x[threadIdx.x]); }
+"""
+
+
+@pytest.mark.spec("C-021", "C-022", "C-027", "C-028")
+@pytest.mark.skipif(nvvm.library() is None, reason="libNVVM makes LTO-IR")
+def test_lto_ir(tmp_path):
+    """A linker takes it for a function of CUDA C++, and inlines it."""
+    code, result = cuda.compile(op, numba.int32(numba.int32), output="ltoir", cc=(10, 0))
+    assert isinstance(code, bytes) and result == numba.int32
+    if find_tool("nvcc") is None or nvjitlink.library() is None:
+        return
+    (tmp_path / "kernel.cu").write_text(LTO_KERNEL)
+    made = tmp_path / "kernel.ltoir"
+    subprocess.run(
+        [find_tool("nvcc"), "-arch=sm_100", "-dlto", "-ltoir", "-o", made, tmp_path / "kernel.cu"], check=True
+    )
+    cubin = nvjitlink.linked("sm_100", [("kernel.ltoir", made.read_bytes()), ("op.ltoir", code)])
+    assert b".text.kernel" in cubin and b".text.op" not in cubin
+    with pytest.raises(TileCompilationError, match="(?s)nvJitLink refused the kernel.*op"):
+        nvjitlink.linked("sm_100", [("kernel.ltoir", made.read_bytes())])
+
+
+def root_of(p):
+    return math.sqrt(p[0].real) + math.sin(p[0].imag)
+
+
+@pytest.mark.skipif(nvvm.library() is None, reason="libNVVM makes LTO-IR")
+def test_lto_ir_of_pointers_and_functions():
+    sig = numba.float64(numba.types.CPointer(numba.types.complex128))
+    assert cuda.compile(root_of, sig, output="ltoir", cc=(10, 0))[0]
+    with pytest.raises(TileCompilationError, match="(?s)libNVVM refused op:.*expected type"):
+        nvvm.lto_of("define nothing", "op", 100)
+
+
+def test_where_no_lto_ir_is(monkeypatch):
+    with pytest.raises(TileError, match="'ltoir' is for GPUs of compute capability 10.0 .*found sm_90a.*take 'ptx'"):
+        cuda.compile(op, numba.int32(numba.int32), output="ltoir", cc=(9, 0))
+    monkeypatch.setattr(nvvm, "library", lambda: None)
+    with pytest.raises(TileError, match="made by libNVVM, which is not found: .*nvidia-nvvm; take 'ptx'"):
+        cuda.compile(op, numba.int32(numba.int32), output="ltoir", cc=(10, 0))

@@ -132,6 +132,7 @@ def test_tests_of_the_peer_are_run(tmp_path):
     (tmp_path / "test_theirs.py").write_text(THEIRS)
     command = [sys.executable, ROOT / "tools/cccl_tests.py", tmp_path, "--out", tmp_path / "found.tsv"]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    assert (tmp_path / "found.tsv").read_text().splitlines()[1:] == ["test_theirs.py\t1\t1"]
+    assert (tmp_path / "found.tsv").read_text().splitlines()[1:] == ["test_theirs.py\t1\t1\t"]
     told = (ROOT / "tools/compute.tsv").read_text().splitlines()
-    assert told[0] == "file\tpassed\tfailed" and len(told) > 20
+    assert told[0] == "file\tpassed\tfailed\twhy" and len(told) > 20
+    assert not [row for row in told[1:] if (row.split("\t")[2] != "0") != bool(row.split("\t")[3])]

@@ -19,11 +19,11 @@ import pytest
 from tilewright import cli
 from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
-from tilewright.sweep import page, records, run, samplers, shapes, workers
+from tilewright.sweep import command, page, records, run, samplers, shapes, workers
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.expressions import Expression
-from tilewright.sweep.run import Event, Plan, Sweep
-from tilewright.sweep.station import Settings, Station, Task, gpu_count
+from tilewright.sweep.run import Event, Outcome, Plan, Sweep
+from tilewright.sweep.station import Decided, Settings, Station, Task, gpu_count
 
 KERNELS = '''
 from tilewright import tile as ct
@@ -418,6 +418,32 @@ def test_a_worker_of_a_cluster_that_dies(place: str, tmp_path: Path, monkeypatch
 # --- the command, and the page ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "decided, told",
+    [
+        (
+            Decided({"T": 16}, 50.0, 100.0),
+            "* in turns, T=16 took 50.0 us, and the kernel as given 100.0: 2.000 times as fast",
+        ),
+        (Decided({}, 90.0, 90.0), "* in turns, none of the best was quicker than the kernel as given (90.0 us)"),
+        (None, "  1.250 times as fast as given"),
+    ],
+)
+def test_what_is_won_is_told_by_times_in_turns(decided: Decided | None, told: str) -> None:
+    """Those of the table are of different moments, in which the machine had more or less to do."""
+    base = records.Record("CPU", "", "", "scale", "", "", "", {}, "measured", us=100.0)
+    rows = [base, dataclasses.replace(base, choice={"T": 16}, us=80.0)]
+    assert told in command.table(Outcome(shapes.Shape(("T=8",), (), "1"), rows, decided))
+
+
+def test_a_mistake_leaves_no_word_of_records(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [word for text in ARGUMENTS for word in ("--arg", text)]
+    asked = ["sweep", place, *words, "--grid", GRID, "--on", "cpu", "-o", str(tmp_path / "r"), "--axis"]
+    assert cli.main([*asked, "wraps=2"]) == 1 and "records are in" not in capsys.readouterr().out
+    assert cli.main([*asked, "opt_level="]) == 1
+    assert "no values are behind the '='; 'opt_level' alone takes all" in capsys.readouterr().err
+
+
 def test_the_command_from_axes_to_records_and_a_page(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -428,7 +454,7 @@ def test_the_command_from_axes_to_records_and_a_page(
         cli.main(["sweep", place, *words, "--grid", GRID, "--axis", "T=16,1024", "--on", "cpu", "-o", str(folder)]) == 0
     )
     out = capsys.readouterr().out
-    assert "2 measured" not in out and "3 measured" in out and "as given" in out and "times as fast as given" in out
+    assert "2 measured" not in out and "3 measured, 0 failed\n" in out and "* in turns, " in out
     assert (folder / "scale.html").is_file() and (tmp_path / "tuned.jsonl").is_file()
     assert cli.main(["records", "best", str(folder)]) == 0
     assert "next: " in capsys.readouterr().out
@@ -437,7 +463,9 @@ def test_the_command_from_axes_to_records_and_a_page(
         without.setattr("importlib.util.find_spec", lambda name: None)  # no matplotlib
         again = ["sweep", place, *words, "--grid", GRID, "--axis", "T=16,1024", "--on", "cpu", "-o", str(folder)]
         assert cli.main(again) == 0
-    assert "no page was drawn: pip install" in capsys.readouterr().out and not (folder / "scale.html").exists()
+    out = capsys.readouterr().out
+    assert "no page was drawn: pip install" in out and not (folder / "scale.html").exists()
+    assert "3 measured, 0 failed (3 found in the records)" in out
     for wrong, told in (
         (["sweep", place, "--axis", "T=1"], "say how many blocks"),
         (["sweep", place, "--arg", "X=f32[1]", "--shapes", "x.toml", "--axis", "T=1"], "both say what"),

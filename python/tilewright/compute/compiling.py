@@ -7,7 +7,7 @@ import operator
 import types as python_types
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, plans
+from .. import _core, nvvm, plans
 from .. import compile as compiler
 from ..capture.c_entry import CEntry, argument_of, capture_for_c
 from ..capture.inlining import returned_value
@@ -15,6 +15,7 @@ from ..capture.kernel import ArrayArgument, Capturing, ConstantArgument, Structu
 from ..capture.simt import records as record_values
 from ..capture.simt import views
 from ..device import abi, records
+from ..device.targets import target_named
 from ..dtype import uint8
 from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
 from ..numba import types as numba_types
@@ -26,27 +27,47 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("ptx", "llvm", "ltoir")
 _EMIT_LLVM = 0
+_FIRST_LTO = 100  # whose library reads the LLVM IR of these years
 
 
-def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None, name: str | None = None) -> tuple[str, Any]:
+def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None, name: str | None = None) -> tuple[Any, Any]:
     """(code, type of the result) of a function with a signature, such as `int32(int32)`, for programs of C++.
 
-    output: "ptx" has a visible function with the name and the parameters that C++ gives it; "llvm" is LLVM IR as text.
+    output: "ptx" has a visible function with the name and the parameters that C++ gives it; "llvm" is LLVM IR as text;
+    "ltoir" is NVIDIA's code for linkers, as bytes, from compute capability 10.0 on, where libNVVM is.
     cc: the compute capability, as (9, 0); that of the first GPU by default, (8, 0) where there is none.
     name: the symbol, if it is not the function's own name.
     """
     if output not in OUTPUTS:
         raise TileValueError(f"compile: the output is one of {', '.join(map(repr, OUTPUTS))}, found {output!r}")
-    if output == "ltoir":
-        raise TileUnsupportedFeatureError(
-            "compile: output='ltoir' is a format of NVIDIA's libraries, which Tilewright does without; take 'ptx', "
-            "which the driver and nvJitLink link, or 'llvm'"
-        )
     function, target = _function_of(pyfunc), target_of(cc)
+    if output == "ltoir":
+        _check_lto(target)
     result, entry = entry_of(function, sig, target)
     module = capture_for_c(function, entry, target, COMPUTE, converted, name)
     plans.lower(module, compiler.GPU_STAGES, module.lower)
-    return module.emit(compiler.EMIT_ASSEMBLY if output == "ptx" else _EMIT_LLVM).decode(), result
+    text = module.emit(compiler.EMIT_ASSEMBLY if output == "ptx" else _EMIT_LLVM).decode()
+    return (nvvm.lto_of(text, function.__name__, _number(target)) if output == "ltoir" else text), result
+
+
+def _number(target: str) -> int:
+    """100 of "sm_100a"."""
+    number = target_named(target).number
+    assert number is not None
+    return number
+
+
+def _check_lto(target: str) -> None:
+    if _number(target) < _FIRST_LTO:
+        raise TileUnsupportedFeatureError(
+            f"compile: output='ltoir' is for GPUs of compute capability 10.0 and newer, found {target}: for those "
+            "before, NVIDIA's library reads LLVM IR of 2018; take 'ptx', which the driver and nvJitLink link, or 'llvm'"
+        )
+    if nvvm.library() is None:
+        raise TileUnsupportedFeatureError(
+            "compile: output='ltoir' is made by libNVVM, which is not found: it is in the CUDA toolkit, and in the "
+            "package nvidia-nvvm; take 'ptx', which the driver and nvJitLink link, or 'llvm'"
+        )
 
 
 def target_of(cc: Any) -> str:

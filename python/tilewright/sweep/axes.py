@@ -129,7 +129,9 @@ def _hint_values(
     name: str, written: str, has_values: bool, what: str, listed: Callable[[str], Sequence[str]]
 ) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
     legal = hints.legal_values(name)
-    if not has_values or not written:
+    if has_values and not written:
+        raise TileValueError(f"{what}: no values are behind the '='; {name!r} alone takes all of them")
+    if not has_values:
         everything = tuple(listed(name)) if legal is None else legal
         return lambda known: everything
     if legal is None or name in hints.WORDS:

@@ -86,10 +86,12 @@ def _report(sweep: Sweep, wanted: str | None) -> None:
     done = [outcome for outcome in sweep.outcomes if outcome.records]
     for outcome in done:
         print(table(outcome))
+    if not done:
+        return
     print(f"records are in {sweep.path}")
-    if done and not wanted and importlib.util.find_spec("matplotlib") is None:
+    if not wanted and importlib.util.find_spec("matplotlib") is None:
         print("no page was drawn: pip install tilewright[sweep], then tilewright records page")
-    elif done:
+    else:
         path = Path(wanted) if wanted else sweep.path.with_name(f"{sweep.kernel.name}.html")
         page.write(path, f"Sweep of {sweep.kernel.name}", [r for outcome in done for r in outcome.records])
         print(f"the page is {path}")
@@ -100,7 +102,9 @@ def table(outcome: Outcome, most: int = 12) -> str:
     rows, best, given = outcome.measured, outcome.best, outcome.given
     shown = rows[:most] + ([given] if given is not None and given not in rows[:most] else [])
     wide = max((len(choice_text(r.choice)) for r in shown), default=0)
-    lines = [f"{outcome.shape} on {outcome.device}: {len(rows)} measured, {len(outcome.records) - len(rows)} failed"]
+    before = f" ({outcome.reused} found in the records)" if outcome.reused else ""
+    counts = f"{len(rows)} measured, {len(outcome.records) - len(rows)} failed{before}"
+    lines = [f"{outcome.shape} on {outcome.device}: {counts}"]
     for r in shown:
         rank = f"  model's rank {r.rank}" if r.rank else ""
         interval = f"[{r.low_us:.1f}, {r.high_us:.1f}]"
@@ -113,8 +117,19 @@ def table(outcome: Outcome, most: int = 12) -> str:
             reasons[r.why] = reasons.get(r.why, 0) + 1
     lines += [f"  - {count} failed: {why[:160]}" for why, count in sorted(reasons.items(), key=lambda x: -x[1])[:5]]
     if best is not None and given is not None:
-        lines.append(f"  {given.us / best.us:.3f} times as fast as given")
+        lines.append(f"  {_verdict(outcome, best, given)}")
     return "\n".join([*lines, *([f"  {outcome.note}"] if outcome.note else [])])
+
+
+def _verdict(outcome: Outcome, best: Record, given: Record) -> str:
+    """How much is won, by the times in turns where there are some: those of the table are of different moments."""
+    turns = outcome.decided
+    if turns is None or turns.us is None or turns.given_us is None:
+        return f"{given.us / best.us:.3f} times as fast as given"
+    if not turns.choice:
+        return f"* in turns, none of the best was quicker than the kernel as given ({turns.given_us:.1f} us)"
+    told = f"{choice_text(turns.choice)} took {turns.us:.1f} us, and the kernel as given {turns.given_us:.1f}"
+    return f"* in turns, {told}: {turns.given_us / turns.us:.3f} times as fast as given"
 
 
 # --- records ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from .axes import Row, Space, key_of, read_axis
 from .expressions import Expression
 from .records import Record, Writer
 from .shapes import Shape
-from .station import Settings, Task
+from .station import Decided, Settings, Task
 from .workers import Pool, open_pools
 
 FINALISTS = 4
@@ -76,7 +76,8 @@ class Outcome:
 
     shape: Shape
     records: list[Record]
-    winner: dict[str, Any] | None = None  # of the best few in turns
+    decided: Decided | None = None  # which of the best few in turns
+    reused: int = 0  # records that were there before
     note: str = ""
     device: str = ""
     quickest: Record | None = None
@@ -97,7 +98,7 @@ class Outcome:
     @property
     def best(self) -> Record | None:
         found = self.measured
-        won = None if self.winner is None else records.choice_key(self.winner)
+        won = None if self.decided is None else records.choice_key(self.decided.choice)
         return next((r for r in found if records.choice_key(r.choice) == won), found[0] if found else None)
 
 
@@ -210,7 +211,7 @@ class Sweep:
         """The best few measured in turns. What goes wrong there leaves the first measurements to count."""
         finalists = [r.choice for r in outcome.measured if r.choice][:FINALISTS]
         try:
-            outcome.winner = pool.ask("decide", outcome.shape, finalists, 10.0) if finalists else {}
+            outcome.decided = pool.ask("decide", outcome.shape, finalists, 10.0) if finalists else Decided({})
         except TileError as error:
             outcome.note = f"the best few were not measured in turns: {error}"
 
@@ -265,6 +266,7 @@ class _Trials:
 
     def _add(self, record: Record, reused: bool) -> None:
         self.outcome.add(record)
+        self.outcome.reused += reused
         self.sampler.told(self.rows[key_of(record.choice)], 1e-6 * record.us if record.measured else None)
         total = 1 + self.sampler.count if hasattr(self.sampler, "count") else None
         event = Event(self.outcome.shape, record, len(self.outcome.records), total, self.outcome.quickest, reused)

@@ -182,6 +182,15 @@ def machine_figures(machine: cost.Machine) -> dict[str, float]:
     return {name: float(value) for name, value in (figures | chip).items() if isinstance(value, int | float)}
 
 
+@dataclasses.dataclass(frozen=True)
+class Decided:
+    """The best of a few, and what it and the kernel as given took in turns: microseconds, None where it failed."""
+
+    choice: dict[str, Any]
+    us: float | None = None
+    given_us: float | None = None
+
+
 class Station:
     """Sessions on one device, the latest of which lives on. Safe in several threads: one measures at a time."""
 
@@ -284,14 +293,16 @@ class Station:
             seconds=time.monotonic() - start,
         )
 
-    def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float) -> dict[str, Any]:
+    def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float) -> Decided:
         """The best of a few, measured in turns beside the kernel as given and kept for tune.launch."""
         session = self._session(shape)
         space = [session.problem.candidate(choice) for choice in choices]
         rows = [dict(c.constants) | dict(c.hints) for c in space]
         with self.measuring:
-            best = search_problem(session.problem, rows, budget, self.settings.timeout).best.candidate
-        return dict(best.constants) | dict(best.hints)
+            found = search_problem(session.problem, rows, budget, self.settings.timeout)
+        best = found.best.candidate
+        times = [None if t.measurement is None else 1e6 * t.measurement.median for t in (found.best, found.untuned)]
+        return Decided(dict(best.constants) | dict(best.hints), *times)
 
     def close(self) -> None:
         if self.session is not None:
