@@ -121,6 +121,17 @@ static int num_boxes;
 
 void *emu_map(int32_t number) { return &maps[number]; }
 
+/* What a tensor map may say of a box. */
+static void check_box(const map_form_t *form) {
+  enum { MOST = 256 };
+  int line = form->box[0] * form->bytes;
+  for (int d = 0; d < form->rank; d++)
+    if (form->box[d] < 1 || form->box[d] > MOST)
+      give_up("a box has %d elements along axis %d", form->box[d], d);
+  if (line % 16 != 0 || (form->swizzle && line > form->swizzle))
+    give_up("a box has lines of %d bytes, swizzled by %d", line, form->swizzle);
+}
+
 void make_maps(const int64_t *words) {
   for (int i = 0; i < emu_num_maps; i++) {
     map_t *m = &maps[i];
@@ -136,6 +147,7 @@ void make_maps(const int64_t *words) {
     }
     if ((uintptr_t)m->base % 16)
       give_up("the array of word %d is not aligned", m->form.word);
+    check_box(&m->form);
   }
 }
 
@@ -266,6 +278,8 @@ void emu_copy(void *to, const void *from, int32_t bytes, int32_t read) {
   thread_t *t = &threads[current];
   if (t->num_copies == MAX_COPIES)
     abort();
+  emu_aligned((uint64_t)(uintptr_t)to, bytes);
+  emu_aligned((uint64_t)(uintptr_t)from, bytes);
   check_unread(member, to, bytes);
   race_begin_cp_async(to, from, bytes, read);
   t->copies[t->num_copies++] = (copy_t){to, from, bytes, read, t->group};

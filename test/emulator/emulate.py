@@ -102,11 +102,20 @@ def size_of(kind: str) -> int:
     return (int(many or 1) * bits + 7) // 8
 
 
+def registers_of(text: str, threads: int) -> int:
+    """What a launch gives each thread of a kernel that has warps hand registers on."""
+    shared_by = re.search(r'"nvvm\.minctasm"="(\d+)"', text)
+    blocks = int(shared_by[1]) if shared_by else 1
+    return min(256, (1 << 16) // max(1, blocks * threads) // 8 * 8)
+
+
 class Rewriter:
     def __init__(self) -> None:
         self.extra: list[str] = []
         self.made: dict[str, str] = {}
         self.accesses = 0  # that are checked
+        self.together: set[str] = set()  # assembly that all lanes of a warp come to
+        self.sites = 0
 
     # ---- inline assembly ----------------------------------------------------------------------
 
@@ -117,6 +126,8 @@ class Rewriter:
         if key not in self.made:
             name = f"@emu_asm_{len(self.made)}"
             self.made[key] = name
+            if ".aligned" in text:
+                self.together.add(name)
             header = f"define internal {result} {name}({', '.join(f'{t} %a{i}' for i, t in enumerate(types))}) {{\n"
             self.extra.append(header + self.body(result, text, types) + "}\n")
         return f"call {result} {self.made[key]}({arguments}){re.sub(r'#[0-9]+', '', rest)}"
@@ -200,8 +211,12 @@ class Rewriter:
 
     def barrier(self, text: str, types: list[str]) -> str:
         """Barriers that count, and the copies that they wait for."""
-        if text.startswith(("fence.mbarrier_init", "setmaxnreg", "@$1 prefetch.tensormap")):
+        if text.startswith("@$1 prefetch.tensormap"):
             return "  ret void\n"
+        if text.startswith("fence.mbarrier_init"):
+            return "  call void @race_show_barriers()\n  ret void\n"
+        if asked := re.match(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32 (\d+);", text):
+            return f"  call void @emu_setmaxnreg(i32 {asked[2]}, i32 {int(asked[1] == 'inc')})\n  ret void\n"
         pointer = self.generic(types, 0)
         if text.startswith("cp.async.mbarrier.arrive.noinc"):
             return pointer + "  call void @emu_copies_arrive(ptr %g0)\n  ret void\n"
@@ -483,7 +498,7 @@ class Rewriter:
         if name == "barrier.cta.sync.aligned.count":
             return "  call void @emu_named_barrier(i32 %a0, i32 %a1)\n  ret void\n"
         if name == "barrier.cta.arrive.aligned.count":
-            return "  call void @emu_named_arrive(i32 %a0)\n  ret void\n"
+            return "  call void @emu_named_arrive(i32 %a0, i32 %a1)\n  ret void\n"
         if name == "bar.warp.sync":
             return "  call void @emu_sync_warp(i32 %a0)\n  ret void\n"
         if told := re.fullmatch(r"barrier\.cta\.red\.(popc|and|or)\.all", name) or re.fullmatch(
@@ -564,6 +579,12 @@ class Rewriter:
         ordered = f"  call void @emu_{kind}(i64 {address}, i64 {size})"
         return aligned + (f"{ordered}\n{instruction}" if kind == "reads" else f"{instruction}\n{ordered}")
 
+    def site(self, found: re.Match[str]) -> str:
+        """Has the emulator know at which instruction a lane is, if it is one of the whole warp."""
+        self.sites += 1
+        whole = found[2] in self.together or re.search(r"\.aligned|matrix", found[2])
+        return f"  call void @emu_site(i32 {self.sites if whole else -1})\n{found[1]}{found[2]}"
+
     def access_in(self, found: re.Match[str]) -> str:
         """Of an instruction."""
         load, type_, space, pointer, alignment = found.groups()
@@ -577,6 +598,12 @@ class Rewriter:
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
             self.assembly,
+            text,
+            flags=re.M,
+        )
+        text = re.sub(
+            r"^( *(?:%\S+ = )?(?:tail )?call [^@\n]*)(@emu_asm_\d+|@llvm\.nvvm\.(?:barrier|ldmatrix|stmatrix)[\w.]*)",
+            self.site,
             text,
             flags=re.M,
         )
@@ -659,7 +686,10 @@ declare void @emu_wgmma_take(ptr, i32)
 declare void @emu_warp()
 declare i1 @emu_elect()
 declare void @emu_named_barrier(i32, i32)
-declare void @emu_named_arrive(i32)
+declare void @emu_named_arrive(i32, i32)
+declare void @emu_setmaxnreg(i32, i32)
+declare void @emu_site(i32)
+declare void @race_show_barriers()
 declare void @emu_mbarrier_init(ptr, i32)
 declare void @emu_mbarrier_arrive(ptr, i32)
 declare void @emu_copies_arrive(ptr)
@@ -693,6 +723,7 @@ declare i32 @emu_widen(ptr, i32)
         count += f"@emu_parts = constant i32 {start.parts}\n"
         count += f"@emu_dynamic = constant i32 {start.dynamic}\n"
         count += f"@emu_shared_bytes = constant i32 {start.shared}\n"
+        count += f"@emu_registers = constant i32 {registers_of(text, start.threads)}\n"
         count += f"@emu_members = constant i32 {start.members}\n"
         count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in start.grid_scale)}]\n"
         for mode, (letter, kind) in itertools.product(("rn", "rz", "rm", "rp"), (("f", "float"), ("d", "double"))):

@@ -20,6 +20,7 @@ static uint16_t *element_of_row(int m, int i, int transposed) {
 }
 
 void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transposed) {
+  emu_aligned((uint64_t)(uintptr_t)row, 16);
   if (current % 32 < 8 * count)
     emu_reads((uint64_t)(uintptr_t)row, 16);
   tell_row(row);
@@ -33,6 +34,7 @@ void emu_ldmatrix(const void *row, int32_t *out, int32_t count, int32_t transpos
 }
 
 void emu_stmatrix(void *row, const int32_t *in, int32_t count, int32_t transposed) {
+  emu_aligned((uint64_t)(uintptr_t)row, 16);
   tell_row(row);
   for (int m = 0; m < count; m++) {
     uint16_t pair[2];
@@ -77,6 +79,19 @@ static int64_t offset_of(int64_t descriptor, const char *type, int at, int k, in
   return (address - (int64_t)(uintptr_t)emu_shared) & ADDRESS_MASK;
 }
 
+/* The pattern in which pieces are exchanged begins at a multiple of eight lines, within the first of which k moves;
+ * there is a swizzle, and no other bits are set (but a carry of the address, which a GPU's shared memory is too small
+ * for). */
+static void check_descriptor(int64_t descriptor) {
+  enum { FIELDS_SHIFT = 46, FIELDS_MASK = 0xFFFF, FIELD = 0x3FFF, LINES = 8 };
+  int64_t start = (descriptor & FIELD) << 4, line = 256 >> ((uint64_t)descriptor >> 62);
+  if (line == 256 || (descriptor >> FIELDS_SHIFT & FIELDS_MASK) || (descriptor >> 30 & 3))
+    give_up("a product has the descriptor %llx", (unsigned long long)descriptor);
+  if (start / line % LINES != 0)
+    give_up("a product reads from line %lld of a pattern of %d lines of %lld bytes", (long long)(start / line % LINES),
+            LINES, (long long)line);
+}
+
 static double described(int64_t descriptor, const char *type, int at, int k, int mn_major) {
   return element(type, emu_shared + offset_of(descriptor, type, at, k, mn_major), 0);
 }
@@ -88,7 +103,7 @@ typedef struct {
   int64_t a, b, group;
 } product_t;
 
-enum { SUMS = 16, MAX_PRODUCTS = 512, SUM_WORDS = 512, SERIALS = 1024 };
+enum { SUMS = 16, MAX_PRODUCTS = 512, SUM_WORDS = 512, SERIALS = 1024, GROUP_THREADS = 128, RECENT = 1024 };
 
 /* The registers of an accumulator while products add to it. The program has tokens for them meanwhile, which no sum of
  * numbers is: floats that are no numbers, and integers near the least one. A wait gives it the sums for its tokens,
@@ -100,15 +115,24 @@ typedef struct {
 } sum_t;
 
 static int64_t groups_done[MAX_THREADS]; /* of products, that a thread has waited for */
-static struct {
+typedef struct {
   sum_t sums[SUMS];
   product_t products[MAX_PRODUCTS];
   int num_products, next_sum, next_serial;
-} flights[MAX_THREADS];
+} flight_t;
+static flight_t flights[MAX_THREADS];
+
+/* The products that warpgroups have started; by the number of the first thread. */
+typedef struct {
+  int started;
+  uint64_t forms[RECENT];
+} order_t;
+static order_t orders[MAX_THREADS];
+static int started[MAX_THREADS];
 
 void forget_products(void) {
   for (int t = 0; t < num_threads(); t++) {
-    flights[t].num_products = 0;
+    flights[t].num_products = started[t] = orders[t].started = 0;
     groups_done[t] = 0;
     for (int i = 0; i < SUMS; i++)
       flights[t].sums[i].serial = 0;
@@ -213,6 +237,27 @@ static void note_reads(int64_t descriptor, const char *type, int first, int coun
   }
 }
 
+/* The first thread of a thread's warpgroup. */
+static int group_of(int thread) { return thread - thread % per_block % GROUP_THREADS; }
+
+/* The four warps of a warpgroup start the same products, in one order: the first to start one says which it is. */
+static void check_group(const product_t *p) {
+  const uint64_t form = (uint64_t)p->a * 3 + (uint64_t)p->b * 5 + (uint64_t)(p->n << 8 | p->depth) * 7;
+  order_t *all = &orders[group_of(current)];
+  int number = started[current]++;
+  if (number == all->started)
+    all->forms[all->started++ % RECENT] = form;
+  if (all->started - number > RECENT || all->forms[number % RECENT] != form)
+    give_up("it starts another product than thread %d of its warpgroup", group_of(current));
+}
+
+void check_products_alike(void) {
+  for (int t = 0; t < num_threads(); t++)
+    if (started[t] != started[group_of(t)])
+      give_up("thread %d has started %d products, thread %d of its warpgroup %d", t, started[t], group_of(t),
+              started[group_of(t)]);
+}
+
 /* Starts d = a * b + d. It is computed at once in odd blocks, else when it is waited for. lhs is four words of
  * registers, or has a descriptor. */
 void emu_wgmma(int32_t sum, int32_t word, int32_t n, int32_t depth, const char *acc, const char *a_type,
@@ -236,6 +281,10 @@ void emu_wgmma(int32_t sum, int32_t word, int32_t n, int32_t depth, const char *
                    .a = a,
                    .b = b,
                    .group = groups_done[current] + reads[current].closed};
+  check_descriptor(b);
+  if (!lhs)
+    check_descriptor(a);
+  check_group(p);
   if (lhs)
     memcpy(p->lhs, lhs, sizeof p->lhs);
   else

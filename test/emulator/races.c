@@ -68,6 +68,7 @@ void race_go_cluster(int thread, int phase) { see(of_thread(thread), of_phase(ph
 /* What the thread has seen, and what it did, the accelerator and products see from now on. */
 void race_fence(void) {
   uint32_t *own = of_thread(current);
+  race_show_barriers();
   for (int i = 0; i < width; i++)
     own[width + i] = own[i];
   own[current]++;
@@ -79,17 +80,79 @@ void emu_order(void) {
   come(of_atomics());
 }
 
+/* Of a barrier that counts: who has set it up, when, and whether a fence shows that to the accelerator; how many phases
+ * have ended. */
+static struct {
+  int maker, phases;
+  uint32_t made;
+  bool shown;
+} set_up[MOST_BARRIERS];
+
+/* The phase for which a thread has waited last, and when it was found to have ended. */
+typedef struct {
+  int phase;
+  uint32_t time;
+} waited_t;
+static waited_t *waited;
+
+static waited_t *last_wait(int thread, int barrier) { return &waited[thread * MOST_BARRIERS + barrier]; }
+
 int race_new_barrier(void) {
   if (num_barriers == MOST_BARRIERS)
     give_up("more than %d barriers are set up", MOST_BARRIERS);
+  set_up[num_barriers].maker = current;
+  set_up[num_barriers].made = of_thread(current)[current];
+  set_up[num_barriers].shown = false;
+  set_up[num_barriers].phases = 0;
+  for (int i = 0; i < num_threads(); i++)
+    *last_wait(i, num_barriers) = (waited_t){-2, 0};
   return num_barriers++;
 }
+
+void race_show_barriers(void) {
+  for (int i = 0; i < num_barriers; i++)
+    set_up[i].shown |= set_up[i].maker == current;
+}
+
+void race_use_barrier(int barrier, bool by_accelerator) {
+  if (of_thread(current)[set_up[barrier].maker] < set_up[barrier].made)
+    give_up("a barrier is used that thread %d sets up: nothing orders the two", set_up[barrier].maker);
+  if (by_accelerator && !set_up[barrier].shown)
+    give_up("a copy uses a barrier that thread %d has set up without a fence since", set_up[barrier].maker);
+}
+
+/* Of the last phase that has ended and the next one, the parity tells which is meant. */
+void race_wait_for(int barrier, int parity) {
+  int ended_last = set_up[barrier].phases - 1;
+  *last_wait(current, barrier) = (waited_t){ended_last + ((ended_last & 1) != parity), NEVER};
+}
+
+/* The phase that ends is the one behind that for which a warp has waited: who arrives has seen that it went on. */
+static void check_waiters(int barrier) {
+  for (int warp = 0; warp < num_threads(); warp += 32) {
+    int late = -1, seen = -1;
+    for (int i = warp; i < warp + 32 && i < num_threads(); i++)
+      if (last_wait(i, barrier)->phase == set_up[barrier].phases - 1 && last_wait(i, barrier)->phase >= 0) {
+        bool known = gathered(barrier)[i] >= last_wait(i, barrier)->time;
+        *(known ? &seen : &late) = i;
+      }
+    if (late >= 0 && seen < 0)
+      give_up("phase %d of a barrier ends, and nothing orders that behind thread %d, which waits for the one before",
+              set_up[barrier].phases, late);
+  }
+}
+
 void race_come_barrier(int barrier) { come(gathered(barrier)); }
 void race_end_phase(int barrier) {
+  check_waiters(barrier);
+  set_up[barrier].phases++;
   see(handed(barrier), gathered(barrier));
   clear(gathered(barrier));
 }
-void race_go_barrier(int thread, int barrier) { see(of_thread(thread), handed(barrier)); }
+void race_go_barrier(int thread, int barrier) {
+  see(of_thread(thread), handed(barrier));
+  last_wait(thread, barrier)->time = of_thread(thread)[thread];
+}
 
 /* ---- what was done to each byte ---------------------------------------------------------------------- */
 
@@ -125,6 +188,7 @@ void forget_races(void) {
   memset(rows, 0, wanted * sizeof *rows);
   for (int t = 0; t < num_threads(); t++)
     of_thread(t)[t] = 1;
+  waited = realloc(waited, sizeof *waited * (size_t)num_threads() * MOST_BARRIERS);
   num_barriers = newest_phase = 0;
   memset(product_waits, 0, sizeof product_waits);
   memset(begun, 0, sizeof begun);
@@ -268,11 +332,14 @@ static void write_byte(uint64_t place, int thread, uint32_t time, int value, con
 }
 
 void emu_reads(uint64_t address, int64_t bytes) {
+  check_bounds((const void *)(uintptr_t)address, bytes);
   read_bytes(place_of(address, member), bytes, of_thread(current)[current], "a load from");
 }
 
 void race_write(const void *to, const void *values, int64_t bytes, int m) {
   uint64_t place = place_of((uint64_t)(uintptr_t)to, m);
+  check_bounds(to, bytes);
+  check_no_barrier(m, to, bytes);
   for (int64_t i = 0; i < bytes; i++)
     write_byte(place + (uint64_t)i, current, of_thread(current)[current], ((const uint8_t *)values)[i], "a store to");
 }
@@ -286,6 +353,8 @@ void emu_writes(uint64_t address, int64_t bytes) {
 /* Of this thread's `cp.async`: begins, and ends. Of its bytes some are read, the others zero. */
 void race_begin_cp_async(const void *to, const void *from, int64_t bytes, int64_t read) {
   uint64_t place = place_of((uint64_t)(uintptr_t)to, member);
+  check_bounds(to, bytes);
+  check_no_barrier(member, to, bytes);
   emu_reads((uint64_t)(uintptr_t)from, read);
   for (int64_t i = 0; i < bytes; i++)
     write_byte(place + (uint64_t)i, current, NEVER, i < read ? ((const uint8_t *)from)[i] : 0, "a copy to");
@@ -303,6 +372,9 @@ void race_end_cp_async(const void *to, int64_t bytes) {
 /* A copy by the accelerator into block m begins, and ends; the oldest ends first. Who waits for the barrier sees it. */
 void race_begin_copy(const void *to, int64_t bytes, int m, int barrier) {
   uint64_t place = place_of((uint64_t)(uintptr_t)to, m);
+  race_use_barrier(barrier, true);
+  check_bounds(to, bytes);
+  check_no_barrier(m, to, bytes);
   begun[barrier]++;
   for (int64_t i = 0; i < bytes; i++)
     write_byte(place + (uint64_t)i, num_threads() + barrier, begun[barrier], UNKNOWN, "a copy by the accelerator to");
@@ -312,6 +384,7 @@ void race_end_copy(int barrier) { gathered(barrier)[num_threads() + barrier] = +
 
 /* A product, or a store by the accelerator, reads until it was waited for. */
 void race_begin_read(const void *from, int64_t bytes) {
+  check_bounds(from, bytes);
   for (int64_t i = 0; i < bytes; i++)
     check_fenced_write(place_of((uint64_t)(uintptr_t)from, member) + (uint64_t)i);
   read_bytes(place_of((uint64_t)(uintptr_t)from, member), bytes, NEVER, "what runs by itself reads");

@@ -20,7 +20,7 @@ enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
-    emu_grid_scale[3], emu_shared_bytes;
+    emu_grid_scale[3], emu_shared_bytes, emu_registers;
 extern const int emu_tile_grid, emu_any_grid, emu_num_factors[2]; /* of the tiles that the program counts */
 typedef struct {
   int word, plus, by;
@@ -89,8 +89,28 @@ _Bool emu_told(int32_t turn) {
 
 void emu_warp(void) { yield_as(AT_WARP); }
 
+/* Registers of a thread go from a warp that needs few to one that needs many: never more than the launch gave. */
+void emu_setmaxnreg(int32_t count, int32_t more) {
+  enum { LEAST = 24, MOST = 256, STEP = 8 };
+  thread_t *t = &threads[current];
+  int had = t->registers ? t->registers : emu_registers;
+  if (count < LEAST || count > MOST || count % STEP != 0 || (more ? count < had : count > had))
+    give_up("a warp with %d registers a thread asks for %d", had, count);
+  t->registers = count;
+}
+
+static void check_registers(void) {
+  int64_t asked = 0;
+  for (int i = 0; i < num_threads(); i++)
+    asked += threads[i].registers ? threads[i].registers : emu_registers;
+  if (asked > (int64_t)emu_registers * num_threads())
+    give_up("the warps of a block ask for %lld registers, of which a launch gives %d to each of %d threads",
+            (long long)asked, emu_registers, num_threads());
+}
+
 /* Whether the launch says how many threads a block has: a SIMT kernel. */
 static int is_simt(void) { return emu_num_threads == 0; }
+static int64_t shared_bytes(void);
 
 int32_t emu_sreg(int32_t which) {
   int t = current % per_block;
@@ -108,7 +128,7 @@ int32_t emu_sreg(int32_t which) {
   case 10: return emu_joined ? per_block / 32 : block_dims[1];
   case 11: return block_dims[2];
   case 12: return t % 32;
-  case 13: return (emu_shared_bytes + 15) / 16 * 16 + dynamic_bytes;
+  case 13: return (int32_t)shared_bytes();
   default: return 0;
   }
 }
@@ -203,6 +223,15 @@ int32_t emu_block_vote(int32_t kind, int32_t value) {
 
 static barrier_t barriers[MOST_MEMBERS][SHARED_BYTES / 8];
 
+void check_no_barrier(int m, const void *to, int64_t bytes) {
+  int64_t from = (const unsigned char *)to - emu_shared, end = from + bytes;
+  if (from < 0 || from >= SHARED_BYTES)
+    return;
+  for (int64_t i = from / 8; i * 8 < end; i++)
+    if (barriers[m][i].ready)
+      give_up("a store to shared memory at %lld, where a barrier lies", (long long)i * 8);
+}
+
 void give_up(const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -211,6 +240,15 @@ void give_up(const char *format, ...) {
   fputc('\n', stderr);
   va_end(list);
   abort();
+}
+
+static int64_t shared_bytes(void) { return (emu_shared_bytes + 15) / 16 * 16 + dynamic_bytes; }
+
+void check_bounds(const void *at, int64_t bytes) {
+  int64_t offset = (const unsigned char *)at - emu_shared;
+  if (offset >= 0 && offset < SHARED_BYTES && offset + bytes > shared_bytes())
+    give_up("%lld bytes at %lld of shared memory, of which the block has %lld", (long long)bytes, (long long)offset,
+            (long long)shared_bytes());
 }
 
 static int barrier_at(const void *pointer) {
@@ -240,12 +278,20 @@ void settle(barrier_t *b) {
 }
 
 void emu_mbarrier_init(void *pointer, int32_t arrivals) {
+  enum { MOST_ARRIVALS = (1 << 20) - 1 };
+  check_bounds(pointer, 8);
+  if (arrivals < 1 || arrivals > MOST_ARRIVALS)
+    give_up("a barrier that counts %d arrivals", arrivals);
   barrier_t *b = &barriers[member][barrier_at(pointer)];
   *b = (barrier_t){.ready = 1, .arrivals = arrivals, .pending = arrivals, .number = race_new_barrier()};
 }
 
 static void arrive(barrier_t *b, int32_t bytes, const void *pointer) {
+  enum { MOST_BYTES = (1 << 20) - 1 };
+  race_use_barrier(b->number, false);
   b->bytes += bytes;
+  if (b->bytes > MOST_BYTES)
+    give_up("the barrier at %d expects %lld bytes", 8 * barrier_at(pointer), (long long)b->bytes);
   race_come_barrier(b->number);
   if (b->pending-- == 0)
     give_up("more arrivals than the %d that the barrier at %d expects", b->arrivals, 8 * barrier_at(pointer));
@@ -282,12 +328,16 @@ void emu_cluster_wait(void) {
 void emu_store_at(void *pointer, int64_t value, int32_t bytes, int32_t m) {
   int64_t offset = (unsigned char *)pointer - emu_shared;
   check_runs(m);
+  check_bounds(pointer, bytes);
+  emu_aligned((uint64_t)(uintptr_t)pointer, bytes);
   race_write(pointer, &value, bytes, m);
   memcpy(m == member ? emu_shared + offset : kept[m] + offset, &value, (size_t)bytes);
 }
 
 void emu_mbarrier_wait(void *pointer, int32_t parity) {
   barrier_t *b = ready_barrier(pointer);
+  race_use_barrier(b->number, false);
+  race_wait_for(b->number, parity);
   threads[current].barrier = barrier_at(pointer);
   threads[current].parity = parity;
   if (b->phase == parity)
@@ -298,16 +348,28 @@ void emu_mbarrier_wait(void *pointer, int32_t parity) {
 
 _Bool emu_elect(void) { return current % 32 == 0; }
 
-static int come_by[MOST_MEMBERS][NAMED_BARRIERS]; /* threads that did not wait there */
+static int come_by[MOST_MEMBERS][NAMED_BARRIERS];  /* threads that did not wait there */
+static int expected[MOST_MEMBERS][NAMED_BARRIERS]; /* threads, by the first of them; 0: none has come */
 
-void emu_named_arrive(int32_t id) {
-  race_come_name(id % NAMED_BARRIERS);
-  come_by[member][id % NAMED_BARRIERS]++;
+/* Number 0 is the barrier of all; hardware counts whole warps. */
+static void check_named(int32_t id, int32_t count) {
+  if (id < 1 || id >= NAMED_BARRIERS || count < 32 || count % 32 != 0 || count > per_block)
+    give_up("the barrier of number %d for %d of %d threads", id, count, per_block);
+  if (expected[member][id] != 0 && expected[member][id] != count)
+    give_up("barrier %d for %d threads, at which others come as %d", id, count, expected[member][id]);
+  expected[member][id] = count;
+}
+
+void emu_named_arrive(int32_t id, int32_t count) {
+  check_named(id, count);
+  race_come_name(id);
+  come_by[member][id]++;
 }
 
 void emu_named_barrier(int32_t id, int32_t count) {
+  check_named(id, count);
   emu_fence();
-  race_come_name(id % NAMED_BARRIERS);
+  race_come_name(id);
   threads[current].id = id;
   threads[current].count = count;
   yield_as(AT_NAMED);
@@ -329,6 +391,22 @@ static void body(void) {
   swapcontext(&threads[current].context, &scheduler);
 }
 
+/* Where lanes of a warp wait, all that are alive are to have come by one instruction, if it is one that the warp has
+ * together. */
+static void check_together(int from, int to, int state) {
+  for (int i = from, first = -1; i < to; i++) {
+    first = i % 32 == 0 ? -1 : first;
+    if (threads[i].state != state)
+      continue;
+    if (first >= 0 && threads[first].site != threads[i].site)
+      give_up("lanes of the warp of thread %d come to an instruction of the whole warp by different ways", i);
+    first = i;
+  }
+}
+
+/* The instruction that comes next is one of the whole warp; or of single threads. */
+void emu_site(int32_t site) { threads[current].site = site; }
+
 /* Lets threads go on when all that are alive among [from, to) wait in the same state. */
 static int release(int from, int to, int state) {
   int waiting = 0;
@@ -337,6 +415,7 @@ static int release(int from, int to, int state) {
       waiting++;
     else if (threads[i].state != DONE)
       return 0;
+  check_together(from, to, state);
   for (int i = from; i < to; i++)
     if (threads[i].state == state) {
       threads[i].state = READY;
@@ -361,19 +440,28 @@ static int release_cluster(void) {
   return moved;
 }
 
+/* Whether the first lane of the thread's warp is at the same named barrier. */
+static bool comes_together(int i) {
+  const thread_t *first = &threads[i / 32 * 32];
+  return first->state == AT_NAMED && first->id == threads[i].id && first->site == threads[i].site;
+}
+
 /* Lets threads of block m go on that wait at a named barrier where enough have come. */
 static int release_named(int m) {
   int here[NAMED_BARRIERS], moved = 0;
   memcpy(here, come_by[m], sizeof here);
   for (int i = first_thread(m); i < first_thread(m + 1); i++)
     if (threads[i].state == AT_NAMED)
-      here[threads[i].id % NAMED_BARRIERS]++;
+      here[threads[i].id]++;
   for (int i = first_thread(m); i < first_thread(m + 1); i++)
-    if (threads[i].state == AT_NAMED && here[threads[i].id % NAMED_BARRIERS] == threads[i].count) {
-      come_by[m][threads[i].id % NAMED_BARRIERS] = 0;
+    if (threads[i].state == AT_NAMED && here[threads[i].id] == threads[i].count && !comes_together(i))
+      give_up("lanes of the warp of thread %d come to barrier %d by different ways", i, threads[i].id);
+  for (int i = first_thread(m); i < first_thread(m + 1); i++)
+    if (threads[i].state == AT_NAMED && here[threads[i].id] == threads[i].count) {
+      come_by[m][threads[i].id] = expected[m][threads[i].id] = 0;
       threads[i].state = READY;
-      race_go_name(i, threads[i].id % NAMED_BARRIERS);
-      moved |= 1 << threads[i].id % NAMED_BARRIERS;
+      race_go_name(i, threads[i].id);
+      moved |= 1 << threads[i].id;
     }
   for (int id = 0; id < NAMED_BARRIERS; id++)
     if (moved >> id & 1)
@@ -446,6 +534,7 @@ static void run_block(void) {
   memset(kept, GARBAGE, sizeof kept);
   memset(barriers, 0, sizeof barriers);
   memset(come_by, 0, sizeof come_by);
+  memset(expected, 0, sizeof expected);
   forget_copies();
   forget_products();
   forget_races();
@@ -460,7 +549,8 @@ static void run_block(void) {
     if (t->stack == NULL)
       t->stack = malloc(STACK_BYTES);
     t->state = READY;
-    t->num_copies = t->group = t->arrivals = t->waits = 0;
+    t->num_copies = t->group = t->arrivals = t->waits = t->registers = 0;
+    t->site = ANY_SITE;
     getcontext(&t->context);
     t->context.uc_stack.ss_sp = t->stack;
     t->context.uc_stack.ss_size = STACK_BYTES;
@@ -490,6 +580,8 @@ static void run_block(void) {
       alive |= threads[i].state != DONE;
   }
   check_copies_done();
+  check_registers();
+  check_products_alike();
   for (int i = 0; i < num_threads(); i++)
     if (threads[i].arrivals != threads[i].waits)
       give_up("thread %d ends without having waited for its cluster", i);

@@ -10,7 +10,7 @@
 #include <ucontext.h>
 
 enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
-enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16 };
+enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16, ANY_SITE = -1 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 
@@ -32,6 +32,8 @@ typedef struct {
   int num_copies, group;
   int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
   int barrier, parity; /* of the barrier that counts at which it waits */
+  int site;      /* the last instruction that all lanes of a warp have to come to together; ANY_SITE: of no such */
+  int registers; /* that it has asked for; 0: those of the launch */
   int arrivals, waits; /* at the barrier of the cluster */
 } thread_t;
 
@@ -47,6 +49,8 @@ int num_threads(void);   /* of the cluster */
 void check_runs(int m);  /* gives up if block m has ended */
 void emu_warp(void);     /* the threads of a warp meet */
 bool emu_elect(void);
+void check_bounds(const void *at, int64_t bytes); /* gives up behind the block's shared memory, if it is in that */
+void check_no_barrier(int m, const void *to, int64_t bytes); /* gives up where a barrier that counts lies */
 __attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
 
 typedef struct {
@@ -83,6 +87,7 @@ void check_copies_done(void); /* gives up if a block ends while some are under w
 /* --- products.c --- */
 
 void forget_products(void);
+void check_products_alike(void); /* gives up where warps of a group have started other products */
 
 /* --- races.c: threads come to a place where they meet, and go on; what is read and written --- */
 
@@ -96,7 +101,10 @@ void race_come_warp(void);
 void race_go_warp(void);
 void race_come_cluster(int phase);
 void race_go_cluster(int thread, int phase);
-int race_new_barrier(void); /* its number */
+int race_new_barrier(void);    /* its number */
+void race_show_barriers(void); /* those that the thread has set up, to the accelerator */
+void race_use_barrier(int barrier, bool by_accelerator);
+void race_wait_for(int barrier, int parity);
 void race_come_barrier(int barrier);
 void race_end_phase(int barrier);
 void race_go_barrier(int thread, int barrier);

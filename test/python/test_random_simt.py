@@ -25,7 +25,7 @@ def assert_right(backend: str, count: int, seed: int, folder: Path) -> None:
 
 
 def test_on_the_cpu(tmp_path: Path) -> None:
-    assert_right("cpu", 40, 0, tmp_path)
+    assert_right("cpu", 24, 0, tmp_path)
 
 
 @pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")

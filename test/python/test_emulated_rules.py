@@ -1,0 +1,123 @@
+"""Rules of the PTX ISA that no result shows: the emulator says which one the code of a plan breaks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
+import emulate
+from test_emulated_races import HEAD, PRODUCT
+
+pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
+
+RING = PRODUCT.replace("(512, 128)", "(512, 640)").replace("(128, 64)", "(640, 64)")
+WIDE = f"""{HEAD}
+@ct.kernel
+def kernel(A, B, C):
+    acc = ct.zeros((128, 256), ct.float32)
+    for k in range(ct.num_tiles(A, 1, (128, 64))):
+        acc = ct.mma(ct.load(A, (ct.bid(0), k), (128, 64)), ct.load(B, (k, 0), (64, 256)), acc)
+    ct.store(C, (ct.bid(0), 0), acc)
+
+def launch():
+    a, b = np.ones((256, 640), np.float16), np.ones((640, 256), np.float16)
+    ct.launch(None, (2,), kernel, (a, b, np.ones((256, 256), np.float32)))
+"""
+WARPS = f"""{HEAD}
+@device.kernel
+def kernel(x):
+    if device.thread_idx.x > 3:
+        device.syncthreads()
+    else:
+        device.syncthreads()
+    x[device.thread_idx.x] = 1
+
+def launch():
+    device.launch(kernel, np.zeros(32, np.int32), grid=1, block=32)
+"""
+# (program, what is replaced in its code, by what, what is said)
+FAULTS = {
+    "barriers are not shown": (RING, r"fence\.mbarrier_init\.release\.cluster", "fence.acq_rel.cta", "without a fence"),
+    "barriers are not ordered": (
+        RING,
+        r"(fence\.mbarrier_init[^\n]*\n) *(tail )?call void @llvm\.nvvm\.barrier[^\n]*",
+        r"\1",
+        "a barrier is used that thread 0 sets up",
+    ),
+    "a slot is filled early": (
+        RING,
+        r"\{ \.reg \.pred p;\\0AAGAIN: mbarrier\.try_wait.*?DONE: \}",
+        "fence.acq_rel.cta;",
+        "emulator:",
+    ),
+    "a pattern that begins inside": (
+        RING,
+        r"add\.s64 b, (\$\d+), 0;",
+        r"add.s64 b, \1, 8;",
+        "from line 1 of a pattern",
+    ),
+    "no swizzle": (RING, r"(or disjoint i64 %\S+,) 46\d+", r"\1 46", "has the descriptor"),
+    "more registers than there are": (
+        WIDE,
+        r"setmaxnreg\.inc\.sync\.aligned\.u32 \d+",
+        "setmaxnreg.inc.sync.aligned.u32 256",
+        "ask for",
+    ),
+    "a count of registers": (
+        WIDE,
+        r"setmaxnreg\.dec\.sync\.aligned\.u32 \d+",
+        "setmaxnreg.dec.sync.aligned.u32 28",
+        "asks for 28",
+    ),
+    "lanes that part": (
+        WARPS,
+        r"@llvm\.nvvm\.barrier\.cta\.sync\.all",
+        "@llvm.nvvm.barrier.cta.sync.aligned.all",
+        "by different ways",
+    ),
+    "a named barrier of number 16": (
+        WIDE,
+        r"(barrier\.cta\.sync\.aligned\.count\(i32 )[^,)]+",
+        r"\g<1>16",
+        "the barrier of number 16",
+    ),
+}
+RUN = """
+import re, runpy, sys
+folder, target, old, new, program = sys.argv[1:]
+sys.path.insert(0, folder)
+import emulate
+emulate.TARGET = target
+emulate.install()
+build = emulate.shared_object
+def broken(text, *rest):
+    changed = re.sub(old, new, text) if old else text
+    assert changed != text or not old, "there is nothing to break"
+    return build(changed, *rest)
+emulate.shared_object = broken
+runpy.run_path(program)["launch"]()
+"""
+
+
+def said(program: str, old: str, new: str, folder: Path) -> str:
+    path = folder / "program.py"
+    path.write_text(program)
+    command = [sys.executable, "-c", RUN, str(Path(emulate.__file__).parent), "sm_90a", old, new, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode != 0) == ("emulator:" in done.stderr), done.stderr
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_rules_are_said(fault: str, tmp_path: Path) -> None:
+    program, old, new, message = FAULTS[fault]
+    assert message in said(program, old, new, tmp_path)
+
+
+@pytest.mark.parametrize("program", [RING, WIDE, WARPS])
+def test_plans_keep_the_rules(program: str, tmp_path: Path) -> None:
+    assert said(program, "", "", tmp_path) == ""
