@@ -61,11 +61,11 @@ SHORT_DTYPES = {
 
 
 def parse_argument(text: str) -> tuple[str, tuple[Any, ...]]:
-    """`A=f16[?,?]`, `n=i32`, `TM=128` as (name, one entry of a specialization's key).
+    """`A=f16[?,?]`, `n=i32`, `n=i32|16`, `TM=128` as (name, one entry of a specialization's key).
 
     An extent is a number, whose divisibility is then known, or `?`, which stands for any multiple of 16 that makes rows
     of whole lines of 128 bytes. Arrays are taken to be row-major and to start at a multiple of 16 bytes;
-    `f16[?,?]unaligned` claims nothing.
+    `f16[?,?]unaligned` claims nothing. `i32|16` stands for a multiple of 16, which launches compile for, too.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
@@ -74,9 +74,10 @@ def parse_argument(text: str) -> tuple[str, tuple[Any, ...]]:
     array = re.fullmatch(r"(\w+)\[([^\]]*)\](unaligned)?", value)
     if array:
         return name, _array_key(text, *array.groups())
-    dtype = _dtype_name(value)
-    if dtype:
-        return name, ("scalar", dtype, 1)
+    number, multiple, by = value.partition("|")
+    dtype = _dtype_name(number)
+    if dtype and (not multiple or (by == "16" and "int" in dtype)):
+        return name, ("scalar", dtype, 16 if multiple else 1)
     try:
         return name, ("const", ast.literal_eval(value))
     except (ValueError, SyntaxError):

@@ -122,6 +122,7 @@ def test_picture_needs_a_known_ending(tmp_path: Path) -> None:
         ("A=bf16[?,?]unaligned", ("A", ("array", "bfloat16", 2, 1, (1, 1), ((0, 1), (1, 1)), True, False))),
         ("x=f32[]", ("x", ("array", "float32", 0, 16, (), (), True, False))),
         ("n=i32", ("n", ("scalar", "int32", 1))),
+        ("n=i32|16", ("n", ("scalar", "int32", 16))),
         ("TM=128", ("TM", ("const", 128))),
         ("scale=0.125", ("scale", ("const", 0.125))),
         ("flag=True", ("flag", ("const", True))),
@@ -137,6 +138,8 @@ def test_argument(text: str, expected: object) -> None:
         ("A", "expected NAME=dtype"),
         ("A=f17[?]", "unknown dtype 'f17'; there are bf16"),
         ("A=f16[x]", "the extent 'x' is neither a number nor"),
+        ("n=f32|16", "neither a dtype .* nor a constant"),
+        ("n=i32|8", "neither a dtype .* nor a constant"),
         ("A=spam eggs", "neither a dtype .* nor a constant"),
     ],
 )

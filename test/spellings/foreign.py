@@ -45,12 +45,12 @@ def arrays(names: str, dtype: str = "bf16", rank: int = 2) -> list[str]:
     return [f"{name}={dtype}[{','.join('?' * rank)}]" for name in names.split()]
 
 
-def program(name: str, small: str, *arguments: Any, **hints: Any) -> Any:
+def program(name: str, small: str, *arguments: Any, into: dict[str, Program] = PROGRAMS, **hints: Any) -> Any:
     """Registers a kernel with arguments, each a text or a list of texts."""
     flat = tuple(x for given in arguments for x in ([given] if isinstance(given, str) else given))
 
     def register(kernel: Any) -> Any:
-        PROGRAMS[name] = Program(name, kernel.replace_hints(**hints) if hints else kernel, small, flat)
+        into[name] = Program(name, kernel.replace_hints(**hints) if hints else kernel, small, flat)
         return kernel
 
     return register
@@ -646,7 +646,7 @@ def argument(text: str, extent: str, random: np.random.Generator) -> Any:
     given = text.partition("=")[2]
     dtype, bracket, _ = given.partition("[")
     if not bracket:
-        return int(extent) if given == "i32" else float(given)
+        return int(extent) if given.startswith("i32") else float(given)
     shape = tuple(map(int, extent.split("x")))
     if dtype[0] == "i":
         return (
