@@ -26,8 +26,9 @@
 #include <string.h>
 
 #define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
-/* Accesses are joined before instcombine, too: it makes `i + 128` an `or` that no longer says that it is a sum. What both
- * sides of a branch begin or end with is done once: threads of a warp that part take the sides one after the other. */
+/* Accesses are joined before instcombine, too: it makes `i + 128` an `or` that no longer says that it is a sum. What
+ * both sides of a branch begin or end with is done once: threads of a warp that part take the sides one after the
+ * other. */
 #define THREAD_PASSES                                                                                                  \
   "function(early-cse,simplifycfg<hoist-common-insts;sink-common-insts>,infer-alignment,load-store-vectorizer,"        \
   "instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer),globaldce"

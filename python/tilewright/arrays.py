@@ -272,6 +272,12 @@ class Array(_core.DeviceArray):
             raise TileValueError(f"reshape needs an array that is contiguous in order {order}; copy it first")
         return self._view(self.address, wanted, _steps(wanted, self.itemsize, order))
 
+    def split(self, section: int) -> list[Array]:
+        """Views of so many elements each, and one of those that are left; of an array with one axis."""
+        if len(self.shape) != 1 or section < 1:
+            raise TileValueError(f"split takes an array with one axis by 1 or more, found {self.shape} by {section}")
+        return [self[first : first + section] for first in range(0, self.size, section)]
+
     def ravel(self, order: str = "C") -> Array:
         return self.reshape(-1, order=order) if self.size else self._view(0, (0,), (self.itemsize,))
 

@@ -210,7 +210,10 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
 
 
 def _run_time_entry(frame: Frame, values: tuple[Any, ...], index: Tile) -> Any:
-    """An entry of a tuple of arrays that the running kernel chooses."""
+    """An entry of a tuple, of arrays or of numbers, that the running kernel chooses."""
+    number = frame.capture.rules.entry(frame.emit, values, index)
+    if number is not None:
+        return number
     if not are_alike(values) or any(isinstance(v, Selection) for v in values):
         raise TileTypeError(
             f"an index into {describe(values)} must be a constant; a run-time index chooses between arrays, or views, "

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import enum
 import types
 from collections.abc import Callable
 from typing import Any
@@ -103,9 +104,9 @@ class Frame:
 
     def at(self, node: Any) -> None:
         """The next ops come from `node`."""
+        self.node = node
         if self.of_library:
             return
-        self.node = node
         offset = self._offset
         self._at(
             node.lineno + offset,
@@ -184,6 +185,8 @@ class Frame:
             return tuple(self.adopt(v) for v in value)
         if is_numpy_scalar(value):
             return numpy_scalar(self.emit, value)
+        if self.capture.rules.wide and isinstance(value, enum.IntEnum):
+            return int(value)
         if hasattr(type(value), "__tw_value__"):  # what stands for a value of the running kernel
             return value.__tw_value__(self)
         return value

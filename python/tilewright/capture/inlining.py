@@ -18,6 +18,7 @@ from .values import LocalFunction, Tile, Unusable, describe, require_tile_or_num
 MOST_CALLS_OF_ITSELF = 256
 _LIBRARIES = (
     "tilewright.library",
+    "tilewright.assign",
     "tilewright.c_math",
     "tilewright.numba.lowering",
 )  # what is in them is typed as tile code

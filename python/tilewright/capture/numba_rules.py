@@ -11,6 +11,7 @@ Both type what a program writes: each operator, comparison, assignment and join.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +238,15 @@ class ThreadRules(Rules, ABC):
             return b if a is bool_ else a
         return BY_NAME[self.generic(a.name, b.name)]
 
+    def entry(self, emit: Emitter, values: tuple[Any, ...], index: Tile) -> Tile | None:
+        if not values or not all(map(is_scalar, values)):
+            return None
+        dtype = functools.reduce(self.joined, map(self.dtype_of, values))
+        *others, found = (self.as_type(emit, value, dtype) for value in values)
+        for place, value in reversed(list(enumerate(others))):
+            found = emit.select(emit.compare("equal", index, place), value, found)
+        return found
+
     # -- calls
 
     def call(self, frame: Frame, function: Any, *values: Any) -> Any:
@@ -248,7 +258,7 @@ class ThreadRules(Rules, ABC):
 
 class _Numba(ThreadRules):
     name = "numba"
-    fills = True
+    fills = assigns_parts = True
 
     def generic(self, x: str, y: str) -> str:
         """As NumPy promotes, but for an integer with float32: 32 bits and more make float64."""

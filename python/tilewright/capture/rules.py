@@ -50,10 +50,15 @@ class Rules:
     callables = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
     walks_arrays = False  # `for x in array` goes over its first axis
     fills = False  # whether a variable that some way does not assign has a value there: 0
+    assigns_parts = False  # `array[1:3] = x` assigns the elements of the part
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
     methods: dict[str, Any] = {}  # noqa: RUF012  # of numbers of device code, beside those of all
+
+    def entry(self, emit: Emitter, values: tuple[Any, ...], index: Tile) -> Tile | None:
+        """The number of a tuple that the running kernel chooses; None where this language has no such index."""
+        return None
 
     def counted(self, emit: Emitter, variable: Tile) -> Tile:
         """The variable of a loop over a range."""

@@ -27,5 +27,6 @@ from .ufuncs import guvectorize, vectorize
 
 # No file has this name: numba-cuda's finder takes each module with `numba.cuda` in its name for its own.
 _sys.modules[f"{__name__}.cuda"] = cuda
+_sys.modules |= {f"{__name__}.cuda.{name}": getattr(cuda, name) for name in ("fp16", "libdevice", "random")}
 
 __all__ = ["cuda", "guvectorize", "vectorize", *_types]

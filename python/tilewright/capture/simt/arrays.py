@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ... import assign
 from ...dtype import int32
 from ...errors import TileTypeError
 from ...shape_rules import dimensions
@@ -32,7 +33,19 @@ def index_tiles(frame: Frame, array: Array, index: Any) -> list[Tile]:
 
 def write(frame: Frame, array: Array, index: Any, value: Any) -> None:
     """`array[index] = value`, converted to the array's dtype."""
+    entries = len(index) if isinstance(index, tuple) else 1
+    if frame.capture.rules.assigns_parts and entries <= array.ndim and not views.is_element(array, index):
+        _write_part(frame, views.part(frame, array, index), value)
+        return
     memory.write_element(frame, array, _indices(frame, array, index), value)
+
+
+def _write_part(frame: Frame, part: Array, value: Any) -> None:
+    """Each element of the part, in order; an array with fewer axes is assigned to each row."""
+    from ..inlining import inline
+
+    code: Any = assign.rows if isinstance(value, Array) and value.ndim == part.ndim else assign.fill
+    inline(frame, code, [part, value], {}, frame.node)
 
 
 def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
@@ -109,5 +122,8 @@ _ATTRIBUTES = {
     "size": _size,
     "ndim": lambda frame, array: array.ndim,
     "ndims": lambda frame, array: array.ndim,
+    "itemsize": lambda frame, array: array.dtype.itemsize,
+    "nbytes": lambda frame, array: frame.emit.binary("mul", _size(frame, array), array.dtype.itemsize),
+    "T": lambda frame, array: views.transposed(frame, array),
 }
 METHODS: dict[str, Any] = {"astype": views.astype, "reshape": views.reshape, "view": views.view}

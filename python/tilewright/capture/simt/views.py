@@ -253,6 +253,12 @@ def _rest(numbers: Integers, whole: Shape, known: list[Any]) -> Any:
     return count
 
 
+def transposed(frame: Frame, array: Array) -> Array:
+    """`array.T`: the axes the other way round."""
+    shape = shape_of(frame, array)
+    return made(frame, array, Shape(0, shape.extents[::-1], shape.strides[::-1]))
+
+
 def astype(frame: Frame, array: Array, dtype: Any, copy: Any = True) -> Array:
     """`array.astype(dtype, copy=False)`, which allocates nothing only where the dtype is the same."""
     if dtype_of(dtype, "astype") is not array.dtype or copy is not False:

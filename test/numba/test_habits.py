@@ -1,0 +1,71 @@
+"""What kernels of Numba users do with parts of arrays, tuples, enumerations and submodules."""
+
+import importlib
+from enum import IntEnum
+
+import numpy as np
+import pytest
+
+from tilewright import arrays
+from tilewright.numba import cuda, float32
+
+
+class Side(IntEnum):
+    LEFT = 1
+    RIGHT = 2
+
+
+WEIGHTS = (1.5, 2, 3, 4)
+
+
+@cuda.jit
+def parts(y, out):
+    i = cuda.grid(1)
+    own = cuda.local.array((2, 3), float32)
+    own[:] = Side.RIGHT
+    own[1] = 7
+    own[0, 1:] = y[1:3]
+    out[i] = own
+
+
+@cuda.jit
+def picks(out, side):
+    i = cuda.grid(1)
+    out[i] = WEIGHTS[i]
+    if side == Side.LEFT:
+        out[0] = (i, 5)[i + 1] * 100
+
+
+@cuda.jit
+def attributes(y, out):
+    out[0] = y.T[1, 0]
+    out[1] = y.T.shape[0]
+    out[2] = y.itemsize
+    out[3] = y.nbytes
+
+
+def test_parts_of_arrays_are_assigned(run):
+    out = run(parts, 1, 4, np.arange(4.0), np.zeros((4, 2, 3)))[1]
+    np.testing.assert_array_equal(out, [[[2, 1, 2], [7, 7, 7]]] * 4)
+
+
+@pytest.mark.parametrize("side, first", [(Side.LEFT, 500), (Side.RIGHT, 1.5)])
+def test_tuples_of_numbers_have_run_time_indices(run, side, first):
+    np.testing.assert_array_equal(run(picks, 1, 4, np.zeros(4), int(side))[0], [first, 2, 3, 4])
+
+
+def test_attributes_of_arrays(run):
+    out = run(attributes, 1, 1, np.arange(6.0).reshape(2, 3), np.zeros(4))[1]
+    np.testing.assert_array_equal(out, [1, 3, 8, 48])
+
+
+@pytest.mark.parametrize("name", ["fp16", "libdevice", "random"])
+def test_submodules_are_imported_by_name(name):
+    assert importlib.import_module(f"tilewright.numba.cuda.{name}") is getattr(cuda, name)
+
+
+def test_an_array_is_split():
+    x = arrays.to_device(np.arange(5.0), device="cpu")
+    assert [part.to_numpy().tolist() for part in x.split(2)] == [[0, 1], [2, 3], [4]]
+    with pytest.raises(ValueError, match="split takes an array with one axis by 1 or more"):
+        x.split(0)
