@@ -519,7 +519,7 @@ static void check_barrier(check_t *c, MlirOperation op, int number, int count) {
 /* On the CPU threads that part wait at a barrier in vain, which the launch tells without a check. */
 static void check_barriers(check_t *c) {
   MlirStringRef target = tw_attr_string(tw_module_of(c->func), "tile.target");
-  if (target.length < 3 || strncmp(target.data, "sm_", 3))
+  if (target.length < 3 || strncmp(target.data, "sm_", 3) != 0)
     return;
   tw_ops_t barriers = tw_ops_in(c->func, meets_block, MlirWalkPreOrder);
   if (may_part(c, &barriers))

@@ -32,16 +32,14 @@ def is_long(mean: int, width: int) -> bool:
     return mean > width * LANES * _LONG
 
 
-def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
-    """A function of a kernel."""
-    read, start_of, end_of = readers
-    convert, zero = Convert(t, "segmented_reduce: 'd_in'"), Zero(t)
-    shared_list, shared_number = Shared(int32, THREADS), Shared(int32, 1)
-    shared_totals, warps = Shared(t, THREADS // LANES), THREADS // LANES
-    side_by_side, pair = tuple(range(width)), tuple(range(2 * width))
+_WARPS = THREADS // LANES
+
+
+def _of_thread(read: Any, fold: Any, t: ItemType, width: int):
+    """A function for kernels: what a thread has of a piece, `width` items side by side at most."""
+    convert, zero, side_by_side = Convert(t, "segmented_reduce: 'd_in'"), Zero(t), tuple(range(width))
 
     def run(inputs, arrays, first, last):
-        """What a thread has of a piece."""
         value = zero()
         if first + width <= last:
             items = tuple(convert(read(inputs[0], first + j)) for j in side_by_side)
@@ -54,6 +52,13 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
                 value = fold(arrays, value, convert(read(inputs[0], i)))
         return value
 
+    return run
+
+
+def _short_one(run: Any, fold: Any, width: int):
+    """A function for kernels: `joined`, on lane 0 of a group, with a segment of its own; all groups of the warp at
+    once."""
+
     def group_fold(arrays, value, own, there, steps):
         """On lane 0 of a group the values of its first `there` lanes, joined."""
         for k in range(steps):
@@ -63,7 +68,6 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
         return value
 
     def short_one(inputs, arrays, joined, first, last, steps):
-        """`joined`, on lane 0 of a group, with a segment of its own; all groups of the warp at once."""
         own = lane() & ((1 << steps) - 1)
         piece = width << steps
         while cuda.any_sync(-1, first < last):
@@ -75,6 +79,13 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
                 joined = fold(arrays, joined, value)
             first = first + piece
         return joined
+
+    return short_one
+
+
+def _of_warp(run: Any, read: Any, fold: Any, t: ItemType, width: int):
+    """A function for kernels: on lane 0, the items of a range that is not empty."""
+    convert, zero, pair = Convert(t, "segmented_reduce: 'd_in'"), Zero(t), tuple(range(2 * width))
 
     def whole_rows(inputs, arrays, at):
         """Two rows of a warp."""
@@ -88,8 +99,16 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
         upper, lower = warp_folds((upper, lower), join)
         return fold(arrays, upper, lower)
 
+    def left_over(inputs, arrays, value, there, at, last):
+        for row in range(at, last, width * LANES):
+            mine = row + lane() * width
+            here = run(inputs, arrays, mine, min(mine + width, last))
+            here = warp_fold(here, (last - row + (width - 1)) // width, lambda a, b: fold(arrays, a, b))
+            value = fold(arrays, value, here) if there else here
+            there = True
+        return value
+
     def of_warp(inputs, arrays, first, last):
-        """On lane 0, the items of a range that is not empty."""
         rows, value = 2 * width * LANES, zero()
         for k in range((last - first + (rows - 1)) // rows):
             at = first + k * rows
@@ -100,19 +119,16 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
                 value = left_over(inputs, arrays, value, k > 0, at, last)
         return value
 
-    def left_over(inputs, arrays, value, there, at, last):
-        for row in range(at, last, width * LANES):
-            mine = row + lane() * width
-            here = run(inputs, arrays, mine, min(mine + width, last))
-            here = warp_fold(here, (last - row + (width - 1)) // width, lambda a, b: fold(arrays, a, b))
-            value = fold(arrays, value, here) if there else here
-            there = True
-        return value
+    return of_warp
+
+
+def _long_one(of_warp: Any, fold: Any, t: ItemType, width: int):
+    """A function for kernels, all threads: `joined`, on thread 0, with the items of a segment."""
+    zero = Zero(t)
 
     def long_one(inputs, arrays, shared, joined, first, last):
-        """All threads: `joined`, on thread 0, with the items of a segment."""
         warp, rows = cuda.threadIdx.x // LANES, 2 * width * LANES
-        each = (last - first + (rows * warps - 1)) // (rows * warps) * rows
+        each = (last - first + (rows * _WARPS - 1)) // (rows * _WARPS) * rows
         start = first + warp * each
         value = zero()
         if start < last:
@@ -125,6 +141,18 @@ def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
                 joined = fold(arrays, joined, shared[w])
         cuda.syncthreads()
         return joined
+
+    return long_one
+
+
+def by_lanes(readers: Any, write: Any, fold: Any, t: ItemType, width: int):
+    """A function of a kernel."""
+    _, start_of, end_of = readers
+    convert = Convert(t, "segmented_reduce: 'd_in'")
+    run = _of_thread(readers[0], fold, t, width)
+    short_one = _short_one(run, fold, width)
+    long_one, shared_totals = _long_one(_of_warp(run, readers[0], fold, t, width), fold, t, width), Shared(t, _WARPS)
+    shared_list, shared_number = Shared(int32, THREADS), Shared(int32, 1)
 
     def fold_segments(inputs, out, arrays, count, initial, steps, per):
         """Block b has the segments from b * per on, at most as many as it has groups of lanes."""
