@@ -31,6 +31,8 @@
  *   %k = %i * 64 + tile.iota : tensor<64xi32>                     after   %w = tile.load %a[%i, %j] : tensor<8x32xi32>
  *   %t = tile.gather %a[%k / 8, columns] : tensor<64x32xi32>              %t = %w as 8x1x32, broadcast to 8x8x32
  *
+ * Indices may count along the axes of the tile in another order than along the array's: then the tile is permuted.
+ *
  * Runs again after tile-split-loops, when masks of such tables hold in all iterations of a loop. */
 #include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
@@ -243,6 +245,7 @@ typedef struct {
   index_sum_t index[TW_MAX_RANK];
   int64_t shape[TW_MAX_RANK]; /* of the tile, by axes of the array, each element once */
   bool has_more;              /* terms in an index than are read */
+  bool turned;                /* the tile's axes have another order than the array's */
 } gather_access_t;
 
 static bool read_operands(gather_access_t *a, bool is_gather) {
@@ -266,19 +269,24 @@ static bool read_index(gather_access_t *a, intptr_t d) {
 
 static int64_t repeats_of(const index_sum_t *sum) { return sum->repeats > 1 ? sum->repeats : 1; }
 
-/* Every axis of the tile longer than one must be counted along by one index, in the order of the array's axes. */
+/* Every axis of the tile longer than one must be counted along by one index. */
 static bool read_indices(gather_access_t *a) {
   int last = -1;
   int64_t covered = 1;
+  uint32_t seen = 0;
   for (intptr_t d = 0; d < a->rank; d++) {
     index_sum_t *sum = &a->index[d];
     if (!read_index(a, d))
       return false;
     int64_t extent = sum->axis < 0 ? 1 : tw_extent(a->tile, sum->axis);
     a->shape[d] = extent / repeats_of(sum);
-    if (!is_multiple(sum, a->shape[d]) || (extent > 1 && sum->axis <= last))
+    if (!is_multiple(sum, a->shape[d]) || (extent > 1 && (seen >> sum->axis & 1)))
       return false;
-    last = extent > 1 ? sum->axis : last;
+    if (extent > 1) {
+      a->turned |= sum->axis < last;
+      last = sum->axis;
+      seen |= UINT32_C(1) << last;
+    }
     covered *= extent;
   }
   return covered == tw_count(a->tile);
@@ -349,6 +357,29 @@ static MlirValue repeated(const tw_builder_t *at, const gather_access_t *a, Mlir
   return tw_broadcast(at, tw_tile_type(element, rank, all), tile);
 }
 
+/* A tile with the axes of the array, each counted along once, with those of the gather's. */
+static MlirValue turned(const tw_builder_t *at, const gather_access_t *a, MlirValue tile) {
+  int64_t from[TW_MAX_RANK], extents[TW_MAX_RANK], to[TW_MAX_RANK];
+  int32_t order[TW_MAX_RANK];
+  intptr_t count = 0;
+  for (intptr_t d = 0; d < a->rank; d++)
+    if (a->shape[d] * repeats_of(&a->index[d]) > 1) {
+      from[count] = a->index[d].axis;
+      extents[count++] = a->shape[d] * repeats_of(&a->index[d]);
+    }
+  for (intptr_t d = 0; d < count; d++) {
+    intptr_t rank = 0; /* of this axis among those of the gather's tile */
+    for (intptr_t other = 0; other < count; other++)
+      rank += from[other] < from[d];
+    order[rank] = (int32_t)d;
+    to[rank] = extents[d];
+  }
+  MlirType element = tw_element(a->tile);
+  tile = tw_reshape(at, tw_tile_type(element, count, extents), tile);
+  return tw_op1_attr(at, "tile.permute", tw_tile_type(element, count, to), 1, &tile, "order",
+                     mlirDenseI32ArrayGet(at->context, count, order));
+}
+
 static void build_load(const gather_access_t *a, int padding) {
   tw_builder_t at = tw_build_before(a->op);
   MlirValue operands[1 + TW_MAX_RANK] = {a->array};
@@ -362,7 +393,9 @@ static void build_load(const gather_access_t *a, int padding) {
                          .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
                          .attrs = attrs};
   MlirValue tile = mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0);
-  tile = tw_reshape(&at, a->tile, num_repeated(a) > 0 ? repeated(&at, a, tile) : tile);
+  if (num_repeated(a) > 0)
+    tile = repeated(&at, a, tile);
+  tile = tw_reshape(&at, a->tile, a->turned ? turned(&at, a, tile) : tile);
   if (!mlirValueIsNull(a->mask))
     tile = tw_select(&at, a->mask, tile, a->padding);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(a->op, 0), tile);
@@ -434,7 +467,7 @@ static void visit(MlirOperation op) {
   bool has_mask = !mlirValueIsNull(a.mask), loads = is_gather && (num == 0 || repeats_rows(&a, num));
   if (loads && padding >= 0 && (!has_mask || !mlirValueIsNull(a.padding)))
     build_load(&a, padding);
-  else if (!is_gather && !has_mask && num == 0)
+  else if (!is_gather && !has_mask && num == 0 && !a.turned)
     build_store(&a);
 }
 

@@ -390,3 +390,26 @@ def test_words_that_neighbours_share(backends: Backends, first: int, along: str,
     bits = words[np.where(inside, at // 8, 0)].astype("i8") >> (at % 8 * 4)[:, None] & 15
     wanted[inside, : min(count, 29)] = bits[inside, :count]
     assert np.array_equal((found.T if columns else found).astype("f8"), wanted)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)], ids=str)
+def test_tiles_that_are_turned(backends: Backends, order: tuple[int, int, int]) -> None:
+    """Tile axis d is counted along by the index of array axis order[d]; the array ends within the tile."""
+    shape = (4, 8, 16)
+    tile = tuple(shape[axis] for axis in order)
+
+    @ct.kernel
+    def kernel(X, Y):
+        i = ct.bid(0)
+        index = ()
+        for axis in ct.static_iter(range(3)):
+            ones = tuple(shape[axis] if order[d] == axis else 1 for d in range(3))
+            count = ct.arange(shape[axis], dtype=ct.int32)
+            index = (*index, (count + i * shape[axis] if axis == 0 else count).reshape(ones))
+        ct.store(Y, (i, 0, 0, 0), ct.gather(X, index).reshape((1, *tile)))
+
+    x = np.random.default_rng(7).standard_normal((7, 8, 13)).astype(np.float32)
+    padded = np.zeros((8, 8, 16), np.float32)
+    padded[:7, :, :13] = x
+    found = run(backends, kernel, 2, x, np.ones((2, *tile), np.float32))[1]
+    assert np.array_equal(found, padded.reshape(2, *shape).transpose(0, *(1 + axis for axis in order)))

@@ -165,7 +165,7 @@ typedef struct {
   int64_t largest;             /* elements of the largest accumulator */
   int64_t rows;                /* and its rows */
   int64_t carried;             /* elements that threads carry in small pieces in each step */
-  bool chained, fma, promoted, computed, gathered;
+  bool chained, fma, promoted, computed, gathered, apart;
 } need_t;
 
 /* The elements of an operand that threads carry in pieces of less than 16 bytes: rows of its array begin anywhere. */
@@ -203,6 +203,7 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   }
   need->chained |= tw_rows_stay_together(op);
   need->fma |= synchronous_family(op) == &tw_fma_family && !is_widened(op);
+  need->apart |= need->async != NULL && tw_loop_around(op) != NULL && tw_is_zero(mlirOperationGetOperand(op, 2));
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
   int64_t carried = carried_narrowly(op, 0) + carried_narrowly(op, 1);
   need->carried = carried > need->carried ? carried : need->carried;
@@ -240,12 +241,13 @@ int tw_mma_num_warps(MlirOperation func) {
     return 0;
   int warps = 4;
   /* Chained products keep two accumulators and the rows' state: 16 rows a warp. Without Tensor Cores
-   * more operands are at hand at a time, and promoted sums lie beside the accumulators, so fewer of these fit.
+   * more operands are at hand at a time, and promoted sums, as those that each step of a loop starts from zero, lie
+   * beside others, so fewer of these fit.
    * Where operands are computed, a second group of warps does so while the first one's product runs; where they are
    * gathered by asynchronous copies, two groups compute beside a producer that finds the addresses. What threads carry
    * in small pieces is in their registers beside the sums, and what a block waits for. */
   bool gathers = need.gathered && need.async != NULL;
-  bool few = need.fma || need.promoted || need.computed || gathers || need.carried > 0;
+  bool few = need.fma || need.promoted || need.apart || need.computed || gathers || need.carried > 0;
   int64_t per_warp = few ? FEW_ACC_PER_WARP : ACC_PER_WARP;
   while (warps < MAX_WARPS &&
          (need.chained ? warps * 16 < need.rows || warps * (int64_t)MOST_ACC_PER_WARP < need.largest

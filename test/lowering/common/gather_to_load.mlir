@@ -135,6 +135,21 @@ func.func @repeated(%a: memref<?x?xi32, strided<[?, 1]>>, %i: i32) -> tensor<64x
   return %sum : tensor<64x32xi32>
 }
 
+// Columns of the tile are rows of the array.
+// CHECK-LABEL: func.func @turned
+func.func @turned(%a: memref<?x?xf32, strided<[?, 1]>>) -> tensor<8x32xf32> {
+  // CHECK: %[[T:.*]] = tile.load %arg0[%c0_i32, %c0_i32] : {{.*}} -> tensor<32x8xf32>
+  // CHECK: tile.permute %[[T]] [1, 0] : tensor<32x8xf32>
+  %i = tile.iota : tensor<8xi32>
+  %i1 = tile.reshape %i : tensor<8xi32> -> tensor<8x1xi32>
+  %columns = tile.broadcast %i1 : tensor<8x1xi32> -> tensor<8x32xi32>
+  %j = tile.iota : tensor<32xi32>
+  %j1 = tile.reshape %j : tensor<32xi32> -> tensor<1x32xi32>
+  %rows = tile.broadcast %j1 : tensor<1x32xi32> -> tensor<8x32xi32>
+  %t = tile.gather %a[%rows, %columns] {check_bounds} : memref<?x?xf32, strided<[?, 1]>>, tensor<8x32xi32>, tensor<8x32xi32> -> tensor<8x32xf32>
+  return %t : tensor<8x32xf32>
+}
+
 // CHECK-LABEL: func.func @stays
 func.func @stays(%a: memref<?xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %m: tensor<16xi1>, %p: tensor<16xf32>, %t: tensor<16xi32>) {
   %n = tile.iota : tensor<16xi32>

@@ -53,7 +53,11 @@ static bool kind_of_mma(MlirOperation mma, tw_wgmma_kind_t *out) {
   return tw_wgmma_kind_of(type, is_unsigned, type[2], out);
 }
 
+/* Not of a sum from zero over no more than the Tensor Core may add up by itself. */
 static int promotion(MlirOperation mma) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
+  if (tw_extent(lhs, tw_rank(lhs) - 1) <= TW_WGMMA_PROMOTION && tw_is_zero(mlirOperationGetOperand(mma, 2)))
+    return 0;
   MlirType in = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0))),
            acc = tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 2)));
   bool fast = tw_hint_fp8_fast_accum(mma, 0) != 0 || tw_has_attr(mma, "fast_accum");
