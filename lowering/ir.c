@@ -393,6 +393,10 @@ static MlirValue moved(const tw_builder_t *at, const char *name, MlirType to, Ml
 MlirValue tw_reshape(const tw_builder_t *at, MlirType to, MlirValue x) { return moved(at, "tile.reshape", to, x); }
 MlirValue tw_broadcast(const tw_builder_t *at, MlirType to, MlirValue x) { return moved(at, "tile.broadcast", to, x); }
 
+MlirValue tw_permute(const tw_builder_t *at, MlirType to, MlirValue x, const int32_t *order) {
+  return tw_op1_attr(at, "tile.permute", to, 1, &x, "order", mlirDenseI32ArrayGet(at->context, tw_rank(to), order));
+}
+
 MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix) {
   static const int32_t order[] = {1, 0};
   MlirType type = mlirValueGetType(matrix);
@@ -407,7 +411,7 @@ MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix) {
     return tw_const_int(at, turned, integer);
   if (tw_known_float(matrix, &number))
     return tw_const_float(at, turned, number);
-  return tw_op1_attr(at, "tile.permute", turned, 1, &matrix, "order", mlirDenseI32ArrayGet(at->context, 2, order));
+  return tw_permute(at, turned, matrix, order);
 }
 
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest) {

@@ -175,6 +175,8 @@ MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool i
 /* A tile in another shape, or repeated; itself where it has that type. */
 MlirValue tw_reshape(const tw_builder_t *at, MlirType to, MlirValue x);
 MlirValue tw_broadcast(const tw_builder_t *at, MlirType to, MlirValue x);
+/* Axis d of the result is axis order[d] of the tile. */
+MlirValue tw_permute(const tw_builder_t *at, MlirType to, MlirValue x, const int32_t *order);
 /* The transpose of a matrix: what it was made from, where it is one itself. */
 MlirValue tw_transposed(const tw_builder_t *at, MlirValue matrix);
 /* arith.constant of a tile or scalar, every element the same. (Of an unsigned type only within tile-legalize.) */

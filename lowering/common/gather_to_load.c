@@ -202,8 +202,7 @@ static bool read_tile(index_sum_t *sum, MlirOperation def, int64_t factor) {
     return counts;
   }
   MlirValue input = {NULL};
-  bool pages =
-      tw_op_is(def, TW_ARITH_FLOORDIVSI) || tw_op_is(def, TW_ARITH_ANDI) || tw_op_is(def, TW_ARITH_SHRSI);
+  bool pages = tw_op_is(def, TW_ARITH_FLOORDIVSI) || tw_op_is(def, TW_ARITH_ANDI) || tw_op_is(def, TW_ARITH_SHRSI);
   bool reshapes = tw_op_is(def, TW_TILE_RESHAPE);
   if (pages || reshapes || tw_op_is(def, TW_TILE_BROADCAST) || tw_op_is(def, TW_TENSOR_SPLAT) ||
       tw_op_is(def, TW_ARITH_EXTSI))
@@ -376,8 +375,7 @@ static MlirValue turned(const tw_builder_t *at, const gather_access_t *a, MlirVa
   }
   MlirType element = tw_element(a->tile);
   tile = tw_reshape(at, tw_tile_type(element, count, extents), tile);
-  return tw_op1_attr(at, "tile.permute", tw_tile_type(element, count, to), 1, &tile, "order",
-                     mlirDenseI32ArrayGet(at->context, count, order));
+  return tw_permute(at, tw_tile_type(element, count, to), tile, order);
 }
 
 static void build_load(const gather_access_t *a, int padding) {

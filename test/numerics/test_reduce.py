@@ -153,6 +153,19 @@ def test_nan_and_infinity(backends: Backends, dtype: dt.DType) -> None:
     assert y[1] == 3 and y[3:6].tolist() == [9, 4, 0]
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
+@pytest.mark.parametrize("propagate", [False, True])
+def test_first_of_equal_extrema(backends: Backends, dtype: dt.DType, propagate: bool) -> None:
+    """Zeros of both signs are equal; rows with one NaN, several, and nothing else."""
+    x = np.zeros((8, 64), dtype.numpy)
+    x[::2, ::3] = -0.0
+    x[1, 40:], x[2, 40:] = 1, -1
+    x[3, 17], x[4, 5:60:7], x[5] = np.nan, np.nan, np.nan
+    for op in (ct.argmax, ct.argmin):
+        y = check(backends, functools.partial(op, propagate_nan=propagate), x, 1, np.int32, EXACT)
+        assert y[0] == 0 and (y[3] == 17) == propagate and (y[4] == 5) == propagate and y[5] == 0
+
+
 def test_bool(backends: Backends) -> None:
     x = random_values(ct.bool_, 8 * 16).reshape(8, 16)
     assert np.array_equal(check(backends, ct.sum, x, 1, np.int32, EXACT), x.sum(1))

@@ -41,3 +41,15 @@ def test_products_overlap(name: str) -> None:
     assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["mma"], found
     assert max(found.waits) > 0 and not found.remarks and found.spills == 0, found
     assert found.votes == (name in OVERLAPPING), found
+
+
+@pytest.mark.parametrize("name", ["fp8 in blocks, by gathers", "k-means"])
+def test_warpgroups_take_turns(name: str) -> None:
+    """An iteration that goes on with its product's sums does so while the other warpgroup's product runs."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    told: list[tuple[int, str, str]] = []
+    found = plan.of(launch.kernel, show.key_of(launch), told=told)
+    assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["copies"], found
+    assert not found.remarks and found.spills == 0, found
+    assert any("has a scheduler barrier" in message for _, _, message in told)

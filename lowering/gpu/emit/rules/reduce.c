@@ -8,8 +8,9 @@
  * replicated where the axis was, which is the layout of a slice.
  *
  * argmin and argmax carry a key and an index: the key is the element as an integer that orders as
- * the floats do, NaN before everything, so that ties and NaN need no further care. 16-bit sums are
- * held in f32. */
+ * the floats do, NaN before everything, so that ties and NaN need no further care. In a thread the best
+ * element is found first, as min and max find it, and then the first that equals it: three instructions an
+ * element, where a key and its index take ten. 16-bit sums are held in f32. */
 #include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
@@ -77,14 +78,12 @@ static item_t combine(const reduction_t *r, item_t x, item_t y) {
   return (item_t){{twg_select(e, take, y.part[0], x.part[0]), twg_select(e, take, y.part[1], x.part[1])}};
 }
 
-/* A float as an integer of the same order. -0 equals 0. NaN comes first in the direction that is sought, or last if
- * it is ignored. */
+/* A float, of 32 bits at least, as an integer of the same order. -0 equals 0. NaN comes first in the direction that is
+ * sought, or last if it is ignored. */
 static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
   tw_emitter_t *e = r->e;
   bool wide = mlirTypeIsAF64(r->element);
   MlirType type = wide ? e->f64 : e->f32, bits_type = r->held;
-  if (!wide)
-    x = twg_convert_float(e, x, r->element, e->f32);
   MlirValue nan = twg_fcmp(e, TW_UNO, x, x);
   MlirValue zero = twg_fcmp(e, TW_OEQ, x, twg_const_float(e, type, 0));
   MlirValue bits = twg_bitcast(e, twg_select(e, zero, twg_const_float(e, type, 0), x), bits_type);
@@ -96,11 +95,13 @@ static MlirValue ordered_key(const reduction_t *r, MlirValue x) {
 }
 
 static MlirValue hold(const reduction_t *r, MlirValue x) {
-  if (!mlirTypeIsAFloat(r->element))
-    return x;
-  if (r->arg)
-    return ordered_key(r, x);
-  return mlirTypeIsAF64(r->element) ? x : twg_convert_float(r->e, x, r->element, r->e->f32);
+  bool narrow = mlirTypeIsAFloat(r->element) && !mlirTypeIsAF64(r->element);
+  return narrow ? twg_convert_float(r->e, x, r->element, r->e->f32) : x;
+}
+
+/* Of a value that is held. */
+static MlirValue key_of(const reduction_t *r, MlirValue x) {
+  return r->arg && mlirTypeIsAFloat(r->element) ? ordered_key(r, x) : x;
 }
 
 static MlirValue release(const reduction_t *r, item_t x) {
@@ -276,15 +277,107 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
   }
 }
 
+/* ---- the first of the best ----------------------------------------------------------------------- */
+
+/* The registers of a thread along an axis. */
+typedef struct {
+  int bits[TW_LAYOUT_MAX_BITS], num; /* by their place along the axis */
+  const tw_layout_t *layout;
+  int axis;
+} row_t;
+
+static uint32_t place_of(const row_t *row, uint32_t image) {
+  return (image & tw_layout_dim_mask(row->layout, row->axis)) >> tw_layout_dim_shift(row->layout, row->axis);
+}
+
+/* Whether registers count up along the axis, whatever the thread: each bit of a place is of one bit of a register, a
+ * lane or a warp. */
+static bool find_row(const tw_layout_t *l, int axis, row_t *out) {
+  static const tw_input_t inputs[] = {TW_REGISTER, TW_LANE, TW_WARP};
+  uint32_t seen = 0;
+  *out = (row_t){.layout = l, .axis = axis};
+  for (int i = 0; i < 3; i++)
+    for (int bit = 0; bit < l->bits[inputs[i]]; bit++) {
+      uint32_t place = place_of(out, l->basis[inputs[i]][bit]);
+      if ((place & (place - 1)) != 0 || (place & seen) != 0)
+        return false;
+      seen |= place;
+      if (place == 0 || inputs[i] != TW_REGISTER)
+        continue;
+      int at = out->num++;
+      for (; at > 0 && place_of(out, l->basis[TW_REGISTER][out->bits[at - 1]]) > place; at--)
+        out->bits[at] = out->bits[at - 1];
+      out->bits[at] = bit;
+    }
+  return true;
+}
+
+/* Register `number` of those along the axis, from the one where all are 0. */
+static int register_of(const row_t *row, int from, int number) {
+  for (int b = 0; b < row->num; b++)
+    from |= (number >> b & 1) << row->bits[b];
+  return from;
+}
+
+static MlirValue is_best(const reduction_t *r, MlirValue x, MlirValue best) {
+  if (!mlirTypeIsAFloat(r->element))
+    return twg_icmp(r->e, TW_EQ, x, best);
+  MlirValue equal = twg_fcmp(r->e, TW_OEQ, x, best);
+  return r->ignore_nan ? equal : twg_binary(r->e, "llvm.or", equal, twg_fcmp(r->e, TW_UNO, x, x));
+}
+
+/* The place of the first element that is `best`, from the last on; the first place where none is: of NaN alone. */
+static MlirValue first_place(const reduction_t *r, const row_t *row, const MlirValue *held, int from, MlirValue best) {
+  MlirValue place = twg_const_i32(r->e, 0);
+  for (int number = (1 << row->num) - 1; number >= 0; number--) {
+    int i = register_of(row, from, number);
+    uint32_t own = place_of(row, tw_layout_image(row->layout, TW_REGISTER, (uint32_t)i));
+    place = twg_select(r->e, is_best(r, held[i], best), twg_const_i32(r->e, (int64_t)own), place);
+  }
+  return twg_binary(r->e, "llvm.xor", twg_register_coord(r->e, row->layout, row->axis, from), place);
+}
+
+/* Key and index of the best of each row of registers: what combining keys one by one would leave. */
+static void search_registers(const reduction_t *r, MlirOperation op, const row_t *row, item_t *items, tw_values_t in) {
+  reduction_t plain = *r;
+  MlirValue *held = tw_allocate((size_t)in.count, sizeof *held);
+  plain.arg = false;
+  plain.kind = r->kind == TW_REDUCE_ARGMIN ? TW_REDUCE_MIN : TW_REDUCE_MAX;
+  plain.held = held_type(r->e, plain.kind, r->element);
+  for (int i = 0; i < in.count; i++)
+    items[i].part[0] = held[i] = hold(&plain, in.at[i]);
+  reduce_registers(&plain, op, row->layout, items, in.count);
+  for (int i = 0; i < in.count; i++)
+    if (i == (i & ~register_of(row, 0, (1 << row->num) - 1))) {
+      items[i].part[1] = first_place(r, row, held, i, items[i].part[0]);
+      items[i].part[0] = key_of(r, items[i].part[0]);
+    }
+  free(held);
+}
+
 /* ---- rule -------------------------------------------------------------------------------------- */
 
 static item_t *held_items(const reduction_t *r, const tw_layout_t *l, int axis, tw_values_t in) {
   item_t *items = tw_allocate((size_t)in.count, sizeof *items);
   for (int i = 0; i < in.count; i++) {
-    items[i].part[0] = hold(r, in.at[i]);
+    items[i].part[0] = key_of(r, hold(r, in.at[i]));
     if (r->arg)
       items[i].part[1] = twg_register_coord(r->e, l, axis, i);
   }
+  return items;
+}
+
+/* What a thread has of each row, combined, where no bit of a register along the axis is set. */
+static item_t *items_of_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, int axis,
+                                  tw_values_t in) {
+  row_t row;
+  if (r->arg && !tw_has_attr(op, TW_IN_ORDER) && find_row(l, axis, &row)) { /* which holds all elements at once */
+    item_t *found = tw_allocate((size_t)in.count, sizeof *found);
+    search_registers(r, op, &row, found, in);
+    return found;
+  }
+  item_t *items = held_items(r, l, axis, in);
+  reduce_registers(r, op, l, items, in.count);
   return items;
 }
 
@@ -321,8 +414,7 @@ static bool rule_reduce(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   tw_values_t in = twg_operand(e, op, 0);
-  item_t *items = held_items(&r, &l, axis, in);
-  reduce_registers(&r, op, &l, items, in.count);
+  item_t *items = items_of_registers(&r, op, &l, axis, in);
   int count = keep_slice(&l, axis, items, in.count);
   tw_layout_t slice = tw_layout_slice(&l, axis, false);
   for (int i = 0; i < count; i++)
