@@ -284,18 +284,18 @@ typedef struct {
   int bits[TW_LAYOUT_MAX_BITS], num; /* by their place along the axis */
   const tw_layout_t *layout;
   int axis;
-} row_t;
+} axis_registers_t;
 
-static uint32_t place_of(const row_t *row, uint32_t image) {
+static uint32_t place_of(const axis_registers_t *row, uint32_t image) {
   return (image & tw_layout_dim_mask(row->layout, row->axis)) >> tw_layout_dim_shift(row->layout, row->axis);
 }
 
 /* Whether registers count up along the axis, whatever the thread: each bit of a place is of one bit of a register, a
  * lane or a warp. */
-static bool find_row(const tw_layout_t *l, int axis, row_t *out) {
+static bool find_row(const tw_layout_t *l, int axis, axis_registers_t *out) {
   static const tw_input_t inputs[] = {TW_REGISTER, TW_LANE, TW_WARP};
   uint32_t seen = 0;
-  *out = (row_t){.layout = l, .axis = axis};
+  *out = (axis_registers_t){.layout = l, .axis = axis};
   for (int i = 0; i < 3; i++)
     for (int bit = 0; bit < l->bits[inputs[i]]; bit++) {
       uint32_t place = place_of(out, l->basis[inputs[i]][bit]);
@@ -313,7 +313,7 @@ static bool find_row(const tw_layout_t *l, int axis, row_t *out) {
 }
 
 /* Register `number` of those along the axis, from the one where all are 0. */
-static int register_of(const row_t *row, int from, int number) {
+static int register_of(const axis_registers_t *row, int from, int number) {
   for (int b = 0; b < row->num; b++)
     from |= (number >> b & 1) << row->bits[b];
   return from;
@@ -327,7 +327,8 @@ static MlirValue is_best(const reduction_t *r, MlirValue x, MlirValue best) {
 }
 
 /* The place of the first element that is `best`, from the last on; the first place where none is: of NaN alone. */
-static MlirValue first_place(const reduction_t *r, const row_t *row, const MlirValue *held, int from, MlirValue best) {
+static MlirValue first_place(const reduction_t *r, const axis_registers_t *row, const MlirValue *held, int from,
+                             MlirValue best) {
   MlirValue place = twg_const_i32(r->e, 0);
   for (int number = (1 << row->num) - 1; number >= 0; number--) {
     int i = register_of(row, from, number);
@@ -338,7 +339,8 @@ static MlirValue first_place(const reduction_t *r, const row_t *row, const MlirV
 }
 
 /* Key and index of the best of each row of registers: what combining keys one by one would leave. */
-static void search_registers(const reduction_t *r, MlirOperation op, const row_t *row, item_t *items, tw_values_t in) {
+static void search_registers(const reduction_t *r, MlirOperation op, const axis_registers_t *row, item_t *items,
+                             tw_values_t in) {
   reduction_t plain = *r;
   MlirValue *held = tw_allocate((size_t)in.count, sizeof *held);
   plain.arg = false;
@@ -370,7 +372,7 @@ static item_t *held_items(const reduction_t *r, const tw_layout_t *l, int axis, 
 /* What a thread has of each row, combined, where no bit of a register along the axis is set. */
 static item_t *items_of_registers(const reduction_t *r, MlirOperation op, const tw_layout_t *l, int axis,
                                   tw_values_t in) {
-  row_t row;
+  axis_registers_t row;
   if (r->arg && !tw_has_attr(op, TW_IN_ORDER) && find_row(l, axis, &row)) { /* which holds all elements at once */
     item_t *found = tw_allocate((size_t)in.count, sizeof *found);
     search_registers(r, op, &row, found, in);
