@@ -8,7 +8,7 @@ import pytest
 from every import EVERY, calls
 
 from tilewright import compute
-from tilewright.compute import OpKind, call_plan, objects, plans
+from tilewright.compute import DoubleBuffer, OpKind, call_plan, objects, plans
 from tilewright.errors import TileTypeError, TileValueError
 
 
@@ -239,3 +239,36 @@ def test_iterators(by_plans):
     x += 1
     made(storage, it, out, total, keep, 10)
     assert total[0] == 6 and list(out[:6]) == [6, 7, 8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_double_buffers(dtype, by_plans):
+    """Of each, what is in it now is taken, and the one that the result is in is told."""
+
+    def filled(n):
+        return DoubleBuffer(np.random.default_rng(n).integers(-99, 99, n).astype(dtype), np.zeros(n, dtype))
+
+    keys = filled(50)
+    sorter = compute.make_radix_sort(keys, None, None, None)
+    storage = np.zeros(sorter(None, keys, None, None, None, 50, None, None), np.uint8)
+    sorter(storage, keys, None, None, None, 50, None, None)
+    bounds = np.array([0, 20]), np.array([20, 50])
+    segmented = compute.make_segmented_sort(keys, None, None, None, *bounds)
+    room = np.zeros(segmented(None, keys, None, None, None, 50, 2, *bounds), np.uint8)
+    segmented(room, keys, None, None, None, 50, 2, *bounds)
+    by_plans()
+    odd = np.dtype(dtype).itemsize % 2
+    for selector in (0, 1):
+        for n in (50, 30):
+            keys = filled(n)
+            keys.d_buffers, keys.selector = keys.d_buffers[:: -1 if selector else 1], selector
+            given = keys.current().copy()
+            sorter(storage, keys, None, None, None, n, None, None)
+            assert keys.selector == selector ^ odd and list(keys.current()) == sorted(given)
+        keys = filled(50)
+        keys.d_buffers, keys.selector = keys.d_buffers[:: -1 if selector else 1], selector
+        parts = np.split(keys.current().copy(), [20])
+        segmented(room, keys, None, None, None, 50, 2, *bounds)
+        assert keys.selector == selector ^ odd and list(keys.current()) == [v for part in parts for v in sorted(part)]
+    with pytest.raises(TileTypeError, match="radix_sort: the object was made for DoubleBuffers"):
+        sorter(storage, keys.current(), keys.alternate(), None, None, 50, None, None)

@@ -102,8 +102,6 @@ class _Planning:
 
     def plan(self) -> _core.CallPlan:
         kind, traced = self.algorithm, self.traced
-        if any(type(v).__name__ == "DoubleBuffer" for v in self.values.values()):
-            raise UnplannedError("a DoubleBuffer, which the call changes")
         needed, n = kind.needed(traced), kind.counts(traced)
         parts = kind.parts(n)
         size = self.trace.number(bytes_of(parts))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..dtype import int64
-from ..errors import TileTypeError
+from ..errors import TileError, TileTypeError
 from ..numba import intrinsics as cuda
 from .checks import chosen
 from .digits import (
@@ -43,16 +43,50 @@ class Sorting(Algorithm):
     outs = ("d_out_keys", "d_out_values")
     optional = frozenset(("d_out_keys", "d_in_values", "d_out_values", "begin_bit", "end_bit"))
 
+    within: Any = None  # of an object for DoubleBuffers: one like it, which is called with the arrays in them
+    is_within = False
+
     def take_options(self, order: SortOrder, buffers: bool) -> None:  # type: ignore[override]
         self.sorted_by, self.buffers = order, buffers
 
-    def _read(self, values: dict[str, Any]) -> Given:
+    def call_unplanned(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
+        """What is in DoubleBuffers is found here; with these arrays, later calls go by plans."""
+        if not self.buffers or self.is_within:
+            return super().call_unplanned(temp_storage, *values, stream=stream, **named)
+        try:
+            found = self._named(values, named)
+            double, arrays = self._double(found), unpacked(found)
+        except TileError as error:
+            raise error.with_traceback(None) from None
+        if self.within is None:
+            within = type(self).__new__(type(self))
+            within.__dict__.update(self.__dict__, is_within=True)
+            self.within = within
+        count: int = self.within(temp_storage, *arrays.values(), stream=stream)
+        if temp_storage is not None:
+            self._turn(double, arrays)
+        return count
+
+    def _double(self, values: dict[str, Any]) -> list[DoubleBuffer]:
         double = [v for v in values.values() if isinstance(v, DoubleBuffer)]
-        given = super()._read(unpacked(values))
-        given["double"] = double
-        if bool(double) != self.buffers:
+        if bool(double) != (self.buffers and not self.is_within):
             raise TileTypeError(f"{self.name}: the object was made for {'DoubleBuffers' if self.buffers else 'arrays'}")
-        return given
+        return double
+
+    def _read(self, values: dict[str, Any]) -> Given:
+        return super()._read(unpacked(values)) | {"double": self._double(values)}
+
+    def _start(self, values: Any, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
+        super()._start(values, given, storage, parts, stream)
+        self._turn(given["double"], given)
+
+    def _turn(self, double: list[DoubleBuffer], given: Given) -> None:
+        for buffer in double:
+            buffer.selector ^= self.passes_of(given) % 2
+
+    def passes_of(self, given: Given) -> int:
+        """How often a call moves all keys."""
+        raise TypeError(f"{type(self).__name__} has no passes")
 
     def check_pairs(self, given: Given) -> None:
         self.key = check_key(given["d_in_keys"], f"{self.name}: 'd_in_keys'")
@@ -153,11 +187,9 @@ class RadixSort(Sorting):
             found.append(Launch(self.store, stored, blocks, threads))
         return found
 
-    def _start(self, values: Any, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
-        super()._start(values, given, storage, parts, stream)
-        begin, end = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
-        for buffer in given["double"]:
-            buffer.selector ^= len(passes(begin, end)) % 2 if given["num_items"] else 0
+    def passes_of(self, given: Given) -> int:
+        bits = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
+        return len(passes(*bits)) if given["num_items"] else 0
 
 
 def _count(digit):

@@ -101,10 +101,8 @@ class SegmentedSort(Sorting):
             return [Launch(self.short, launched, blocks, 1), *found]
         return [*self.sorter.launches((bounds, *launched[2:]), count, n, lists), *found]
 
-    def _start(self, values: Any, given: Given, storage: Any, parts: list[Part], stream: Any) -> None:
-        super()._start(values, given, storage, parts, stream)
-        for buffer in given["double"]:
-            buffer.selector ^= len(passes(0, bits_of(self.key))) % 2 if given["num_segments"] else 0
+    def passes_of(self, given: Given) -> int:
+        return len(passes(0, bits_of(self.key))) if given["num_segments"] else 0
 
 
 def _short(bounds, unsigned, read, write):
