@@ -81,8 +81,13 @@ def missing_keywords(value: Any, keywords: str) -> list[str]:
     from tilewright.kernel import kernel
 
     takes_hints = value is kernel
-    own = {*kernel.hint_names, "num_worker_warps"} if takes_hints else set(inspect.signature(value).parameters)
+    own = {*kernel.hint_names, "num_worker_warps"} if takes_hints else _by_name(value)
     return [k for k in keywords.split() if k not in own]
+
+
+def _by_name(value: Any) -> set[str]:
+    parameters = inspect.signature(value).parameters.values()
+    return {p.name for p in parameters if p.kind is not inspect.Parameter.POSITIONAL_ONLY}
 
 
 def line(row: dict[str, str]) -> str:

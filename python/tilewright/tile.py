@@ -987,7 +987,7 @@ def static_exception(exception: Any, /) -> Any:
 
 
 @op("static_iter")
-def static_iter(iterable: Any, /) -> Any:
+def static_iter(iterable: Any) -> Any:
     """The elements of an iterable of constant length: a loop over them is unrolled, its variable a constant.
 
     It stands at the head of a `for`; Python computes the iterable, as in `static_eval`.
@@ -1029,7 +1029,7 @@ def threads(function: Callable[..., Any], /, *args: Any) -> Any:
 
 
 @op("printf")
-def printf(format: str, /, *args: Any) -> None:
+def printf(format: str, *args: Any) -> None:
     """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g and their capitals, %s.
 
     With flags, a width and a precision, as in "%-8.3f". A value is converted to what the letter shows; of a tile, each

@@ -99,7 +99,7 @@ def test_static_assert_and_iter(backends: Backends) -> None:
     def kernel(X, Z, n: ct.Constant):
         ct.static_assert(factorial(n) < 100, f"{n}! is {factorial(n)}, of {X}")
         total = ct.load(X, (0,), (8,))
-        for i, (tile, scale) in ct.static_iter(enumerate(zip((total, total + 1), (2, 3), strict=True))):
+        for i, (tile, scale) in ct.static_iter(iterable=enumerate(zip((total, total + 1), (2, 3), strict=True))):
             total = total + tile * scale + i
         ct.store(Z, (0,), total)
 

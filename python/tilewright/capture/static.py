@@ -230,7 +230,9 @@ def _checked(value: Any) -> Any:
     return value
 
 
-def _only_argument(node: ast.Call, name: str) -> ast.expr:
+def _only_argument(node: ast.Call, name: str, keyword: str | None = None) -> ast.expr:
+    if not node.args and len(node.keywords) == 1 and node.keywords[0].arg == keyword is not None:
+        return node.keywords[0].value
     if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         raise TileSyntaxError(f"ct.{name} takes one expression")
     return node.args[0]
@@ -292,7 +294,7 @@ def iterated(frame: Frame, node: ast.expr) -> list[Any] | None:
     if keyword(frame, node, evaluate(frame, node.func)) != "static_iter":
         return None
     frame.at(node)
-    return list(evaluated(frame, _only_argument(node, "static_iter"), "ct.static_iter", _elements))
+    return list(evaluated(frame, _only_argument(node, "static_iter", "iterable"), "ct.static_iter", _elements))
 
 
 def _elements(value: Any) -> tuple[Any, ...]:
