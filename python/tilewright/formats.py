@@ -9,6 +9,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
+from .dtype import DType
 from .errors import TileValueError
 
 # Letters of conversions: numbers with a sign, the bits of one, floats.
@@ -73,28 +74,29 @@ def _check_digits(text: str, width: str, precision: str) -> None:
 
 
 _PYTHON = re.compile(
-    r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<zero>0)?(?P<width>\d*)(?P<precision>\.\d+)?(?P<letter>[deEfFgG]?)"
+    r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<zero>0)?(?P<width>\d*)(?P<precision>\.\d+)?(?P<letter>[deEfFgGoxX]?)"
 )
 
 
-def python_conversion(spec: str, is_float: bool) -> Conversion:
+def python_conversion(spec: str, dtype: DType) -> Conversion:
     """The conversion that a format of Python means, as in f"{x:8.3f}"; TileValueError where there is none."""
     found = _PYTHON.fullmatch(spec)
     letter = found["letter"] if found else ""
-    if found and not letter and not is_float:
+    if found and not letter and not dtype.is_float:
         letter = "d"
-    if (
-        found is None
-        or not letter
-        or (letter == "d" and (is_float or found["precision"]))
-        or (found["align"] and found["zero"])
-    ):
-        kinds = (
-            "[<>][+ ][0][width][.precision] and one of e f g"
-            if is_float
-            else "[<>][+ ][0][width] and d, or one of e f g"
-        )
-        raise TileValueError(f"the format {spec!r} of a run-time value is not supported; expected {kinds}, as in 8.3f")
+    fits = bool(letter) and (letter in FLOATS or not (dtype.is_float or (found and found["precision"])))
+    if letter in BITS and fits:
+        fits = dtype.is_integral and dtype.min == 0 and not (found and found["sign"])
+    if found is None or not fits or (found["align"] and found["zero"]):
+        raise TileValueError(f"the format {spec!r} of a run-time value is not supported; {_expected(letter, dtype)}")
     _check_digits(f"the format {spec!r}", found["width"], found["precision"] or "")
     flags = ("-" if found["align"] == "<" else "") + (found["sign"] or "").replace("-", "") + (found["zero"] or "")
     return Conversion(flags, found["width"], found["precision"] or "", letter)
+
+
+def _expected(letter: str, dtype: DType) -> str:
+    if dtype.is_float:
+        return "expected [<>][+ ][0][width][.precision] and one of e f g, as in 8.3f"
+    if letter in BITS and letter and dtype.min != 0:
+        return "a number with a sign is shown by d; its bits are ct.bitcast(x, ct.uint32)"
+    return "expected [<>][+ ][0][width] and d, or one of e f g, as in 8.3f; without a sign, x X or o"

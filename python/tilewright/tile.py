@@ -1013,7 +1013,7 @@ def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
 
     A float has the fewest digits that tell it, on a GPU up to nine; a tile of more than 64 elements has lines of 16.
     What stands in a structure is written as Python's repr() writes it. f-strings take the formats that C has, too:
-    f"{x:8.3f}", f"{i:5}".
+    f"{x:8.3f}", f"{i:5}", and f"{n:08x}" of integers without a sign.
     """
 
 

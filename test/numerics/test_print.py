@@ -83,6 +83,22 @@ def test_formats_of_python(capfd: pytest.CaptureFixture[str]) -> None:
     assert found.startswith("4.0 4.00    4.000|4.000   |[+1.0e+00, +2.5e+00, -3.0e+00, +4.0e+00] [1e+20, 2.5e+20, ")
 
 
+@ct.kernel
+def bases(X):
+    x = ct.load(X, (0,), (4,))
+    print(f"{x:x} {x:08X}|{ct.max(x):<12o}|{ct.max(x):12x}|{ct.bitcast(ct.int32(-2), ct.uint32):x}")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_other_bases_of_python(dtype: type, capfd: pytest.CaptureFixture[str]) -> None:
+    x = np.array([0, 9, 171, 255], dtype)
+    x[3] = np.iinfo(dtype).max
+    found, expected = both(bases, x, capfd=capfd)
+    top = int(x[3])
+    wanted = f"[0, 9, ab, {top:x}] [00000000, 00000009, 000000AB, {top:08X}]|{top:<12o}|{top:12x}|fffffffe\n"
+    assert found == expected == wanted
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_conversions_on_a_gpu(target: str) -> None:
     """The driver's vprintf gets them with the length of what is passed."""

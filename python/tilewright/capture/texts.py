@@ -138,7 +138,7 @@ def formatted(frame: Frame, value: Any, spec: Any = "") -> str | Format:
     if not isinstance(spec, str):
         raise TileTypeError(f"a format must be known when the kernel is compiled, found {describe(spec)}")
     if isinstance(value, Tile) and spec:
-        return Format(((value, python_conversion(spec, value.dtype.is_float)),))
+        return Format(((value, python_conversion(spec, value.dtype)),))
     if _is_dataclass(value) and records.method_of(value, "__format__") is not None:
         kind = type(value).__name__
         raise TileTypeError(f"'{kind}' has its own __format__, which tile code does not call; write {{x!s}} or {{x!r}}")

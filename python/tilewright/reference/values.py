@@ -134,7 +134,7 @@ class Tile:
     def __format__(self, spec: str) -> str:
         from .printing import show  # which needs this class
 
-        return show(self, python_conversion(spec, self._dtype.is_float)) if spec else str(self)
+        return show(self, python_conversion(spec, self._dtype)) if spec else str(self)
 
     # Scalars in Python's places for numbers.
 
