@@ -179,6 +179,42 @@ def test_blocks_that_wait_for_each_other(backends: Backends) -> None:
 
 
 @ct.kernel
+def litmus(Rows, Done, Count, Steps, Wrong):
+    """Even blocks write, odd ones read as often as they like: what no order of memory allows is counted.
+
+    A flag that is seen: all of the row that was stored before it. A count: as many rows. One number: it never falls.
+    """
+    b, blocks = ct.bid(0) // 2, ct.num_blocks(0) // 2
+    acquire, release, scope = ct.MemoryOrder.ACQUIRE, ct.MemoryOrder.RELEASE, ct.MemoryScope.DEVICE
+    if ct.bid(0) % 2 == 0:
+        for step in range(1, 9):
+            ct.store(Steps, (b,), step, memory_order=ct.MemoryOrder.RELAXED, memory_scope=scope)
+        ct.store(Rows, (b, 0), ct.ones((1, 256), ct.int32))
+        ct.store(Done, (b,), 1, memory_order=release, memory_scope=scope)
+        ct.atomic_add(Count, 0, 1, memory_order=release, memory_scope=scope)
+        return
+    wrong, before = 0, 0
+    for turn in range(8):
+        row = (b + turn) % blocks
+        done = ct.load(Done, (row,), (), memory_order=acquire, memory_scope=scope)
+        wrong += 1 if done == 1 and ct.min(ct.load(Rows, (row, 0), (1, 256))) == 0 else 0
+        step = ct.load(Steps, (b,), (), memory_order=ct.MemoryOrder.RELAXED, memory_scope=scope)
+        wrong += 1 if step < before else 0
+        before = step
+    count = ct.load(Count, (0,), (), memory_order=acquire, memory_scope=scope)
+    rows = ct.load(Rows, (0, 0), (32, 256))
+    wrong += 1 if ct.sum(ct.min(rows, 1)) < count else 0
+    ct.store(Wrong, (b,), wrong)
+
+
+def test_results_that_no_order_allows(backends: Backends) -> None:
+    sizes = ((32, 256), (32,), (1,), (32,), (32,))
+    for _ in range(2):
+        args = backends.run_all(litmus, (64,), lambda: [np.zeros(n, "i4") for n in sizes])
+        assert not args[4].any()
+
+
+@ct.kernel
 def ordered_copy(X, Z, shape: ct.Constant, order: ct.Constant, scope: ct.Constant):
     acquire, release = order
     index = (ct.bid(0), ct.bid(1))
