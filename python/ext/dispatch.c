@@ -198,7 +198,6 @@ static tw_variant_t *other_plan(call_t *call, tw_variant_t *variant, const char 
 /* Loads a variant, or one of another plan if the driver refuses it or it spills; returns the one that was loaded.
  * NULL with an exception. It takes milliseconds, for PTX more: the GIL is given up meanwhile. */
 static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
-  enum { MUCH_LOCAL = 2048 }; /* local memory of a thread, in bytes */
   while (variant->instead)
     variant = (tw_variant_t *)variant->instead;
   if (tw_cuda_kernel_is_loaded(variant->cuda, call->device_id))
@@ -210,7 +209,8 @@ static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
   if (!status && variant->or_else)
     status = tw_cuda_kernel_usage(variant->cuda, call->device_id, &usage);
   Py_END_ALLOW_THREADS tw_variant_t *other = NULL;
-  if (variant->or_else && (status ? tw_status_code(status) == TW_COMPILE_ERROR : usage.local_bytes >= MUCH_LOCAL))
+  if (variant->or_else &&
+      (status ? tw_status_code(status) == TW_COMPILE_ERROR : usage.local_bytes >= variant->much_local))
     other = other_plan(call, variant, status ? tw_status_message(status) : NULL, usage.local_bytes);
   Py_DECREF((PyObject *)variant);
   if (other && status)

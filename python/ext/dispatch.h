@@ -30,6 +30,7 @@ typedef struct tw_variant {
   /* What makes a variant by another plan where the driver does not take this one's code, or this one needs much local
    * memory; and the variant, which is launched in the place of this one. */
   PyObject *or_else, *instead; /* owned, or NULL */
+  int much_local;              /* bytes of local memory of a thread, from which on `or_else` is asked */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */

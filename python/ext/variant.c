@@ -174,17 +174,19 @@ static PyGetSetDef cuda_properties[] = {{"name", get_name, NULL, "name of the en
                                         {"record", get_record, NULL, "the launch record", NULL},
                                         {NULL, NULL, NULL, NULL, NULL}};
 
-static PyObject *cuda_or_else(PyObject *self, PyObject *maker) {
-  PyObject *old = ((tw_variant_t *)self)->or_else;
+static PyObject *cuda_or_else(PyObject *self, PyObject *arguments) {
+  PyObject *maker, *old = ((tw_variant_t *)self)->or_else;
+  if (!PyArg_ParseTuple(arguments, "Oi", &maker, &((tw_variant_t *)self)->much_local))
+    return NULL;
   ((tw_variant_t *)self)->or_else = Py_NewRef(maker);
   Py_XDECREF(old);
   Py_RETURN_NONE;
 }
 
 static PyMethodDef cuda_methods[] = {
-    {"or_else", cuda_or_else, METH_O,
-     "or_else(maker): maker(device, problem, local_bytes) gives the variant to launch instead where the driver has a "
-     "problem with the code, or it takes much local memory; or None."},
+    {"or_else", cuda_or_else, METH_VARARGS,
+     "or_else(maker, much): maker(device, problem, local_bytes) gives the variant to launch instead where the driver "
+     "has a problem with the code, or it takes so many bytes of local memory; or None."},
     {"usage", cuda_usage, METH_O, "usage(device) -> dict of registers, local and shared bytes"},
     {"load", cuda_load, METH_O, "load(device): load now what the first launch would load"},
     {NULL, NULL, 0, NULL}};

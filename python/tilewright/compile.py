@@ -29,6 +29,9 @@ Key = tuple[tuple[Any, ...], ...]
 GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
+# Bytes of local memory of a thread from which on other plans are tried; where hints share registers out, without these.
+MUCH_LOCAL, MUCH_LOCAL_BY_HINTS = 2048, 256
+SHARING_HINTS = ("occupancy", "num_warps")
 
 
 class Image(NamedTuple):
@@ -143,25 +146,36 @@ class Specialization:
             print(times, file=sys.stderr)
         variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
         if not self.target.startswith("cpu"):
-            variant.or_else(functools.partial(self._other_plan, text, image))
+            much = MUCH_LOCAL_BY_HINTS if self._plain() else MUCH_LOCAL
+            variant.or_else(functools.partial(self._other_plan, text, image), much)
         if self.made is not None:
             self.made(self, image, variant)
         return variant, captured.reads, image
 
+    def _plain(self) -> Specialization | None:
+        """Without the hints that share registers out; None where there are none."""
+        rest = {name: value for name, value in self.kernel.hints.items() if name not in SHARING_HINTS}
+        if len(rest) == len(self.kernel.hints):
+            return None
+        return dataclasses.replace(self, kernel=type(self.kernel)(self.kernel.function, **rest), plan=0)
+
     def _other_plan(self, text: str, image: Image, device: int, problem: str | None, local_bytes: int) -> Any:
         """The variant of another plan, where the driver does not take this one's code, or takes it with so much local
-        memory; None where none does better. The next process begins with it, or knows that there is none."""
+        memory; hints that share registers out are dropped first. None where none does better. The next process
+        begins with it, or knows that there is none."""
         if image.is_last and not problem:
             return None
-        plan = image.plan
-        while plan := _core.next_plan(plan, "registers" if problem else "local memory"):
+        plan, plain = image.plan, None if problem else self._plain()
+        many = problem or local_bytes >= MUCH_LOCAL
+        while plain or (many and (plan := _core.next_plan(plan, "registers" if problem else "local memory"))):
+            other_one, plain = plain or dataclasses.replace(self, plan=plan), None
             try:
-                variant, _, other = dataclasses.replace(self, plan=plan)._compile()
+                variant, _, other = other_one._compile()
                 variant.load(device)
                 used = variant.usage(device)["local_bytes"]
             except TileError:
                 continue  # nor does this one
-            plan = other.plan
+            plan = other.plan if other_one.kernel is self.kernel else plan
             if problem or used < local_bytes // 2:
                 if knobs.cache():
                     _core.cache_put(_address(text, self.target), other.pack())

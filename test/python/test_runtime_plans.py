@@ -551,7 +551,7 @@ def a_plan_that_the_driver_refuses() -> None:
 
     def launched(image: str, maker: Any) -> int:
         variant = cuda(128, image=image)
-        variant.or_else(maker)
+        variant.or_else(maker, 2048)
         k = _core.Dispatcher("kernel", ("A",), (), lambda *_: variant)
         for _ in range(2):
             _core.launch(None, 1, k, (on(0, 4),))
@@ -593,6 +593,37 @@ def that_no_plan_does_better_is_remembered() -> None:
         ct.launch(None, 1, ct.kernel(product, slice_tiles=1, coarsen_tiles=1, split_k=1), (half, half, on(0, 64, 64)))
         counts.append(len(captured))
     assert counts[0] > 1 and counts[1] == counts[0] + 1, counts  # each plan that is tried is a capture
+
+
+@case()
+def a_hint_that_spills_is_dropped() -> None:
+    import tempfile
+
+    from tilewright import compile as compiler
+    from tilewright import tile as ct
+
+    hints, spilled, capture, build = [], [], compiler.capture_kernel, compiler.build
+
+    def told(kernel: Any, *args: Any, **more: Any) -> Any:
+        hints.append(kernel.hints)
+        return capture(kernel, *args, **more)
+
+    def build_with_spills(*args: Any) -> Any:
+        image = build(*args)
+        local = spilled[-1] if "occupancy" in hints[-1] else 16
+        return image._replace(code=b"// local %d\n" % local + image.code)
+
+    def twice(X):
+        ct.store(X, (0,), ct.load(X, (0,), (64,)) * 2)
+
+    compiler.capture_kernel, compiler.build = told, build_with_spills
+    for size, kept in ((512, [True, False]), (128, [True])):
+        spilled.append(size)
+        os.environ["TILEWRIGHT_CACHE_DIR"] = tempfile.mkdtemp()
+        hints.clear()
+        ct.launch(None, 1, ct.kernel(twice, occupancy=2, dynamic_schedule=0), (on(0, 64),))
+        assert ["occupancy" in x for x in hints] == kept, hints
+        assert all("dynamic_schedule" in x for x in hints)
 
 
 @case()
