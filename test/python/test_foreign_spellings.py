@@ -21,16 +21,10 @@ import plan
 
 @pytest.mark.parametrize("name", foreign.PROGRAMS)
 def test_it_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = foreign.PROGRAMS[name]
-    grid, given = foreign.launch_of(program)
-    found, wanted = ([x.copy() if isinstance(x, np.ndarray) else x for x in given] for _ in range(2))
-    program.kernel.interpret(grid, tuple(wanted))
     emulate.stand_in(monkeypatch, "sm_90a")
-    ct.launch(None, grid, program.kernel, tuple(found))
-    for x, y in zip(found, wanted, strict=True):
-        if isinstance(x, np.ndarray):
-            f, w = x.astype(np.float64), y.astype(np.float64)
-            assert np.allclose(f, w, rtol=0, atol=2e-2 * max(1e-30, np.abs(w).max())), np.abs(f - w).max()
+    for found, wanted in foreign.results_of(foreign.PROGRAMS[name], ct.launch):
+        most = max(1e-30, np.abs(wanted).max())
+        assert np.allclose(found, wanted, rtol=0, atol=2e-2 * most), np.abs(found - wanted).max()
 
 
 # ---- plans ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -640,6 +640,16 @@ def launch_of(one: Program) -> tuple[tuple[int, ...], list[Any]]:
     return tuple(map(int, grid.split(","))), [
         argument(text, extent, random) for text, extent in zip(one.arguments, cycle(extents.split()), strict=False)
     ]
+
+
+def results_of(one: Program, launch: Callable[..., Any]) -> list[tuple[Any, Any]]:
+    """What `launch`(None, grid, kernel, arguments) leaves in each array, and what the reference does, in float64."""
+    grid, given = launch_of(one)
+    found, wanted = ([x.copy() if isinstance(x, np.ndarray) else x for x in given] for _ in range(2))
+    one.kernel.interpret(grid, tuple(wanted))
+    launch(None, grid, one.kernel, tuple(found))
+    pairs = zip(found, wanted, strict=True)
+    return [(x.astype(np.float64), y.astype(np.float64)) for x, y in pairs if isinstance(x, np.ndarray)]
 
 
 def argument(text: str, extent: str, random: np.random.Generator) -> Any:
