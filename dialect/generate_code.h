@@ -1,6 +1,7 @@
-/* generate_code.h - what LLVM's C API has no function for: translation as it is trusted, and code without some passes
- */
-#pragma once
+/* generate_code.h - what LLVM's C API has no function for: trusted translation, and code without some passes */
+#ifndef TILEWRIGHT_DIALECT_GENERATE_CODE_H
+#define TILEWRIGHT_DIALECT_GENERATE_CODE_H
+
 #include "mlir-c/IR.h"
 #include "tilewright/compiler.h"
 
@@ -28,3 +29,5 @@ char *tw_generate_code(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMC
 #ifdef __cplusplus
 }
 #endif
+
+#endif /* TILEWRIGHT_DIALECT_GENERATE_CODE_H */
