@@ -31,6 +31,7 @@ from simt_cases import Arrays, Case, cases
 
 class OnCpu:
     name = cpu_name()
+    blocks = 8 * (os.cpu_count() or 1)
 
     def place(self, arrays: Arrays) -> Arrays:
         return dict(arrays)
@@ -52,6 +53,8 @@ class OnCpu:
 
 
 class OnGpu:
+    blocks = 8 * 132
+
     def __init__(self) -> None:
         import torch
 
@@ -121,7 +124,7 @@ def main() -> int:
     where = OnCpu() if options.cpu else OnGpu()
     results = Results("simt", where.name, options.out, shrink=options.shrink, **versions("numpy", "torch"))
     failed = False
-    for case in cases(options.shrink, options.only):
+    for case in cases(options.shrink, options.only, where.blocks):
         row = run_case(case, where, options.rounds)
         failed |= "wrong" in row
         peers = peer_lines(options.peer, case.name, options.shrink) if options.peer and "ms" in row else []

@@ -16,6 +16,7 @@ class Side(IntEnum):
 
 
 WEIGHTS = (1.5, 2, 3, 4)
+TABLE = np.array([[5, 6], [7, 8]], np.int16)
 
 
 @cuda.jit
@@ -52,6 +53,16 @@ def test_parts_of_arrays_are_assigned(run):
 @pytest.mark.parametrize("side, first", [(Side.LEFT, 500), (Side.RIGHT, 1.5)])
 def test_tuples_of_numbers_have_run_time_indices(run, side, first):
     np.testing.assert_array_equal(run(picks, 1, 4, np.zeros(4), int(side))[0], [first, 2, 3, 4])
+
+
+@cuda.jit
+def looks_up(out):
+    i = cuda.grid(1)
+    out[i] = TABLE[i // 2, i % 2] + TABLE[1, 1] + TABLE.shape[0]
+
+
+def test_arrays_from_outside_are_constants(run):
+    np.testing.assert_array_equal(run(looks_up, 1, 4, np.zeros(4))[0], [15, 16, 17, 18])
 
 
 def test_attributes_of_arrays(run):

@@ -20,7 +20,20 @@ from .frame import Frame
 from .selection import are_alike, entry
 from .simt import arrays as simt_arrays
 from .simt import numbers as simt_numbers
-from .values import Array, Format, LocalFunction, Method, Range, Selection, Tile, describe, is_number, is_run_time
+from .simt.made_arrays import const_array
+from .values import (
+    Array,
+    Format,
+    LocalFunction,
+    Method,
+    Range,
+    Selection,
+    Tile,
+    describe,
+    is_number,
+    is_numpy_array,
+    is_run_time,
+)
 
 
 @handles(ast.Attribute)
@@ -194,6 +207,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         return _run_time_entry(frame, value, index)
     if isinstance(value, TiledView):
         raise TileTypeError("a tiled view cannot be indexed; use view.load(index) and view.store(index, tile)")
+    if frame.capture.rules.holds_arrays and is_run_time(index) and is_numpy_array(value):
+        return simt_arrays.read(frame, const_array(frame, value, None), index)
     if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
         raise TileTypeError(
             f"an index into {describe(value)} must be a constant; choose by 'if' and 'else', or ct.where"

@@ -162,6 +162,10 @@ def is_numpy_scalar(value: Any) -> bool:
     return _is_generic(type(value))  # type: ignore[arg-type]
 
 
+def is_numpy_array(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
 @functools.lru_cache(maxsize=1024)
 def _is_generic(kind: type) -> bool:
     return any(c.__module__ == "numpy" and c.__name__ == "generic" for c in kind.__mro__)
