@@ -14,6 +14,8 @@ import plan
 import show
 from program import PROGRAMS
 
+from tilewright import compile, plans
+
 OVERLAPPING = [
     "fmha sample",
     "fmha sample, ragged",
@@ -53,3 +55,15 @@ def test_warpgroups_take_turns(name: str) -> None:
     assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["copies"], found
     assert not found.remarks and found.spills == 0, found
     assert any("has a scheduler barrier" in message for _, _, message in told)
+
+
+@pytest.mark.parametrize("name", ["fmha sample", "sigmoid attention", "attention in two passes"])
+def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
+    """Weights and quotients of these need none of the steps that make them exact to f32: a few numbers of rows change
+    sign, of a thread's 64 elements none."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    module = launch.kernel.capture("sm_90a", show.key_of(launch))
+    plans.lower(module, compile.GPU_STAGES, module.lower)
+    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    assert "ex2.approx.ftz" in ptx and "fma.rn.sat" not in ptx and ptx.count("neg.f32") < 16

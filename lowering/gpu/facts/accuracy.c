@@ -4,6 +4,7 @@
  * x + y in general does not, because it may cancel. */
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/launch_record.h"
+#include "lowering/loops.h"
 
 #include "tilewright/dialect.h"
 
@@ -12,6 +13,8 @@ enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
   return tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == kind;
 }
+
+bool tw_is_flush(MlirOperation op) { return tw_op_is(op, TW_TILE_FLUSH); }
 
 /* ---- what it is made of ---------------------------------------------------------------------------- */
 
@@ -24,55 +27,97 @@ static bool is_known_at_least(MlirOperation op, int bound) {
 /* Whether each element of the result is one of the operand's, as it is or rounded. */
 static bool passes_on(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTF) ||
-         tw_op_is(op, TW_ARITH_TRUNCF);
+         tw_op_is(op, TW_ARITH_TRUNCF) || tw_is_flush(op);
 }
 
-static bool is_at_least(MlirValue value, int bound, int depth);
+/* What is asked of values: the bound, 0 or 1, how many ops are looked through, and the value of a loop of which it
+ * holds before an iteration, by induction. */
+typedef struct bounded {
+  int bound, depth;
+  MlirValue carried;
+  const struct bounded *outer;
+} bounded_t;
 
-static bool operand_is_at_least(MlirOperation op, intptr_t operand, int bound, int depth) {
-  return is_at_least(mlirOperationGetOperand(op, operand), bound, depth - 1);
+static bool is_at_least(MlirValue value, const bounded_t *asked);
+
+static bool operand_is_at_least(MlirOperation op, intptr_t operand, int bound, const bounded_t *asked) {
+  bounded_t next = *asked;
+  next.depth--;
+  if (bound != asked->bound) /* what is supposed of carried values is another bound */
+    next = (bounded_t){.bound = bound, .depth = next.depth};
+  return is_at_least(mlirOperationGetOperand(op, operand), &next);
 }
 
-static bool both_are_at_least(MlirOperation op, intptr_t first, int bound, int depth) {
-  return operand_is_at_least(op, first, bound, depth) && operand_is_at_least(op, first + 1, bound, depth);
+static bool both_are_at_least(MlirOperation op, intptr_t first, int bound, const bounded_t *asked) {
+  return operand_is_at_least(op, first, bound, asked) && operand_is_at_least(op, first + 1, bound, asked);
 }
 
 /* x + y >= 1 where one of them is and the other is not negative. */
-static bool sum_is_at_least(MlirOperation op, int bound, int depth) {
-  if (bound == 0)
-    return both_are_at_least(op, 0, 0, depth);
-  return (operand_is_at_least(op, 0, 1, depth) && operand_is_at_least(op, 1, 0, depth)) ||
-         (operand_is_at_least(op, 0, 0, depth) && operand_is_at_least(op, 1, 1, depth));
+static bool sum_is_at_least(MlirOperation op, const bounded_t *asked) {
+  if (asked->bound == 0)
+    return both_are_at_least(op, 0, 0, asked);
+  return (operand_is_at_least(op, 0, 1, asked) && operand_is_at_least(op, 1, 0, asked)) ||
+         (operand_is_at_least(op, 0, 0, asked) && operand_is_at_least(op, 1, 1, asked));
 }
 
-/* The bound is 0 or 1. */
-static bool is_at_least(MlirValue value, int bound, int depth) {
-  double known;
-  MlirOperation op = tw_def(value);
-  if (tw_known_float(value, &known))
-    return known >= bound;
-  if (mlirOperationIsNull(op) || depth == 0)
-    return false;
+static bool is_supposed(MlirValue value, const bounded_t *asked) {
+  for (; asked != NULL; asked = asked->outer)
+    if (mlirValueEqual(asked->carried, value))
+      return true;
+  return false;
+}
+
+/* Of what a loop carries, or a loop or branch gives: all that it may be. */
+static bool sources_are_at_least(MlirValue value, const bounded_t *asked) {
+  MlirValue sources[TW_MAX_SOURCES];
+  int num = tw_sources(value, sources);
+  bounded_t next = {.bound = asked->bound, .depth = asked->depth - 1, .carried = value, .outer = asked};
+  for (int i = 0; i < num; i++)
+    if (!is_at_least(sources[i], &next))
+      return false;
+  return num > 0;
+}
+
+static bool result_is_at_least(MlirOperation op, const bounded_t *asked) {
+  int bound = asked->bound;
   if (bound == 0 && tw_op_has(op, TW_NOT_NEGATIVE))
     return true;
   if (passes_on(op) || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
       is_reduction(op, TW_REDUCE_ADD))
-    return operand_is_at_least(op, 0, bound, depth);
+    return operand_is_at_least(op, 0, bound, asked);
   switch (tw_op_kind(op)) {
-  case TW_ARITH_MAXIMUMF: return operand_is_at_least(op, 0, bound, depth) || operand_is_at_least(op, 1, bound, depth);
+  case TW_ARITH_MAXIMUMF: return operand_is_at_least(op, 0, bound, asked) || operand_is_at_least(op, 1, bound, asked);
   case TW_ARITH_MAXNUMF: /* a NaN on one side leaves the other one */
-    return is_known_at_least(op, bound) || both_are_at_least(op, 0, bound, depth);
-  case TW_ARITH_ADDF: return sum_is_at_least(op, bound, depth);
-  case TW_ARITH_DIVF: return bound == 0 && both_are_at_least(op, 0, 0, depth);
-  case TW_ARITH_SELECT: return both_are_at_least(op, 1, bound, depth);
+    return is_known_at_least(op, bound) || both_are_at_least(op, 0, bound, asked);
+  case TW_ARITH_ADDF: return sum_is_at_least(op, asked);
+  case TW_ARITH_DIVF: return bound == 0 && both_are_at_least(op, 0, 0, asked);
+  case TW_ARITH_SELECT: return both_are_at_least(op, 1, bound, asked);
   case TW_ARITH_MULF:
   case TW_ARITH_MINIMUMF:
-  case TW_ARITH_MINNUMF: return both_are_at_least(op, 0, bound, depth);
+  case TW_ARITH_MINNUMF: return both_are_at_least(op, 0, bound, asked);
   default: return false;
   }
 }
 
-bool tw_is_at_least(MlirValue value, int bound) { return is_at_least(value, bound, MAX_LOOK_BACK); }
+static bool is_at_least(MlirValue value, const bounded_t *asked) {
+  double known;
+  MlirOperation op = tw_def(value);
+  if (tw_known_float(value, &known))
+    return known >= asked->bound;
+  if (is_supposed(value, asked))
+    return true;
+  if (asked->depth == 0)
+    return false;
+  if (mlirOperationIsNull(op) || tw_op_form(op) == TW_FORM_CONTROL)
+    return sources_are_at_least(value, asked);
+  if (tw_op_waits_for_products(op))
+    return operand_is_at_least(op, mlirOpResultGetResultNumber(value), asked->bound, asked);
+  return result_is_at_least(op, asked);
+}
+
+bool tw_is_at_least(MlirValue value, int bound) {
+  return is_at_least(value, &(bounded_t){.bound = bound, .depth = MAX_LOOK_BACK});
+}
 
 /* ---- what is made of it ------------------------------------------------------------------------------ */
 
@@ -87,21 +132,75 @@ static bool sums_one_sign(MlirOperation op) {
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
   tw_op_class_t class = tw_op_class(op);
-  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_SELECT) || class == TW_CLASS_FLOAT_PRODUCT ||
-         class == TW_CLASS_FLOAT_QUOTIENT || class == TW_CLASS_FLOAT_EXTREME || is_reduction(op, TW_REDUCE_MAX) ||
-         is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
+  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_SELECT) || tw_is_flush(op) ||
+         class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_QUOTIENT || class == TW_CLASS_FLOAT_EXTREME ||
+         is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
 }
 
-/* `least`: the fewest bits of a cast that hides the error. */
-static bool ends_narrow(MlirOperation op, unsigned least, int depth) {
-  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0));
-  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation user = mlirOpOperandGetOwner(use);
-    if (tw_op_is(user, TW_ARITH_TRUNCF) && tw_bits(mlirValueGetType(mlirOperationGetResult(user, 0))) >= least)
-      continue; /* of f32, so to 16 bits at most */
-    if (depth == 0 || !keeps_accuracy(user) || !ends_narrow(user, least, depth - 1))
-      return false;
+/* What is asked of all that is made of a value. */
+typedef struct {
+  unsigned least; /* the fewest bits of a cast that hides the error */
+  tw_map_t seen;  /* carried values */
+} narrow_t;
+
+static bool ends_narrow(narrow_t *n, MlirValue value, int depth);
+
+/* Whether the loop multiplies a carried value by what it made of it in the same iteration: an error would double in
+ * each. Sums and other factors add theirs to it. */
+static bool is_multiplied_by_itself(MlirOperation loop, MlirValue carried) {
+  MlirBlock body = tw_loop_body(loop);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    bool both = tw_op_class(op) == TW_CLASS_FLOAT_PRODUCT || tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT;
+    for (intptr_t i = 0; i < 2 && both; i++) {
+      tw_slice_t slice = {.block = body};
+      tw_slice_add(&slice, mlirOperationGetOperand(op, i));
+      both = mlirValueEqual(mlirOperationGetOperand(op, i), carried) || tw_slice_reads(&slice, carried);
+      tw_slice_free(&slice);
+    }
+    if (both)
+      return true;
   }
+  return false;
+}
+
+static bool carried_ends_narrow(narrow_t *n, MlirOperation loop, intptr_t i, int depth) {
+  MlirValue carried = tw_carried(loop, i);
+  if (tw_map_number(&n->seen, carried, 0) > 0)
+    return true;
+  tw_map_set_number(&n->seen, carried, 1);
+  return !is_multiplied_by_itself(loop, carried) && ends_narrow(n, carried, depth) &&
+         ends_narrow(n, mlirOperationGetResult(loop, i), depth);
+}
+
+/* Through a loop or branch, which hands values on as they are. */
+static bool handed_ends_narrow(narrow_t *n, MlirOperation op, intptr_t operand, int depth) {
+  if (tw_op_is(op, TW_SCF_FOR))
+    return operand >= TW_FOR_INITS && carried_ends_narrow(n, op, operand - TW_FOR_INITS, depth);
+  MlirOperation around = mlirOperationGetParentOperation(op);
+  if (!tw_op_is(op, TW_SCF_YIELD))
+    return false;
+  if (tw_op_is(around, TW_SCF_FOR))
+    return carried_ends_narrow(n, around, operand, depth);
+  return tw_op_is(around, TW_SCF_IF) && ends_narrow(n, mlirOperationGetResult(around, operand), depth);
+}
+
+static bool use_ends_narrow(narrow_t *n, MlirOpOperand use, int depth) {
+  MlirOperation user = mlirOpOperandGetOwner(use);
+  intptr_t operand = mlirOpOperandGetOperandNumber(use);
+  if (tw_op_is(user, TW_ARITH_TRUNCF) && tw_bits(mlirValueGetType(mlirOperationGetResult(user, 0))) >= n->least)
+    return true; /* of f32, so to 16 bits at most */
+  if (tw_op_waits_for_products(user))
+    return ends_narrow(n, mlirOperationGetResult(user, operand), depth);
+  if (tw_op_form(user) == TW_FORM_CONTROL)
+    return handed_ends_narrow(n, user, operand, depth);
+  return depth > 0 && keeps_accuracy(user) && ends_narrow(n, mlirOperationGetResult(user, 0), depth - 1);
+}
+
+static bool ends_narrow(narrow_t *n, MlirValue value, int depth) {
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (!use_ends_narrow(n, use, depth))
+      return false;
   return true;
 }
 
@@ -111,7 +210,10 @@ bool tw_only_read_narrower(MlirOperation op) {
     return false;
   if (tw_hint_fast_math(op, 0))
     return true;
-  return ends_narrow(op, tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1, MAX_LOOK_AHEAD);
+  narrow_t n = {.least = tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1};
+  bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);
+  tw_map_free(&n.seen);
+  return ends;
 }
 
 bool tw_is_widened(MlirValue value) {

@@ -5,12 +5,16 @@
 #include "lowering/ir.h"
 
 /* Whether all that is made of the op's results ends in casts to 16 bits or fewer, of a quotient to 16 bits, and nothing
- * on the way makes a small relative error larger: 2 ulp of f32 do not show. With the hint `fast_math` it is as if. */
+ * on the way makes a small relative error larger: 2 ulp of f32 do not show. Loops, branches and waits hand values on; a
+ * loop that multiplies what it carries by itself doubles an error each time. With the hint `fast_math` it is as if. */
 bool tw_only_read_narrower(MlirOperation op);
 
 /* Whether a value is that of a float of 16 bits or fewer, widened: then it is 1, or no nearer to 1 than 2^-11, where a
  * logarithm with an absolute error is exact enough for 16 bits. */
 bool tw_is_widened(MlirValue value);
+
+/* Whether the op gives its operand, but 0 for what is below the normal floats. */
+bool tw_is_flush(MlirOperation op);
 
 /* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
 bool tw_is_at_least(MlirValue value, int bound);

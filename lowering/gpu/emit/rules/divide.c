@@ -30,9 +30,12 @@ MlirValue twg_inverse_of_large(tw_emitter_t *e, MlirValue x) {
 
 /* ---- one at a time ------------------------------------------------------------------------------- */
 
-/* f32 quotient to 2 ulp by a divisor of at least 1. A quarter of it has an inverse among the normal floats. */
+/* f32 quotient to 2 ulp by a divisor of at least 1. A quarter of it has an inverse among the normal floats. Of 1 the
+ * quotient is the inverse: where that is below the normal floats, 0. */
 static MlirValue divide_by_large(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  (void)op;
+  double dividend;
+  if (tw_known_float(mlirOperationGetOperand(op, 0), &dividend) && dividend == 1)
+    return twg_inverse_of_large(e, x[1]);
   MlirValue quarter = twg_const_float(e, e->f32, 0.25);
   MlirValue inverse = twg_inverse_of_large(e, twg_binary(e, "llvm.fmul", x[1], quarter));
   return twg_binary(e, "llvm.fmul", twg_binary(e, "llvm.fmul", x[0], quarter), inverse);

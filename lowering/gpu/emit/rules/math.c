@@ -667,18 +667,25 @@ static MlirValue absolute_int(tw_emitter_t *e, MlirValue x) {
   return twg_binary(e, "llvm.intr.smax", x, minus);
 }
 
-static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue *x, bool rough) {
   if (tw_op_is(op, TW_MATH_ABSI))
     return absolute_int(e, x[0]);
   if (tw_op_is(op, TW_MATH_FMA))
     return fma3(e, x[0], x[1], x[2]);
   if (tw_op_is(op, TW_MATH_POWF))
     return emit_pow(e, x[0], x[1]);
-  math_fn_t function = functions[tw_op_kind(op)]; /* every row below that names this rule has one */
-  bool rough = tw_only_read_narrower(op);
+  math_fn_t function = functions[tw_op_kind(op)];              /* every row below that names this rule has one */
   if (tw_op_is(op, TW_MATH_LOG) || tw_op_is(op, TW_MATH_LOG2)) /* lg2.approx is off by 2^-22 at 1, where it is 0 */
     rough = rough && (tw_hint_fast_math(op, 0) || tw_is_widened(mlirOperationGetOperand(op, 0)));
   return function(e, x[0], rough);
+}
+
+static MlirValue one_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  return one_element(e, op, x, false);
+}
+
+static MlirValue one_rough(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
+  return one_element(e, op, x, true);
 }
 
 /* What one instruction makes of an f32, inexactly, and no rule above uses. */
@@ -708,7 +715,9 @@ static bool rule_math(tw_emitter_t *e, MlirOperation op) {
     return twg_each_register(e, op, by_instruction);
   if (is_circular(op))
     return emit_circular(e, op);
-  return tw_has_attr(op, TW_ABSOLUTE) && is_f32 ? emit_tanh_absolute(e, op) : twg_each_register(e, op, one_element);
+  if (tw_has_attr(op, TW_ABSOLUTE) && is_f32)
+    return emit_tanh_absolute(e, op);
+  return twg_each_register(e, op, tw_only_read_narrower(op) ? one_rough : one_exact);
 }
 
 /* The x of 1 + tanh(x) in f32; else null. */

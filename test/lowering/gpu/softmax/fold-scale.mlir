@@ -93,3 +93,36 @@ func.func @masked_twice(%s: tensor<64x64xf32>, %m: tensor<64x64xf32>, %v: tensor
   %rr = tile.mma %rh, %v, %zero : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
   return %pr, %qr, %rr, %top : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// The terms of a sigmoid's exponent take its factor and its sign, a number of the launch as well: one fma for each
+// element. Where the scores have no factor yet, and the results are no weights, they stay.
+// CHECK-LABEL: @sigmoid
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<64x64xf32>, %{{.*}}, %[[SCALE:[a-z0-9]*]]: f32, %[[BIAS:[a-z0-9]*]]: f32
+// CHECK-DAG: %[[F:.*]] = arith.mulf %[[SCALE]], %
+// CHECK-DAG: %[[FS:.*]] = tensor.splat %[[F]]
+// CHECK-DAG: %[[T:.*]] = arith.mulf %[[S]], %[[FS]]
+// CHECK-DAG: %[[B:.*]] = arith.mulf %[[BIAS]], %
+// CHECK-DAG: %[[BS:.*]] = tensor.splat %[[B]]
+// CHECK: %[[X:.*]] = arith.addf %[[T]], %[[BS]]
+// CHECK: math.exp2 %[[X]]
+// CHECK: math.exp %
+func.func @sigmoid(%s: tensor<64x64xf32>, %v: tensor<64x64xf16>, %scale: f32, %bias: f32) -> (tensor<64x64xf32>, tensor<64x64xf16>) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %one = arith.constant dense<1.0> : tensor<64x64xf32>
+  %factor = tensor.splat %scale : tensor<64x64xf32>
+  %moved = tensor.splat %bias : tensor<64x64xf32>
+  %t = arith.mulf %s, %factor : tensor<64x64xf32>
+  %x = arith.addf %t, %moved : tensor<64x64xf32>
+  %n = arith.negf %x : tensor<64x64xf32>
+  %e = math.exp %n : tensor<64x64xf32>
+  %d = arith.addf %e, %one : tensor<64x64xf32>
+  %p = arith.divf %one, %d : tensor<64x64xf32>
+  %h = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xf16>
+  %r = tile.mma %h, %v, %zero : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+  %plain = arith.addf %s, %moved : tensor<64x64xf32>
+  %f = math.exp %plain : tensor<64x64xf32>
+  %narrow = arith.truncf %f : tensor<64x64xf32> to tensor<64x64xf16>
+  return %r, %narrow : tensor<64x64xf32>, tensor<64x64xf16>
+}

@@ -189,3 +189,55 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // Waits, flushes and loops hand on what they get: a sum of exponentials that a loop carries, 16 bits in the end, needs
+  // no exact ones, and its quotient none either. The inverse of 1 + e^x is one instruction.
+  // CHECK-LABEL: llvm.func @handed_on
+  func.func @handed_on(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<32xf32, #l>
+    %one = arith.constant dense<1.0> : tensor<32xf32, #l>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%so_far = %zero) -> (tensor<32xf32, #l>) : i32 {
+      %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+      // CHECK: llvm.fmul
+      // CHECK-NEXT: ex2.approx.ftz.f32
+      // CHECK-NEXT: llvm.fadd
+      %e = math.exp %x : tensor<32xf32, #l>
+      %next = arith.addf %so_far, %e : tensor<32xf32, #l>
+      scf.yield %next : tensor<32xf32, #l>
+    }
+    // CHECK: llvm.fadd
+    // CHECK-NEXT: llvm.inline_asm "rcp.approx.ftz.f32 $0, $1;"
+    // CHECK-NOT: llvm.intr.fma
+    %d = arith.addf %sum, %one : tensor<32xf32, #l>
+    %q = arith.divf %one, %d : tensor<32xf32, #l>
+    %f = tile.flush %q : tensor<32xf32, #l>
+    %y = tile.mma_wait %f, 0 : tensor<32xf32, #l> -> tensor<32xf32, #l>
+    %z = arith.truncf %y : tensor<32xf32, #l> to tensor<32xbf16, #l>
+    tile.store %z, %b[%c0] : tensor<32xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
+    return
+  }
+
+  // An error that each iteration doubles may show: what a loop squares is exact.
+  // CHECK-LABEL: llvm.func @squared
+  // CHECK: llvm.nvvm.fma.rn.sat.f
+  func.func @squared(%a: memref<?xf32, strided<[1]>>, %b: memref<?xbf16, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tile.load %a[%c0] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    %e = math.exp %x : tensor<32xf32, #l>
+    %power = scf.for %i = %c0 to %n step %c1 iter_args(%p = %e) -> (tensor<32xf32, #l>) : i32 {
+      %square = arith.mulf %p, %p : tensor<32xf32, #l>
+      scf.yield %square : tensor<32xf32, #l>
+    }
+    %z = arith.truncf %power : tensor<32xf32, #l> to tensor<32xbf16, #l>
+    tile.store %z, %b[%c0] : tensor<32xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
+    return
+  }
+}
