@@ -543,7 +543,7 @@ def no_memory_left() -> None:
 def results() -> dict[str, str]:
     environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver())}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=600)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     return dict(lines) | {"": done.stderr}
 

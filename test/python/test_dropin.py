@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
 PROGRAM = """
 import sys
 
@@ -31,7 +29,7 @@ print(sys.argv[1:], __name__, ct.__name__)
 
 
 def python(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "HOME": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": str(tmp_path)}
     return subprocess.run([sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True)
 
 

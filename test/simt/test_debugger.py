@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import numpy as np
 from cuda import device
@@ -53,7 +52,7 @@ def test_breakpoints_hold(tmp_path: Path) -> None:
         [sys.executable, "-m", "pdb", "program.py"],
         input="\n".join(commands) + "\n",
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
     )
