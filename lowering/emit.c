@@ -25,13 +25,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_PASSES "function(early-cse,simplifycfg,instcombine<no-verify-fixpoint>),globaldce"
+#define GPU_PASSES "early-cse,simplifycfg,instcombine<no-verify-fixpoint>"
 /* Accesses are joined before instcombine, too: it makes `i + 128` an `or` that no longer says that it is a sum. What
  * both sides of a branch begin or end with is done once: threads of a warp that part take the sides one after the
  * other. */
 #define THREAD_PASSES                                                                                                  \
-  "function(early-cse,simplifycfg<hoist-common-insts;sink-common-insts>,infer-alignment,load-store-vectorizer,"        \
-  "instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer),globaldce"
+  "early-cse,simplifycfg<hoist-common-insts;sink-common-insts>,infer-alignment,load-store-vectorizer,"                 \
+  "instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer"
 #define CPU_PASSES_WITH(more)                                                                                          \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse" more "),globaldce"
@@ -162,13 +162,30 @@ static void stamp_functions(LLVMModuleRef module, const target_t *target) {
                                                         (unsigned)strlen(values[i])));
 }
 
+static MlirAttribute attribute(MlirOperation op, const char *name) {
+  return mlirOperationGetDiscardableAttributeByName(op, mlirStringRefCreateFromCString(name));
+}
+
 /* Kernels whose functions are the code of one thread as the program has it. */
 static bool is_of_threads(MlirModule module) {
-  MlirStringRef name = mlirStringRefCreateFromCString("tile.simt");
   MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-  while (!mlirOperationIsNull(op) && mlirAttributeIsNull(mlirOperationGetDiscardableAttributeByName(op, name)))
+  while (!mlirOperationIsNull(op) && mlirAttributeIsNull(attribute(op, "tile.simt")))
     op = mlirOperationGetNextInBlock(op);
   return !mlirOperationIsNull(op);
+}
+
+/* The function of a kernel of tiles, which is the same whatever kernels are beside it. */
+static bool is_of_tiles(MlirModule module, LLVMValueRef function) {
+  size_t length;
+  const char *name = LLVMGetValueName2(function, &length);
+  MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    MlirAttribute symbol = mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
+    if (!mlirAttributeIsNull(symbol) &&
+        mlirStringRefEqual(mlirStringAttrGetValue(symbol), mlirStringRefCreate(name, length)))
+      return !mlirAttributeIsNull(attribute(op, "tile.launch")) && mlirAttributeIsNull(attribute(op, "tile.simt"));
+  }
+  return false;
 }
 
 static bool is_pure_assembly(LLVMValueRef op) {
@@ -190,6 +207,19 @@ static void tell_pure_assembly(LLVMModuleRef module) {
         }
 }
 
+static LLVMErrorRef optimize_for_gpu(MlirModule source, LLVMModuleRef module, const target_t *target,
+                                     LLVMPassBuilderOptionsRef options) {
+  bool of_threads = is_of_threads(source);
+  LLVMErrorRef error = NULL;
+  if (of_threads)
+    tell_pure_assembly(module);
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !error; f = LLVMGetNextFunction(f))
+    if (!LLVMIsDeclaration(f))
+      error = LLVMRunPassesOnFunction(f, of_threads && !is_of_tiles(source, f) ? THREAD_PASSES : GPU_PASSES,
+                                      target->machine, options);
+  return error ? error : LLVMRunPasses(module, "globaldce", target->machine, options);
+}
+
 static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *target) {
   char *triple = LLVMGetTargetMachineTriple(target->machine);
   LLVMSetTarget(module, triple);
@@ -200,13 +230,9 @@ static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *t
   if (target->cpu)
     stamp_functions(module, target);
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  bool of_threads = is_of_threads(source);
-  if (of_threads && !target->cpu)
-    tell_pure_assembly(module);
-  const char *passes = target->cpu ? CPU_PASSES : GPU_PASSES;
-  if (of_threads)
-    passes = target->cpu ? CPU_THREAD_PASSES : THREAD_PASSES;
-  LLVMErrorRef error = LLVMRunPasses(module, passes, target->machine, options);
+  const char *passes = is_of_threads(source) ? CPU_THREAD_PASSES : CPU_PASSES;
+  LLVMErrorRef error = target->cpu ? LLVMRunPasses(module, passes, target->machine, options)
+                                   : optimize_for_gpu(source, module, target, options);
   LLVMDisposePassBuilderOptions(options);
   return error ? LLVMGetErrorMessage(error) : NULL;
 }
