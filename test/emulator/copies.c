@@ -216,6 +216,7 @@ void emu_tma(void *to, void *map, void *barrier, const int32_t *at, int32_t rank
   if (((unsigned char *)to - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy to %d of rank %d", (int)((unsigned char *)to - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
+  check_goes_on(b.map->base);
   int64_t bytes = bytes_of(&b);
   for (int m = 0; m < members; m++)
     if (b.members >> m & 1) {
@@ -264,6 +265,7 @@ void emu_store(void *from, void *map, const int32_t *at, int32_t rank, _Bool fir
   if (((unsigned char *)from - emu_shared) % 128 != 0 || rank != b.map->form.rank)
     give_up("a copy from %d of rank %d", (int)((unsigned char *)from - emu_shared), (int)rank);
   memcpy(b.at, at, (size_t)rank * sizeof *at);
+  check_goes_on(b.map->base);
   if (stores[current].num == MAX_STORES)
     give_up("too many stores are under way");
   stores[current].boxes[stores[current].num++] = b;

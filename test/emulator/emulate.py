@@ -74,6 +74,7 @@ class Start:
     shared: int
     maps: list[tuple[int, int, int, Sequence[int], Sequence[int]]]
     tiles: dict[str, Any] | None  # the grid in place of the launch's
+    dependent: int  # whether it waits for the kernel before by itself
     views: list[dict[str, Any]]  # arrays whose words follow those of the arguments
 
 
@@ -529,6 +530,8 @@ class Rewriter:
             return f"  %r = call float @emu_{name.rsplit('.', 2)[1]}(float %a0, float %a1, float %a2)\n  ret float %r\n"
         if name == "prmt":
             return "  %r = call i32 @emu_prmt(i32 %a0, i32 %a1, i32 %a2)\n  ret i32 %r\n"
+        if name == "griddepcontrol.wait":
+            return "  call void @emu_go_on()\n  ret void\n"
         if name.startswith("griddepcontrol."):
             return "  ret void\n"  # one kernel at a time
         if name == "cp.async.commit.group":
@@ -689,6 +692,7 @@ declare void @emu_named_barrier(i32, i32)
 declare void @emu_named_arrive(i32, i32)
 declare void @emu_setmaxnreg(i32, i32)
 declare void @emu_site(i32)
+declare void @emu_go_on()
 declare void @race_show_barriers()
 declare void @emu_mbarrier_init(ptr, i32)
 declare void @emu_mbarrier_arrive(ptr, i32)
@@ -723,6 +727,7 @@ declare i32 @emu_widen(ptr, i32)
         count += f"@emu_parts = constant i32 {start.parts}\n"
         count += f"@emu_dynamic = constant i32 {start.dynamic}\n"
         count += f"@emu_shared_bytes = constant i32 {start.shared}\n"
+        count += f"@emu_dependent = constant i32 {start.dependent}\n"
         count += f"@emu_registers = constant i32 {registers_of(text, start.threads)}\n"
         count += f"@emu_members = constant i32 {start.members}\n"
         count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in start.grid_scale)}]\n"
@@ -849,6 +854,7 @@ def start_of(facts: dict[str, Any]) -> Start:
         shared=facts["shared_bytes"],
         maps=[(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])],
         tiles=facts["tile_grid"],
+        dependent=int(facts["dependent_launch"]),
         views=facts["views"],
     )
 

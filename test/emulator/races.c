@@ -333,12 +333,14 @@ static void write_byte(uint64_t place, int thread, uint32_t time, int value, con
 
 void emu_reads(uint64_t address, int64_t bytes) {
   check_bounds((const void *)(uintptr_t)address, bytes);
+  check_goes_on((const void *)(uintptr_t)address);
   read_bytes(place_of(address, member), bytes, of_thread(current)[current], "a load from");
 }
 
 void race_write(const void *to, const void *values, int64_t bytes, int m) {
   uint64_t place = place_of((uint64_t)(uintptr_t)to, m);
   check_bounds(to, bytes);
+  check_goes_on(to);
   check_no_barrier(m, to, bytes);
   for (int64_t i = 0; i < bytes; i++)
     write_byte(place + (uint64_t)i, current, of_thread(current)[current], ((const uint8_t *)values)[i], "a store to");

@@ -20,7 +20,7 @@ enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 
 extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
-    emu_grid_scale[3], emu_shared_bytes, emu_registers;
+    emu_grid_scale[3], emu_shared_bytes, emu_registers, emu_dependent;
 extern const int emu_tile_grid, emu_any_grid, emu_num_factors[2]; /* of the tiles that the program counts */
 typedef struct {
   int word, plus, by;
@@ -251,6 +251,15 @@ void check_bounds(const void *at, int64_t bytes) {
             (long long)shared_bytes());
 }
 
+/* The kernel before may run yet, until a thread has waited for its end. */
+void emu_go_on(void) { threads[current].goes_on = true; }
+
+void check_goes_on(const void *at) {
+  bool shared = (uintptr_t)at - (uintptr_t)emu_shared < SHARED_BYTES;
+  if (!shared && !threads[current].goes_on)
+    give_up("memory is accessed before the kernel before this one has ended");
+}
+
 static int barrier_at(const void *pointer) {
   int64_t offset = (const unsigned char *)pointer - emu_shared;
   if (offset < 0 || offset >= SHARED_BYTES || offset % 8 != 0)
@@ -387,6 +396,8 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
 
 static void body(void) {
   emu_call(arguments);
+  if (!threads[current].goes_on)
+    give_up("it ends before the kernel before this one");
   threads[current].state = DONE;
   swapcontext(&threads[current].context, &scheduler);
 }
@@ -551,6 +562,7 @@ static void run_block(void) {
     t->state = READY;
     t->num_copies = t->group = t->arrivals = t->waits = t->registers = 0;
     t->site = ANY_SITE;
+    t->goes_on = !emu_dependent;
     getcontext(&t->context);
     t->context.uc_stack.ss_sp = t->stack;
     t->context.uc_stack.ss_size = STACK_BYTES;

@@ -33,6 +33,7 @@ typedef struct {
   int id, count;       /* of the named barrier at which it waits, and how many threads meet there */
   int barrier, parity; /* of the barrier that counts at which it waits */
   int site;      /* the last instruction that all lanes of a warp have to come to together; ANY_SITE: of no such */
+  bool goes_on;  /* the kernel before has ended: it has waited for that, or need not */
   int registers; /* that it has asked for; 0: those of the launch */
   int arrivals, waits; /* at the barrier of the cluster */
 } thread_t;
@@ -50,6 +51,7 @@ void check_runs(int m);  /* gives up if block m has ended */
 void emu_warp(void);     /* the threads of a warp meet */
 bool emu_elect(void);
 void check_bounds(const void *at, int64_t bytes); /* gives up behind the block's shared memory, if it is in that */
+void check_goes_on(const void *at);               /* gives up where memory of others is accessed too early */
 void check_no_barrier(int m, const void *to, int64_t bytes); /* gives up where a barrier that counts lies */
 __attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
 

@@ -73,6 +73,12 @@ FAULTS = {
         "setmaxnreg.dec.sync.aligned.u32 28",
         "asks for 28",
     ),
+    "the kernel before may run": (
+        RING,
+        r"call void @llvm\.nvvm\.griddepcontrol\.wait\(\)",
+        "call void @llvm.nvvm.griddepcontrol.launch.dependents()",
+        "the kernel before this one",
+    ),
     "lanes that part": (
         WARPS,
         r"@llvm\.nvvm\.barrier\.cta\.sync\.all",
