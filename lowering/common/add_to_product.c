@@ -23,7 +23,7 @@ static bool is_narrow_float(MlirValue tile) {
 /* The first of a chain of products that starts from zero and ends in `value`; null if it is none. */
 static MlirOperation chain_from_zero(MlirValue value) {
   for (MlirOperation op = tw_def(value);; op = tw_def(value)) {
-    if (mlirOperationIsNull(op) || tw_op_form(op) != TW_FORM_PRODUCT || !tw_has_one_use(value) ||
+    if (mlirOperationIsNull(op) || !tw_op_is_product(op) || !tw_has_one_use(value) ||
         is_narrow_float(mlirOperationGetOperand(op, 0)) || is_narrow_float(mlirOperationGetOperand(op, 1)))
       return tw_null_op();
     value = mlirOperationGetOperand(op, 2);
@@ -39,7 +39,7 @@ static bool is_running_sum(MlirValue value, int steps) {
     MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
     return tw_op_is(loop, TW_SCF_FOR) || tw_op_is(loop, TW_SCF_WHILE);
   }
-  if (tw_op_form(op) == TW_FORM_PRODUCT || tw_op_is(op, TW_SCF_FOR))
+  if (tw_op_is_product(op) || tw_op_is(op, TW_SCF_FOR))
     return true;
   bool scaled = steps > 0 && (tw_op_class(op) == TW_CLASS_FLOAT_PRODUCT || tw_op_class(op) == TW_CLASS_MULTIPLE);
   return scaled && (is_running_sum(mlirOperationGetOperand(op, 0), steps - 1) ||

@@ -253,6 +253,7 @@ static bool read_stream(call_attempt_t *attempt) {
 
 static bool read_arguments(call_attempt_t *attempt) {
   const call_plan_t *plan = attempt->plan;
+  memset(attempt->arrays, 0, (size_t)plan->num_arrays * sizeof *attempt->arrays);
   for (int i = 0; i < plan->num_slots; i++) {
     const call_slot_t *slot = &plan->slots[i];
     PyObject *value = attempt->values[i];

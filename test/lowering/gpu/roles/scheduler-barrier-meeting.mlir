@@ -43,7 +43,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // What threads write they meet for before a product reads it: there are no turns.
 // CHECK-LABEL: func.func @writes
-// CHECK-NOT: _turn
+// CHECK-NOT: tile.ordered
 module attributes {tile.target = "sm_90a"} {
   func.func @writes(%n: i32, %v: tensor<64x64xbf16, #t>) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #acc>

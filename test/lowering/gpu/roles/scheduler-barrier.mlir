@@ -32,9 +32,9 @@
 
 // In a race-check build the groups meet around each product: none could wait for its turn.
 // RACE-LABEL: func.func @computes
-// RACE-NOT: _turn
+// RACE-NOT: tile.ordered
 // RACE: tile.barrier
-// RACE-NOT: _turn
+// RACE-NOT: tile.ordered
 
 // 256 threads of the two meet at the barrier of the one that waits.
 // NVVM-LABEL: llvm.func @computes
