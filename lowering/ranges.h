@@ -11,8 +11,8 @@ typedef struct tw_range {
 /* Of a scalar, or of all elements of a tile. */
 tw_range_t tw_range_of(MlirValue value);
 static inline bool tw_is_natural(MlirValue value) { return tw_range_of(value).low >= 0; }
-/* Whether the sum of an i32 and a constant stays within 32 bits where the op stands: by the range of the number, or by a
- * condition of a branch around the op, as `x + 1` does where `x < n`. */
+/* Whether the sum of an i32 and a constant stays within 32 bits where the op stands: by the range of the number, or by
+ * a condition of a branch around the op, as `x + 1` does where `x < n`. */
 bool tw_sum_stays(MlirOperation op, MlirValue x, int64_t by);
 /* Whether ranges decide an i1: then *out is its value. */
 bool tw_is_decided(MlirValue condition, bool *out);

@@ -148,7 +148,7 @@ static bool is_too_far(const tw_array_t *array, unsigned bits) {
 
 tw_status_t tw_array_finish(tw_array_t *array) {
   unsigned bits = bits_of(array), alignment = alignment_of(array->dtype);
-  array->flags &= (uint8_t) ~(TW_ARRAY_SELF_OVERLAP | TW_ARRAY_LONG);
+  array->flags &= (uint8_t)~(TW_ARRAY_SELF_OVERLAP | TW_ARRAY_LONG);
   bool empty = false;
   for (int d = 0; d < array->rank; d++) {
     if (TW_UNLIKELY(array->shape[d] < 0))

@@ -1,9 +1,10 @@
 /* check.h - shared by the files of checked kernels, which tile-legalize makes if the hint `check` asks for them
  *
- * A *finding* is what a checked launch tells of one access that went wrong: which site of the program, which block
- * (of a kernel of threads: and which thread), which element of which array, and its value. A block writes it as TW_RECORD_WORDS words of i64 behind the header of
- * the report, an array of i64; python/tilewright/checking.py reads them. The words of the header: how many findings
- * there are, then two for each parameter of the kernel, as tw_check_owner_word reads them. */
+ * A *finding* is what a checked launch tells of one access that went wrong: which site of the program, which block (of
+ * a kernel of threads: and which thread), which element of which array, and its value. A block writes it as
+ * TW_RECORD_WORDS words of i64 behind the header of the report, an array of i64; python/tilewright/checking.py reads
+ * them. The words of the header: how many findings there are, then two for each parameter of the kernel, as
+ * tw_check_owner_word reads them. */
 #ifndef TILEWRIGHT_LOWERING_COMMON_CHECK_H
 #define TILEWRIGHT_LOWERING_COMMON_CHECK_H
 

@@ -84,7 +84,7 @@ typedef struct call_plan {
 
 typedef struct call_attempt {
   const call_plan_t *plan;
-  PyObject *values[MOST_PARAMETERS], *storage, *stream; /* borrowed; NULL: not given */
+  PyObject *values[MOST_PARAMETERS], *storage, *stream; /* borrowed; NULL: not given, or the plan has no storage */
   tw_reader_t reader;
   tw_array_t arrays[MOST_PARAMETERS];
   uint64_t storage_first, storage_bytes;
@@ -411,13 +411,12 @@ static bool grids_fit(const call_attempt_t *attempt) {
 
 /* 1: launched, or told how many bytes it takes; 0: the call is not like that of the plan; -1: an exception. */
 static int attempt_plan(call_attempt_t *attempt, PyObject *arguments, PyObject *named) {
-  const call_plan_t *plan = attempt->plan;
   if (!bind(attempt, arguments, named) || !read_stream(attempt) || !read_arguments(attempt) ||
       !compute_sizes(attempt) || !check_arrays(attempt) || !grids_fit(attempt))
     return 0;
-  if (plan->has_storage && attempt->storage == Py_None)
+  if (attempt->storage == Py_None)
     return 1;
-  if (plan->has_storage && !read_storage(attempt))
+  if (attempt->storage && !read_storage(attempt))
     return 0;
   return run(attempt) ? -1 : 1;
 }

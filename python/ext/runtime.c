@@ -286,8 +286,8 @@ static PyMethodDef methods[] = {
 /* The launching half of the module: everything that needs no compiler. */
 int tw_ext_add_launch(PyObject *module) {
   if (tw_ext_array_add(module) || tw_ext_record_add(module) || tw_ext_variant_add(module) ||
-      tw_ext_dispatch_add(module) || tw_ext_call_plan_add(module) || tw_ext_memory_add(module) || tw_ext_host_memory_add(module) ||
-      tw_ext_device_array_add(module))
+      tw_ext_dispatch_add(module) || tw_ext_call_plan_add(module) || tw_ext_memory_add(module) ||
+      tw_ext_host_memory_add(module) || tw_ext_device_array_add(module))
     return -1;
   return PyModule_AddFunctions(module, methods);
 }

@@ -703,7 +703,7 @@ static void build_graph(chooser_t *x) {
     add_access(x, &x->accesses[i]);
   for (size_t i = 0; i < c->num_edges; i++)
     add_edge(x, &c->edges[i]);
-  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t(*)[TW_MAX_CHOICES])x->cost,
+  x->graph = (tw_choice_graph_t){count, x->graph.num_pairs, x->num_choices, (const int64_t (*)[TW_MAX_CHOICES])x->cost,
                                  x->pairs};
 }
 
