@@ -162,14 +162,10 @@ static void stamp_functions(LLVMModuleRef module, const target_t *target) {
                                                         (unsigned)strlen(values[i])));
 }
 
-static MlirAttribute attribute(MlirOperation op, const char *name) {
-  return mlirOperationGetDiscardableAttributeByName(op, mlirStringRefCreateFromCString(name));
-}
-
 /* Kernels whose functions are the code of one thread as the program has it. */
 static bool is_of_threads(MlirModule module) {
   MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-  while (!mlirOperationIsNull(op) && mlirAttributeIsNull(attribute(op, "tile.simt")))
+  while (!mlirOperationIsNull(op) && !tw_has_attr(op, "tile.simt"))
     op = mlirOperationGetNextInBlock(op);
   return !mlirOperationIsNull(op);
 }
@@ -177,15 +173,12 @@ static bool is_of_threads(MlirModule module) {
 /* The function of a kernel of tiles, which is the same whatever kernels are beside it. */
 static bool is_of_tiles(MlirModule module, LLVMValueRef function) {
   size_t length;
-  const char *name = LLVMGetValueName2(function, &length);
+  const char *start = LLVMGetValueName2(function, &length);
+  MlirStringRef name = mlirStringRefCreate(start, length);
   MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    MlirAttribute symbol = mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
-    if (!mlirAttributeIsNull(symbol) &&
-        mlirStringRefEqual(mlirStringAttrGetValue(symbol), mlirStringRefCreate(name, length)))
-      return !mlirAttributeIsNull(attribute(op, "tile.launch")) && mlirAttributeIsNull(attribute(op, "tile.simt"));
-  }
-  return false;
+  while (!mlirOperationIsNull(op) && !mlirStringRefEqual(tw_attr_string(op, "sym_name"), name))
+    op = mlirOperationGetNextInBlock(op);
+  return !mlirOperationIsNull(op) && tw_has_attr(op, "tile.launch") && !tw_has_attr(op, "tile.simt");
 }
 
 static bool is_pure_assembly(LLVMValueRef op) {
@@ -207,17 +200,23 @@ static void tell_pure_assembly(LLVMModuleRef module) {
         }
 }
 
+/* Functions are taken one by one only where there are two kinds of them: each run of passes builds its own analyses. */
 static LLVMErrorRef optimize_for_gpu(MlirModule source, LLVMModuleRef module, const target_t *target,
                                      LLVMPassBuilderOptionsRef options) {
-  bool of_threads = is_of_threads(source);
+  if (!is_of_threads(source))
+    return LLVMRunPasses(module, "function(" GPU_PASSES "),globaldce", target->machine, options);
+  tell_pure_assembly(module);
   LLVMErrorRef error = NULL;
-  if (of_threads)
-    tell_pure_assembly(module);
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !error; f = LLVMGetNextFunction(f))
     if (!LLVMIsDeclaration(f))
-      error = LLVMRunPassesOnFunction(f, of_threads && !is_of_tiles(source, f) ? THREAD_PASSES : GPU_PASSES,
-                                      target->machine, options);
+      error = LLVMRunPassesOnFunction(f, is_of_tiles(source, f) ? GPU_PASSES : THREAD_PASSES, target->machine, options);
   return error ? error : LLVMRunPasses(module, "globaldce", target->machine, options);
+}
+
+static LLVMErrorRef optimize_for_cpu(MlirModule source, LLVMModuleRef module, const target_t *target,
+                                     LLVMPassBuilderOptionsRef options) {
+  const char *passes = is_of_threads(source) ? CPU_THREAD_PASSES : CPU_PASSES;
+  return LLVMRunPasses(module, passes, target->machine, options);
 }
 
 static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *target) {
@@ -230,9 +229,7 @@ static char *optimize(MlirModule source, LLVMModuleRef module, const target_t *t
   if (target->cpu)
     stamp_functions(module, target);
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  const char *passes = is_of_threads(source) ? CPU_THREAD_PASSES : CPU_PASSES;
-  LLVMErrorRef error = target->cpu ? LLVMRunPasses(module, passes, target->machine, options)
-                                   : optimize_for_gpu(source, module, target, options);
+  LLVMErrorRef error = (target->cpu ? optimize_for_cpu : optimize_for_gpu)(source, module, target, options);
   LLVMDisposePassBuilderOptions(options);
   return error ? LLVMGetErrorMessage(error) : NULL;
 }
