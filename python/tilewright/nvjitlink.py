@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from .errors import TileCompilationError
-from .toolkit import find_library
+from .toolkit import loaded, output_of, text_of
 
 _KINDS = {".cubin": 1, ".ptx": 2, ".cu": 2, ".ltoir": 3, ".fatbin": 4, ".o": 5, ".a": 6}
 
 
-@functools.cache
 def library() -> Any:
     """nvJitLink, or None where it is not installed."""
-    import ctypes  # slow to load
-
-    path = find_library("nvJitLink")
-    return None if path is None else ctypes.CDLL(path)
+    return loaded("nvJitLink")
 
 
 def linked(target: str, parts: Iterable[tuple[str, bytes]]) -> bytes:
@@ -34,23 +29,13 @@ def linked(target: str, parts: Iterable[tuple[str, bytes]]) -> bytes:
             kind, size = _KINDS.get(Path(name).suffix, 10), ctypes.c_size_t(len(code) + (name.endswith(".ptx")))
             _checked(linker, handle, linker.nvJitLinkAddData(handle, kind, code, size, name.encode()), name)
         _checked(linker, handle, linker.nvJitLinkComplete(handle), "the kernel")
-        return _output(linker.nvJitLinkGetLinkedCubinSize, linker.nvJitLinkGetLinkedCubin, handle)
+        return output_of(linker.nvJitLinkGetLinkedCubinSize, linker.nvJitLinkGetLinkedCubin, handle)
     finally:
         linker.nvJitLinkDestroy(ctypes.byref(handle))
 
 
 def _checked(linker: Any, handle: Any, result: int, what: str) -> None:
     if result:
-        log = b"" if handle is None else _output(linker.nvJitLinkGetErrorLogSize, linker.nvJitLinkGetErrorLog, handle)
-        told = log.rstrip(b"\0").decode(errors="replace").strip() or f"error {result}"
+        log = "" if handle is None else text_of(linker.nvJitLinkGetErrorLogSize, linker.nvJitLinkGetErrorLog, handle)
+        told = log.strip() or f"error {result}"
         raise TileCompilationError(f"nvJitLink refused {what}:\n{told}")
-
-
-def _output(size_of: Any, get: Any, handle: Any) -> bytes:
-    import ctypes
-
-    size = ctypes.c_size_t()
-    size_of(handle, ctypes.byref(size))
-    found = ctypes.create_string_buffer(max(1, size.value))
-    get(handle, found)
-    return found.raw[: size.value]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 from .errors import TileCompilationError
-from .toolkit import find_library, include_folders
+from .toolkit import include_folders, loaded, output_of, text_of
 
 
-@functools.cache
 def library() -> Any:
     """NVRTC, or None where it is not installed."""
-    import ctypes  # slow to load
-
-    path = find_library("nvrtc")
-    return None if path is None else ctypes.CDLL(path)
+    return loaded("nvrtc")
 
 
 def ptx_of(source: bytes, name: str, target: str, options: Sequence[str] = ()) -> bytes:
@@ -31,9 +26,9 @@ def ptx_of(source: bytes, name: str, target: str, options: Sequence[str] = ()) -
     try:
         result = nvrtc.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
         if result:
-            log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+            log = text_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             raise TileCompilationError(f"NVRTC refused {name}, which link= names:\n{log.strip()}")
-        return _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        return output_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -44,13 +39,3 @@ def _checked(nvrtc: Any, result: int, name: str) -> None:
     if result:
         nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
         raise TileCompilationError(f"NVRTC refused {name}: {nvrtc.nvrtcGetErrorString(result).decode()}")
-
-
-def _text(size_of: Any, get: Any, program: Any) -> bytes:
-    import ctypes
-
-    size = ctypes.c_size_t()
-    size_of(program, ctypes.byref(size))
-    text = ctypes.create_string_buffer(size.value)
-    get(program, text)
-    return text.value

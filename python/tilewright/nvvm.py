@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Any
 
 from .errors import TileCompilationError
-from .toolkit import find_library
+from .toolkit import loaded, output_of, text_of
 
 _VERSION = "\n!nvvmir.version = !{!4294967294}\n!4294967294 = !{i32 2, i32 0}\n"
 # What libNVVM does not take: attributes of functions, of which this LLVM has new ones (those of intrinsics are known by
@@ -15,13 +14,9 @@ _VERSION = "\n!nvvmir.version = !{!4294967294}\n!4294967294 = !{i32 2, i32 0}\n"
 _DROPPED = re.compile(r"^attributes #\d+ = .*$|^!llvm\.module\.flags = .*$| #\d+(?=$| \{$)", re.MULTILINE)
 
 
-@functools.cache
 def library() -> Any:
     """libNVVM, or None where it is not installed."""
-    import ctypes  # slow to load
-
-    path = find_library("nvvm")
-    return None if path is None else ctypes.CDLL(path)
+    return loaded("nvvm")
 
 
 def lto_of(text: str, name: str, number: int) -> bytes:
@@ -35,23 +30,13 @@ def lto_of(text: str, name: str, number: int) -> bytes:
     try:
         _checked(nvvm, program, nvvm.nvvmAddModuleToProgram(program, source, len(source), name.encode()), name)
         _checked(nvvm, program, nvvm.nvvmCompileProgram(program, 2, (ctypes.c_char_p * 2)(*options)), name)
-        return _output(nvvm.nvvmGetCompiledResultSize, nvvm.nvvmGetCompiledResult, program)
+        return output_of(nvvm.nvvmGetCompiledResultSize, nvvm.nvvmGetCompiledResult, program)
     finally:
         nvvm.nvvmDestroyProgram(ctypes.byref(program))
 
 
 def _checked(nvvm: Any, program: Any, result: int, name: str) -> None:
     if result:
-        log = _output(nvvm.nvvmGetProgramLogSize, nvvm.nvvmGetProgramLog, program).rstrip(b"\0")
-        told = log.decode(errors="replace").strip() or f"error {result}"
+        log = text_of(nvvm.nvvmGetProgramLogSize, nvvm.nvvmGetProgramLog, program)
+        told = log.strip() or f"error {result}"
         raise TileCompilationError(f"libNVVM refused {name}:\n{told}")
-
-
-def _output(size_of: Any, get: Any, program: Any) -> bytes:
-    import ctypes
-
-    size = ctypes.c_size_t()
-    size_of(program, ctypes.byref(size))
-    found = ctypes.create_string_buffer(max(1, size.value))
-    get(program, found)
-    return found.raw[: size.value]

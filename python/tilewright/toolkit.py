@@ -4,10 +4,12 @@ code in CUDA C++ that a kernel is linked with.
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _PARTS = ("cuda_nvcc", "cuda_nvrtc", "cuda_runtime", "cu13")  # of packages up to CUDA 12, and from 13 on
 
@@ -32,6 +34,31 @@ def find_library(name: str) -> str | None:
     folders = [place / part for place in _places() for part in ("lib64", "lib", "nvvm/lib64")]
     found = (path for folder in folders for path in sorted(folder.glob(f"lib{name}.so.[0-9]*")))
     return next(map(str, found), None)
+
+
+@functools.cache
+def loaded(name: str) -> Any:
+    """A library, such as "nvrtc", or None where it is not installed."""
+    import ctypes  # slow to load
+
+    path = find_library(name)
+    return None if path is None else ctypes.CDLL(path)
+
+
+def output_of(size_of: Any, get: Any, handle: Any) -> bytes:
+    """What a library gives by two functions: of its size, and of the bytes."""
+    import ctypes
+
+    size = ctypes.c_size_t()
+    size_of(handle, ctypes.byref(size))
+    found = ctypes.create_string_buffer(max(1, size.value))
+    get(handle, found)
+    return found.raw[: size.value]
+
+
+def text_of(size_of: Any, get: Any, handle: Any) -> str:
+    """The same, of a text that ends in a zero."""
+    return output_of(size_of, get, handle).rstrip(b"\0").decode(errors="replace")
 
 
 def include_folders() -> list[str]:

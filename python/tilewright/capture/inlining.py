@@ -38,9 +38,10 @@ def inline(
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
         key, body, name = function.node, function.node.body, function.name
     else:
-        operation = frame.of_library < (function.__module__ == "tilewright.library")
-        env = binder_of(function).bind(f"{'ct.' * operation}{function.__name__}", args, keywords)
-        if operation:
+        is_operation = not frame.of_library and function.__module__ == "tilewright.library"
+        called_as = f"ct.{function.__name__}" if is_operation else function.__name__
+        env = binder_of(function).bind(called_as, args, keywords)
+        if is_operation:
             _check_operands(function, args)
         env = {key: frame.adopt(value) for key, value in env.items()}
         if frame.capture.rules.simt:
