@@ -1,6 +1,6 @@
 """What comes of one random program: its kernel made of a text, and how it ended.
 
-Families of programs (random_products, random_language) share this; program_runner.py starts them.
+Families of programs (random_products, random_language, random_simt) share this; program_runner.py starts them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tilewright import compile as compiler
 from tilewright import errors
@@ -52,6 +56,16 @@ def kind_of(error: Exception) -> str:
         return "crashed"
     refused = isinstance(error, errors.TileError) and not isinstance(error, errors.DriverError)
     return "refused" if refused else "failed"
+
+
+def guarded(run: Callable[[], Outcome]) -> Outcome:
+    """How a program ended: an error is an outcome, too. Warnings of NumPy, whose numbers may be any, are none."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return run()
+    except Exception as error:
+        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
 
 
 def assembled(ptx: bytes, target: str) -> bytes:

@@ -1,13 +1,14 @@
 """Runs many random programs at once, and tells which are wrong, refused, crash, or do not end.
 
-A family of programs (random_products, random_language) says what its programs are; this file runs them. After a crash,
-an error of the GPU or a program that does not end, a new process goes on with the next program.
+A family of programs (random_products, random_language, random_simt) says what its programs are; this file runs them.
+After a crash, an error of the GPU or a program that does not end, a new process goes on with the next program.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import importlib
 import json
 import os
 import queue
@@ -39,6 +40,31 @@ class Family(Protocol):
     def source_of(self, choices: Choices) -> str: ...
     def plainer(self, choices: Choices) -> Iterator[Choices]: ...
     def add_options(self, parser: argparse.ArgumentParser) -> None: ...
+
+
+class Drawn:
+    """A family that a seed alone chooses from. The module `check` of its package does the rest, in workers: it is not
+    loaded before it is needed."""
+
+    def __init__(self, kind: str, script: str) -> None:
+        self.kind, self.script = kind, Path(script).resolve()
+        self.module = f"{self.script.parent.name}.check"
+
+    def choose(self, seed: int, options: argparse.Namespace) -> Choices:
+        return {"kind": self.kind, "seed": seed}
+
+    def check(self, choices: Choices, backend: str, folder: Path) -> Any:
+        return importlib.import_module(self.module).check(choices, backend, folder)
+
+    def source_of(self, choices: Choices) -> str:
+        source: str = importlib.import_module(self.module).source_of(choices)
+        return source
+
+    def plainer(self, choices: Choices) -> Iterator[Choices]:
+        yield from importlib.import_module(self.module).plainer(choices)
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        pass
 
 
 def work(family: Family, backend: str) -> None:

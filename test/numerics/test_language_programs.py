@@ -18,11 +18,9 @@ import emulate
 
 import program_runner
 from random_language import arrays, check, draws, values
-from random_language.run import Language
+from random_language.run import FAMILY
 from tilewright import tile as ct
 from tilewright._optable import OPS
-
-FAMILY = Language()
 
 
 def assert_right(backend: str, count: int, seed: int, folder: Path, processes: int = 1) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 import emulate
-from test_emulated_races import HEAD, PRODUCT
+from test_emulated_races import HEAD, PRODUCT, said
 
 pytestmark = pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
 
@@ -92,38 +91,14 @@ FAULTS = {
         "the barrier of number 16",
     ),
 }
-RUN = """
-import re, runpy, sys
-folder, target, old, new, program = sys.argv[1:]
-sys.path.insert(0, folder)
-import emulate
-emulate.TARGET = target
-emulate.install()
-build = emulate.shared_object
-def broken(text, *rest):
-    changed = re.sub(old, new, text) if old else text
-    assert changed != text or not old, "there is nothing to break"
-    return build(changed, *rest)
-emulate.shared_object = broken
-runpy.run_path(program)["launch"]()
-"""
-
-
-def said(program: str, old: str, new: str, folder: Path) -> str:
-    path = folder / "program.py"
-    path.write_text(program)
-    command = [sys.executable, "-c", RUN, str(Path(emulate.__file__).parent), "sm_90a", old, new, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert (done.returncode != 0) == ("emulator:" in done.stderr), done.stderr
-    return done.stderr if done.returncode else ""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_broken_rules_are_said(fault: str, tmp_path: Path) -> None:
     program, old, new, message = FAULTS[fault]
-    assert message in said(program, old, new, tmp_path)
+    assert message in said(program, "sm_90a", old, new, tmp_path)
 
 
 @pytest.mark.parametrize("program", [RING, WIDE, WARPS])
 def test_plans_keep_the_rules(program: str, tmp_path: Path) -> None:
-    assert said(program, "", "", tmp_path) == ""
+    assert said(program, "sm_90a", "", "", tmp_path) == ""

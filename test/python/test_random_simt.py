@@ -15,12 +15,12 @@ import emulate
 
 import program_runner
 from random_simt import check
-from random_simt.run import Threads
+from random_simt.run import FAMILY
 
 
 def assert_right(backend: str, count: int, seed: int, folder: Path) -> None:
     options = Namespace(backend=backend, count=count, seed=seed, processes=1, out=folder, seconds=1800, limit=120)
-    report = program_runner.run_all(Threads(), options)
+    report = program_runner.run_all(FAMILY, options)
     assert report.kinds["right"] == count, "\n".join([report.summary(), *(p.read_text() for p in folder.glob("*.py"))])
 
 

@@ -7,15 +7,11 @@ A back end is cpu (or what is installed in its place), gpu, interpret, or a targ
 
 from __future__ import annotations
 
-import json
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from program_outcome import Outcome, compiled, kernel_of, kind_of
+from program_outcome import Outcome, compiled, guarded, kernel_of
 from tilewright import tile as ct
 
 from . import draws
@@ -25,27 +21,12 @@ from .program import NUMBERS, Program
 LAUNCHES = 2  # on a GPU: results must be right each time
 
 
-def program_of(choices: Any) -> Program:
-    return Program(draws.Draws(choices["seed"], choices.get("draws")))
-
-
-def source_of(choices: Any) -> str:
-    return program_of(choices).source(json.dumps(choices))
-
-
-def plainer(choices: Any) -> Iterator[Any]:
-    made = choices.get("draws") or program_of(choices).draws.made
-    for candidate in draws.plainer(made):
-        yield choices | {"draws": candidate}
+PROGRAMS = draws.Programs(Program)
+program_of, source_of, plainer = PROGRAMS.of, PROGRAMS.source_of, PROGRAMS.plainer
 
 
 def check(choices: Any, backend: str, folder: Path) -> Outcome:
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return unguarded(program_of(choices), backend, folder)
-    except Exception as error:
-        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+    return guarded(lambda: unguarded(program_of(choices), backend, folder))
 
 
 def unguarded(program: Program, backend: str, folder: Path) -> Outcome:

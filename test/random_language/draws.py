@@ -7,8 +7,9 @@ program, and a failing program gets plainer by deleting and lowering numbers, wh
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -50,3 +51,21 @@ def plainer(draws: Sequence[int]) -> Iterator[list[int]]:
     for place, value in enumerate(made):
         for lower in {value // 2, value - 1} - {value, -1}:
             yield [*made[:place], lower, *made[place + 1 :]]
+
+
+class Programs:
+    """Programs of a class, each by its choices: a seed, or the draws that were made, and perhaps changed."""
+
+    def __init__(self, kind: Callable[[Draws], Any]) -> None:
+        self.kind = kind
+
+    def of(self, choices: Any) -> Any:
+        return self.kind(Draws(choices["seed"], choices.get("draws")))
+
+    def source_of(self, choices: Any) -> str:
+        source: str = self.of(choices).source(json.dumps(choices))
+        return source
+
+    def plainer(self, choices: Any) -> Iterator[Any]:
+        for candidate in plainer(choices.get("draws") or self.of(choices).draws.made):
+            yield choices | {"draws": candidate}
