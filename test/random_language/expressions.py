@@ -527,12 +527,15 @@ def combined(p: Any) -> Found:
     number = p.draws.below(len(REDUCING))
     neutral = [0, t.dtype.min, 0, 1][number]
     axis = p.draws.below(len(t.shape))
+    return scanned_or_reduced(p, f"{x}, {axis}, {REDUCING[number]}, {neutral}", t, axis)
+
+
+def scanned_or_reduced(p: Any, arguments: str, t: Type, axis: int) -> tuple[str, Type]:
     if p.rarely(2):
         reverse = ", reverse=True" if p.rarely(2) else ""
-        return f"ct.scan({x}, {axis}, {REDUCING[number]}, {neutral}{reverse})", Type(t.dtype, t.shape)
+        return f"ct.scan({arguments}{reverse})", Type(t.dtype, t.shape)
     keep = p.rarely(2)
-    text = f"ct.reduce({x}, {axis}, {REDUCING[number]}, {neutral}, keepdims={keep})"
-    return text, Type(t.dtype, without(t.shape, (axis,), keep))
+    return f"ct.reduce({arguments}, keepdims={keep})", Type(t.dtype, without(t.shape, (axis,), keep))
 
 
 def combined_pairs(p: Any) -> Found:
@@ -546,12 +549,8 @@ def combined_pairs(p: Any) -> Found:
         [("lambda a, b, c, d: (a * c, b * c + d)", (1, 0)), ("lambda a, b, c, d: (max(a, c), b + d)", (t.dtype.min, 0))]
     )
     axis, part = p.draws.below(len(t.shape)), p.draws.below(2)
-    if p.rarely(2):
-        reverse = ", reverse=True" if p.rarely(2) else ""
-        return f"ct.scan(({x}, {y}), {axis}, {function}, {neutral}{reverse})[{part}]", Type(t.dtype, t.shape)
-    keep = p.rarely(2)
-    text = f"ct.reduce(({x}, {y}), {axis}, {function}, {neutral}, keepdims={keep})[{part}]"
-    return text, Type(t.dtype, without(t.shape, (axis,), keep))
+    text, kind = scanned_or_reduced(p, f"({x}, {y}), {axis}, {function}, {neutral}", t, axis)
+    return f"{text}[{part}]", kind
 
 
 def ordered(p: Any) -> Found:

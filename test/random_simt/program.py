@@ -143,21 +143,18 @@ class Program:
         self.emit(f'{at}.{kind}(device.int32({self.integer(1)}), "relaxed", "{self.pick(["device", "system"])}")')
 
     def branch(self) -> None:
-        self.emit(f"if {self.condition()}:")
-        with self.inner(False, False):
-            self.body()
-        if self.rarely(2):
-            self.emit("else:")
-            with self.inner(False, False):
-                self.body()
+        self.sides(self.condition(), False)
 
     def alike(self) -> None:
-        self.emit(f"if {self.uniform()}:")
-        with self.inner(True, True):
+        self.sides(self.uniform(), True)
+
+    def sides(self, condition: str, together: bool) -> None:
+        self.emit(f"if {condition}:")
+        with self.inner(together, together):
             self.body()
         if self.rarely(2):
             self.emit("else:")
-            with self.inner(True, True):
+            with self.inner(together, together):
                 self.body()
 
     def count(self) -> None:
