@@ -420,6 +420,8 @@ class _Dump:
         _Dump.counter += 1
         self.stem = f"{symbol(name)}.{os.getpid()}.{_Dump.counter}"
         self.stage = 0
+        if folder in ("1", "true", "all"):
+            self._give_up(f"{folder} is no folder; write TILEWRIGHT_DUMP=dump, or TILEWRIGHT_DUMP=./{folder}")
 
     def passes(self, target: str, stage: str) -> list[str]:
         """The passes of a stage after which the text is wanted."""
@@ -441,7 +443,7 @@ class _Dump:
             self._give_up(error)
         self.stage += 1
 
-    def _give_up(self, error: OSError) -> None:
+    def _give_up(self, error: OSError | str) -> None:
         import warnings
 
         warnings.warn(f"TILEWRIGHT_DUMP: nothing is written: {error}", stacklevel=2)

@@ -375,6 +375,14 @@ def test_dump_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert np.array_equal(launch(scale, x), x * 2)
 
 
+def test_dump_is_no_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="1 is no folder; write TILEWRIGHT_DUMP=dump, or"):
+        compile._Dump("1", "k").write("tile", "mlir", "text")
+    compile._Dump("./1", "k").write("tile", "mlir", "text")
+    assert [file.read_text() for file in tmp_path.glob("*/*")] == ["text"]
+
+
 def test_a_dump_is_a_file_of_its_own(tmp_path: Path) -> None:
     """The user's alone; a link in its place is not followed."""
     dump, other = compile._Dump(str(tmp_path), "k"), tmp_path / "other"

@@ -65,3 +65,15 @@ def test_no_two_structs_have_one_name() -> None:
             for match in STRUCT.finditer(path.read_text()):
                 where[match[1] or f"struct {match[2]}"].add(str(path.relative_to(ROOT)))
     assert not {name: files for name, files in where.items() if len(files) > 1}
+
+
+def test_the_root_holds_what_contributing_names() -> None:
+    """And nothing else: what a program leaves in the working folder is not committed."""
+    folders = {str(path.relative_to(ROOT)).split("/")[0] for path in tracked() if path.parent != ROOT}
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert {name for name in folders if not name.startswith(".")} == set(
+        re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE)
+    )
+    files = {path.name for path in tracked() if path.parent == ROOT and not path.name.startswith(".")}
+    built = {"CMakeLists.txt", "Makefile", "mkdocs.yml", "pyproject.toml"}
+    assert files == built | {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md"}
