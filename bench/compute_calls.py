@@ -1,49 +1,33 @@
-"""What a call of an object of `tilewright.compute` takes at stage 3, on the host, beside its launches alone.
+"""What a call of an object of `tilewright.compute` takes on the host: at stage 3, and the first one.
 
-    python bench/compute_calls.py [--cpu] [--out FILE]
+    python bench/compute_calls.py [--cpu] [--only NAME] [--first] [--out FILE]
 
-A line has `bench`, `us` (a call of 1,024 items, the fastest of ten runs of 200) and, on a GPU, `launches_us`: as many
-launches of an empty kernel. With the stand-in driver of the tests (TILEWRIGHT_CUDA_DRIVER) a launch takes no time.
+A line has `bench`, `us` (a call of 1,024 items at stage 3, the fastest of ten runs of 200), `launches` and, on a GPU,
+`launches_us`: as many launches of an empty kernel. With the stand-in driver of the tests (TILEWRIGHT_CUDA_DRIVER) a
+launch takes no time. With --first it has `first_ms` and `cpu_ms` (of all threads) instead: stage 1 in a process of its
+own that has compiled nothing but an empty kernel, with nothing cached on disk, neither by us nor by the driver.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+import compute_data
+from compute_cases import Case, cases
 from record import Results, cpu_name, versions
 from tilewright import _core, arrays, compute
-from tilewright.compute import OpKind
-from tilewright.compute.launching import ComputeKernel
+from tilewright.compute import launching
 
 N, CALLS, RUNS = 1024, 200, 10
-
-
-def cases(made: Callable[[int, Any], Any]) -> Iterator[tuple[str, Any, tuple[Any, ...], int]]:
-    """Names, objects, what they are called with, and how many kernels that launches."""
-    x, y, out, count = (made(n, t) for n, t in ((N, "f4"), (N, "f4"), (N, "f4"), (2, "i4")))
-    zero = np.float32(0)
-
-    def add(a, b):  # type: ignore[no-untyped-def]
-        return a + b
-
-    def positive(a):  # type: ignore[no-untyped-def]
-        return a > 0
-
-    def below(a, b):  # type: ignore[no-untyped-def]
-        return a < b
-
-    yield "reduce_into", compute.make_reduce_into(x, out, add, zero), (x, out, add, N, zero), 2
-    yield "inclusive_scan", compute.make_inclusive_scan(x, out, OpKind.PLUS, None), (x, out, OpKind.PLUS, N, None), 2
-    yield "binary_transform", compute.make_binary_transform(x, y, out, add), (x, y, out, add, N), 1
-    yield "select", compute.make_select(x, out, count, positive), (x, out, count, positive, N), 2
-    yield "radix_sort", compute.make_radix_sort(x, out, None, None), (x, out, None, None, N, None, None), 7
-    yield "merge_sort", compute.make_merge_sort(x, None, out, None, below), (x, None, out, None, below, N), 1
 
 
 def fastest(work: Callable[[], Any]) -> float:
@@ -62,20 +46,66 @@ def empty(n):  # type: ignore[no-untyped-def]
     pass
 
 
+class Calls:
+    """An object and what it is called with, where the algorithms take it."""
+
+    def __init__(self, case: Case, on_cpu: bool) -> None:
+        data = compute_data.OnCpu()
+        held = {name: data.shown(x, case.shown.get(name, x.dtype)) for name, x in case.arrays(data).items()}
+        self.place = (lambda x: x) if on_cpu else (lambda x: arrays.to_device(x, device="cuda:0"))
+        self.shown = {name: self.place(x) for name, x in held.items()}
+        self.case, self.on_cpu = case, on_cpu
+        self.kernel = launching.ComputeKernel(empty)
+        self.launch_empty()
+
+    def launch_empty(self) -> None:
+        _core.launch_threads(None if self.on_cpu else 1, 1, 1 if self.on_cpu else 32, self.kernel, (N,))
+
+    def first(self) -> dict[str, Any]:
+        begin, cpu = time.perf_counter(), time.process_time()
+        self.case.make(self.shown)
+        return {"first_ms": (time.perf_counter() - begin) * 1e3, "cpu_ms": (time.process_time() - cpu) * 1e3}
+
+    def later(self) -> dict[str, Any]:
+        compute.clear_all_caches()
+        made, values = self.case.make(self.shown), self.case.arguments(self.shown)
+        storage = [self.place(compute_data.OnCpu().zeros(made(None, *values), "u8"))] if made.has_storage else []
+        before = launching.counts["launches"]
+        made(*storage, *values)
+        launches = launching.counts["launches"] - before
+        row: dict[str, Any] = {"us": fastest(lambda: made(*storage, *values)), "launches": launches}
+        if not self.on_cpu:
+            row["launches_us"] = launches * fastest(self.launch_empty)
+        return row
+
+
+def first_alone(case: Case, on_cpu: bool) -> dict[str, Any]:
+    """`Calls.first` in a process of its own."""
+    told = [sys.executable, __file__, "--alone", f"{case.bench} {case.dtype}", *(["--cpu"] if on_cpu else [])]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"TILEWRIGHT_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"}
+        done = subprocess.run(told, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cpu", action="store_true", help="on the CPU")
+    parser.add_argument("--only", default="", help="the cases whose name and dtype contain this")
+    parser.add_argument("--first", action="store_true", help="first calls")
+    parser.add_argument("--alone", help="the first call of this case, in this process")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
-    made: Callable[[int, Any], Any] = np.zeros if options.cpu else lambda n, t: arrays.empty(n, t, device="cuda:0")
+    every = {f"{case.bench} {case.dtype}": case for case in cases(N)}
+    if options.alone:
+        print(json.dumps(Calls(every[options.alone], options.cpu).first()))
+        return
     results = Results("compute-calls", cpu_name(), options.out, **versions("numpy"))
-    kernel = ComputeKernel(empty)
-    for name, algorithm, arguments, launches in cases(made):
-        storage = [made(algorithm(None, *arguments), "u1")] if algorithm.has_storage else []
-        row: dict[str, Any] = {"bench": name, "us": fastest(lambda a=algorithm, v=(*storage, *arguments): a(*v))}
-        if not options.cpu:
-            row["launches_us"] = launches * fastest(lambda: _core.launch_threads(1, 1, 32, kernel, (N,)))
-        results.add(who="tilewright", **row)
+    for name, case in every.items():
+        if options.only in name:
+            row = first_alone(case, options.cpu) if options.first else Calls(case, options.cpu).later()
+            results.add(who="tilewright", bench=case.bench, dtype=case.dtype, **row)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """What stage 3 asks of the driver: launches on the stream and nothing else, so that a graph can hold it; threads."""
 
+import dataclasses
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from every import EVERY, calls
 
-from tilewright import compute
+from tilewright import arrays, compute
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -89,3 +91,55 @@ def test_threads_share_an_object(name):
     for thread in threads:
         thread.join()
     assert not wrong and len(made) == 8 and len(set(map(id, made))) == 1
+
+
+def larger(call, times):
+    """The same call of so many times the items: segments and bounds of the search grow with them."""
+
+    def grown(name, value):
+        if name in ("start_offsets_in", "end_offsets_in"):
+            return value * times
+        if isinstance(value, np.ndarray):
+            return np.sort(np.tile(value, times)) if name == "d_data" else np.tile(value, times)
+        return value * times if name in ("num_items", "num_values", "num_samples") else value
+
+    def all_of(values):
+        return {name: grown(name, value) for name, value in values.items()}
+
+    return dataclasses.replace(call, made_of=all_of(call.made_of), more=all_of(call.more))
+
+
+@pytest.mark.parametrize("times", [1, 20000])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_graph_holds_each(name, times, request):
+    """What is captured once runs again and again, on what is in the arrays then, whatever the storage holds."""
+    if request.config.getoption("--backend") not in ("cuda", "all") or not arrays._has_gpu():
+        pytest.skip("--backend=cuda runs it on a GPU")
+    torch = pytest.importorskip("torch")
+    call = larger(calls()[name], times)
+    inputs = [n for n in ("d_in", "d_in1", "d_in2", "d_in_keys", "d_samples", "d_values") if n in call.made_of]
+    there = {n: torch.from_numpy(v.copy()).cuda() if isinstance(v, np.ndarray) else v for n, v in call.made_of.items()}
+    values = {n: v for n, v in there.items() if n != "order"} | call.more
+    made = call.make(**there)
+    storage = []
+    if made.has_storage:
+        storage = [torch.full((made(None, **values),), 0xA5, dtype=torch.uint8, device="cuda")]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made(*storage, **values, stream=torch.cuda.current_stream().cuda_stream)
+    on_cpu = call.make(**call.made_of)
+    for turn in range(3):
+        here = call.values()
+        for n in inputs:
+            here[n] = np.roll(here[n], turn)
+            there[n].copy_(torch.from_numpy(here[n]))
+        for n in call.expected:
+            there[n].copy_(torch.from_numpy(here[n]))
+        for room in storage:
+            room.fill_(turn)
+        graph.replay()
+        torch.cuda.synchronize()
+        on_cpu(*([np.zeros(on_cpu(None, **here), np.uint8)] if storage else []), **here)
+        for n in call.expected:
+            np.testing.assert_array_equal(there[n].cpu().numpy(), here[n], err_msg=f"{n}, turn {turn}")
