@@ -132,7 +132,7 @@ static bool print_parts(tw_strbuf_t *out, const char *line) {
   ptx_store_t x;
   bool any = false;
   const char *at = line + guard_length(line);
-  if (strncmp(at, "st.", 3) || !read_store(at, &x))
+  if (strncmp(at, "st.", 3) != 0 || !read_store(at, &x))
     return false;
   for (int i = 0; i < x.count; i++)
     any |= is_part(&x, i);

@@ -135,28 +135,37 @@ static bool write_view(tw_array_view_t *view, int rank, const tw_launch_number_t
   return ok;
 }
 
+static bool same_product(const tw_extent_factor_t *x, uint32_t num_x, const tw_extent_factor_t *y, uint32_t num_y) {
+  return num_x == num_y && !memcmp(x, y, num_x * sizeof *x);
+}
+
+/* Wherever their words are. */
+static bool show_the_same(const tw_array_view_t *x, const tw_array_view_t *y) {
+  bool same = !memcmp(&x->array, &y->array, sizeof x->array) && x->num_bounds == y->num_bounds &&
+              same_product(x->pitch, x->num_pitch, y->pitch, y->num_pitch);
+  for (uint32_t d = 0; same && d < x->num_bounds; d++)
+    same = same_product(x->bounds[d].factors, x->bounds[d].num_factors, y->bounds[d].factors, y->bounds[d].num_factors);
+  return same;
+}
+
 /* The argument of a view that shows the same. */
-static MlirValue find_view(MlirOperation func, const tw_array_view_t *all, size_t count, tw_array_view_t view) {
+static MlirValue find_view(MlirOperation func, const tw_array_view_t *all, size_t count, const tw_array_view_t *view) {
   MlirBlock entry = tw_region_block(func, 0);
-  for (size_t i = 0; i < count; i++) {
-    view.word = all[i].word;
-    for (intptr_t a = 0; !memcmp(&view, &all[i], sizeof view) && a < mlirBlockGetNumArguments(entry); a++)
-      if (tw_first_word(mlirBlockGetArgument(entry, a)) == view.word)
+  for (size_t i = 0; i < count; i++)
+    for (intptr_t a = 0; show_the_same(view, &all[i]) && a < mlirBlockGetNumArguments(entry); a++)
+      if (tw_first_word(mlirBlockGetArgument(entry, a)) == all[i].word)
         return mlirBlockGetArgument(entry, a);
-  }
   return (MlirValue){NULL};
 }
 
 MlirValue tw_view_of(MlirOperation func, MlirValue array, int rank, const tw_launch_number_t *bounds,
                      const tw_launch_number_t *pitch) {
-  tw_array_view_t all[TW_MAX_VIEWS + 1], view;
-  memset(all, 0, sizeof all);
-  memset(&view, 0, sizeof view); /* with what lies between its members: compared as bytes */
+  tw_array_view_t all[TW_MAX_VIEWS + 1], view = {0};
   size_t count = tw_launch_get_views(func, all);
   view.array = tw_array_place(array);
   if (!write_view(&view, rank, bounds, pitch))
     return (MlirValue){NULL};
-  MlirValue found = find_view(func, all, count, view);
+  MlirValue found = find_view(func, all, count, &view);
   if (!mlirValueIsNull(found) || count == TW_MAX_VIEWS)
     return found;
   MlirBlock entry = tw_region_block(func, 0);

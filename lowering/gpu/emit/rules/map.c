@@ -23,14 +23,15 @@ static bool emit_body(tw_emitter_t *e, MlirOperation op, int r) {
   return e->emit_block(e, body);
 }
 
-/* The elements in all registers; what the bodies yield goes to `out`, one for each result. */
-static bool emit_bodies(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int count, tw_values_t *out) {
+/* The elements in all registers; what the bodies yield goes to `out`, one for each of `num` results. */
+static bool emit_bodies(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, int count, intptr_t num,
+                        tw_values_t *out) {
   MlirOperation end = mlirBlockGetTerminator(tw_region_block(op, 0));
   for (int r = 0; r < count; r++) {
     int first = twg_first_copy(layout, r);
     if (first == r && !emit_body(e, op, r))
       return false;
-    for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    for (intptr_t i = 0; i < num; i++)
       out[i].at[r] = first == r ? twg_operand(e, end, i).at[0] : out[i].at[first];
   }
   return true;
@@ -62,7 +63,7 @@ static bool rule_map(tw_emitter_t *e, MlirOperation op) {
   for (intptr_t i = 0; i < num; i++)
     out[i] = twg_new_values(e, count);
   e->simt = true;
-  done = emit_bodies(e, op, &layout, count, out);
+  done = emit_bodies(e, op, &layout, count, num, out);
   e->simt = outside;
   if (owner.ptr) {
     twg_branch(e, after, 0, NULL);
