@@ -46,8 +46,8 @@ sanitize: $(B)/san/build.ninja ## the C code and its tests under ASan and UBSan
 	@mkdir -p $(B)/san/python && tar -C python --exclude=_core.abi3.so -c . | tar -C $(B)/san/python -x
 	@$(PY) tools/run_tests.py --build $(B)/san --jobs $(JOBS) --sanitize
 
-gpu-test: build $(B)/stamp/ptxas ## the numerics and Python tests on the GPU of this machine
-	@$(PY) -m pytest -q --backend=cuda test/numerics test/python
+gpu-test: build $(B)/stamp/ptxas ## every Python test, kernels on the GPU of this machine
+	@$(PY) -m pytest -q --backend=cuda
 
 SECONDS ?= 600
 fuzz: build ## random programs, mutants of IR, arrays that lie, cache files, command lines: SECONDS=600 of all at once

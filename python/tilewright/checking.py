@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -74,6 +74,10 @@ class CheckedKernel(_core.Dispatcher):
 
     def replace_hints(self, **hints: Any) -> CheckedKernel:
         return cast(CheckedKernel, self.kernel.replace_hints(**hints).checked())
+
+    def without_hints(self, names: Collection[str]) -> CheckedKernel | None:
+        plain = self.kernel.without_hints(names)
+        return plain and cast(CheckedKernel, plain.checked())
 
     def capture(self, target: str, key: compile.Key) -> Any:
         """The module of tile IR, before anything is checked."""

@@ -154,10 +154,8 @@ class Specialization:
 
     def _plain(self) -> Specialization | None:
         """Without the hints that share registers out; None where there are none."""
-        rest = {name: value for name, value in self.kernel.hints.items() if name not in SHARING_HINTS}
-        if len(rest) == len(self.kernel.hints):
-            return None
-        return dataclasses.replace(self, kernel=type(self.kernel)(self.kernel.function, **rest), plan=0)
+        kernel = self.kernel.without_hints(SHARING_HINTS)
+        return kernel and dataclasses.replace(self, kernel=kernel, plan=0)
 
     def _other_plan(self, text: str, image: Image, device: int, problem: str | None, local_bytes: int) -> Any:
         """The variant of another plan, where the driver does not take this one's code, or takes it with so much local

@@ -10,7 +10,7 @@ import enum
 import functools
 import types
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, compile, hints, knobs, ranges
@@ -135,10 +135,17 @@ class kernel(_core.Dispatcher):
 
     def replace_hints(self, **wanted: Any) -> kernel:
         """The same kernel with other hints over its own. Equal hints give the same object, which compiles once."""
-        merged = self.hints | hints.full_names(wanted)
-        row = tuple(sorted(merged.items(), key=lambda item: item[0]))
+        return self._hinted(self.hints | hints.full_names(wanted))
+
+    def without_hints(self, names: Collection[str]) -> kernel | None:
+        """The same kernel without these hints; None where it has none of them."""
+        kept = {name: value for name, value in self.hints.items() if name not in names}
+        return self._hinted(kept) if len(kept) < len(self.hints) else None
+
+    def _hinted(self, wanted: dict[str, Any]) -> kernel:
+        row = tuple(sorted(wanted.items(), key=lambda item: item[0]))
         if row not in self._with_hints:
-            self._with_hints[row] = type(self)(self.function, **merged)
+            self._with_hints[row] = type(self)(self.function, **wanted)
         return self._with_hints[row]
 
     def checked(self) -> CheckedKernel:

@@ -47,7 +47,7 @@ APPROXIMATE = {
     "sin.approx.ftz.f32": "emu_sin",
     "cos.approx.ftz.f32": "emu_cos",
     "cvt.rn.tf32.f32": "emu_tf32",
-    "mul.rn.ftz.f32": "emu_flush",  # by one
+    "add.rn.ftz.f32": "emu_flush",  # of -0
 }
 # A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
 GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}

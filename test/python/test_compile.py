@@ -485,3 +485,14 @@ def test_a_hit_in_the_disk_cache_is_quick(cache_folder: Path) -> None:
         compile.compile_kernel(scale, target, key)
         times.append(time.thread_time() - start)
     assert min(times) < 0.015, "5 ms on an idle machine; this allows for a busy one"
+
+
+@pytest.mark.parametrize("hints", [{}, {"occupancy": 2}])
+def test_check_mode_for_a_gpu(hints: dict[str, int]) -> None:
+    """Its twin of the kernel has the kernel's hints, and is checked without those that share registers out, too."""
+    twin: Any = scale.replace_hints(**hints).checked()
+    report, owners = np.zeros(16, np.int64), np.zeros(16, np.int32)
+    _, key = twin.specialization((np.zeros(16, np.float32), np.zeros(16, np.float32), 16, report, owners))
+    assert compile.compile_kernel(twin, "sm_90a", key)[0].written & 0b10
+    plain = twin.without_hints(compile.SHARING_HINTS)
+    assert plain.hints_for("sm_90a") == {"check": 1} if hints else plain is None

@@ -254,8 +254,9 @@ def test_other_tensors() -> None:
     view = torch.zeros((8, 8), device="cuda")[1:, ::2].T
     seen = _core.describe_array(view)
     assert (seen["shape"], seen["strides"], seen["data"]) == ((4, 7), (2, 8), view.data_ptr())
+    assert _core.describe_array(torch.zeros(4, dtype=torch.complex64, device="cuda"))["dtype"] == "complex64"
     with pytest.raises(Exception, match="complex"):
-        _core.describe_array(torch.zeros(4, dtype=torch.complex64, device="cuda"))
+        _core.describe_array(torch.zeros(4, dtype=torch.complex32, device="cuda"))
 
 
 def test_mixture() -> None:

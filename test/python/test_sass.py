@@ -326,6 +326,21 @@ def test_an_operand_is_computed_beside_a_product() -> None:
     assert sass.count(loop, "FFMA") == sass.count(loop[begin:end], "FFMA") == 32
 
 
+@ct.kernel
+def flushed_quotients(X, Y, Z):
+    i = ct.bid(0)
+    ct.store(Z, i, ct.truediv(ct.load(X, i, 128), ct.load(Y, i, 128), flush_to_zero=True))
+
+
+def test_a_quotient_is_flushed_apart() -> None:
+    """Were it the product before that flushed, a subnormal factor of that would be zero."""
+    arrays = (empty(1024, dtype=np.float32),) * 3
+    code = sass.assemble(flushed_quotients, flushed_quotients.specialization(arrays)[1])
+    flushing = [i.operands.split(", ") for i in code.instructions if i.opcode == "FMUL.FTZ"]
+    assert code.count("MUFU.RCP") and not [row for row in flushing if "1" not in row]
+    assert code.count("FADD.FTZ") >= 3
+
+
 def test_a_cap_is_bent_beside_the_exponentials() -> None:
     """What is far from zero falls through into one block with all else, so that the slow unit is not waited for."""
     loop, _ = assemble(PLANS["attention with a cap"]).loops("HGMMA")

@@ -600,7 +600,7 @@ def scaled_product(p: Any) -> Found:
 
 
 def mapped(p: Any) -> Found:
-    x = p.find(lambda t: t.dtype is ct.int32)
+    x = p.find(lambda t: t.dtype is ct.int32 and t.shape != ())  # of one element it is tile code, put in its place
     if x is None:
         return None
     t = p.tiles[x]

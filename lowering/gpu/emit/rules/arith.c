@@ -103,10 +103,11 @@ static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue 
 
 static bool rule_float_unary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_unary); }
 
-/* A zero of its sign in the place of a subnormal f32. */
+/* A zero of its sign in the place of a subnormal f32. A sum with -0, not a product by one: into that ptxas takes a
+ * product before it, whose subnormal operand, a power of two that a quotient is brought back by, it then flushes. */
 static MlirValue flush(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   (void)op;
-  return twg_asm(e, "mul.rn.ftz.f32 $0, $1, 0f3F800000;", "=f,f", e->f32, 1, x, TW_PTX_NOTHING);
+  return twg_asm(e, "add.rn.ftz.f32 $0, $1, 0f80000000;", "=f,f", e->f32, 1, x, TW_PTX_NOTHING);
 }
 
 static bool rule_flush(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, flush); }

@@ -11,7 +11,7 @@ module attributes {tile.target = "sm_90a"} {
     %c = tile.rounded sub rz, %a, %a : tensor<32xf32, #l> from tensor<32xf32, #l>, tensor<32xf32, #l>
     // CHECK: llvm.call_intrinsic "llvm.nvvm.sqrt.rp.d"(%{{.*}}) {{.*}}: (f64) -> f64
     %d = tile.rounded sqrt rp, %b : tensor<32xf64, #l> from tensor<32xf64, #l>
-    // CHECK: llvm.inline_asm "mul.rn.ftz.f32 $0, $1, 0f3F800000;"
+    // CHECK: llvm.inline_asm "add.rn.ftz.f32 $0, $1, 0f80000000;"
     %e = tile.flush %c : tensor<32xf32, #l>
     tile.store %e, %x[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
     tile.store %d, %y[%i] : tensor<32xf64, #l>, memref<?xf64, strided<[1]>>, i32
