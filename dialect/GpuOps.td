@@ -286,10 +286,14 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
   let description = [{
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
     once: that of the producer for stages nobody has filled yet. With `gathered` threads
-    have filled the stage, which a `tile.async_mma` behind it may read.
+    have filled the stage, which a `tile.async_mma` behind it may read. With `once` the
+    thread waits that does what is done once, as `tile.barrier_expect`: others, which
+    nothing holds back, might come when two more phases have ended, and wait for good.
   }];
-  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, I32:$parity, UnitAttr:$gathered);
-  let assemblyFormat = "$barriers `[` $stage `]` `,` $parity (`gathered` $gathered^)? attr-dict `:` type($barriers)";
+  let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, I32:$parity, UnitAttr:$gathered, UnitAttr:$once);
+  let assemblyFormat = [{
+    $barriers `[` $stage `]` `,` $parity (`gathered` $gathered^)? (`once` $once^)? attr-dict `:` type($barriers)
+  }];
 }
 
 def Tile_BarrierArriveOp : Tile_GpuOp<"barrier_arrive", [MemoryEffects<[MemWrite]>]> {

@@ -169,8 +169,8 @@ func.func @roles(%a: memref<?x?xf32, strided<[?, 1]>>, %i: i32, %k: i64, %yes: i
   %empty = tile.alloc_barriers arrivals 4 at 1024 : !tile.barriers<2>
   // CHECK: tile.roles producer_warps 4 consumer_groups 2 registers 40, 232 producer {
   tile.roles producer_warps 4 consumer_groups 2 registers 40, 232 producer {
-    // CHECK: tile.barrier_wait %{{.*}}[%{{.*}}], %{{.*}} : <2>
-    tile.barrier_wait %empty[%c0], %i : !tile.barriers<2>
+    // CHECK: tile.barrier_wait %{{.*}}[%{{.*}}], %{{.*}} once : <2>
+    tile.barrier_wait %empty[%c0], %i once : !tile.barriers<2>
     // CHECK: tile.barrier_expect %{{.*}}[%{{.*}}], 64 : <2>
     tile.barrier_expect %full[%c0], 64 : !tile.barriers<2>
     // CHECK: tile.tma_load %{{.*}}[%{{.*}}, %{{.*}}] order [1, 0] into %{{.*}}[%{{.*}}] signal %{{.*}}[%{{.*}}] cache evict_last : memref<?x?xf32, strided<[?, 1]>>, i32, i64 into <2x4x4xf32, #{{.*}}>, <2>

@@ -66,11 +66,12 @@ intptr_t tw_stage_states(tw_role_t *r, MlirOperation op, MlirValue **out) {
 
 /* ---- barriers ------------------------------------------------------------------------------------ */
 
-static void wait_for(tw_role_t *r, MlirValue barriers, MlirValue stage, MlirValue parity, bool gathered) {
+/* `how`: "gathered", "once" or null. */
+static void wait_for(tw_role_t *r, MlirValue barriers, MlirValue stage, MlirValue parity, const char *how) {
   MlirValue operands[] = {barriers, stage, parity};
-  tw_attr_t attr = {"gathered", mlirUnitAttrGet(r->at.context)};
+  tw_attr_t attr = {how, mlirUnitAttrGet(r->at.context)};
   tw_build(&r->at, "tile.barrier_wait",
-           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = gathered, .attrs = &attr});
+           (tw_op_parts_t){.num_operands = 3, .operands = operands, .num_attrs = how != NULL, .attrs = &attr});
 }
 
 /* `meet`: lanes that read the stage have not met since. */
@@ -140,11 +141,14 @@ static void load(tw_role_t *r, MlirOperation copy, MlirValue buffer, MlirValue f
            (tw_op_parts_t){.num_operands = n, .operands = operands, .num_attrs = num_attrs, .attrs = attrs});
 }
 
-/* Waits for the stage that the multibuffer comes to next. */
-static void wait_until_empty(tw_role_t *r, int multibuffer) {
-  const tw_stage_state_t *state = &r->multibuffers[multibuffer];
-  wait_for(r, r->plan->multibuffers[multibuffer].empty, state->stage,
-           tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, tw_role_int(r, 1)), false);
+/* Waits for the stage that the multibuffer comes to next. A phase does not end before all have arrived who gather into
+ * it: all of them may wait. One that the accelerator alone fills goes on without the producer's other warps. */
+static void wait_until_empty(tw_role_t *r, int number) {
+  const tw_stage_state_t *state = &r->multibuffers[number];
+  const tw_multibuffer_t *multibuffer = &r->plan->multibuffers[number];
+  wait_for(r, multibuffer->empty, state->stage,
+           tw_binary(&r->at, "arith.xori", tw_i32(r->at.context), state->parity, tw_role_int(r, 1)),
+           r->plan->fills[multibuffer->first].gathers ? NULL : "once");
 }
 
 /* Before the first of a fill the producer waits for the stage; after the last the multibuffer moves on. What threads
@@ -192,7 +196,7 @@ static void wait_to_read(tw_role_t *r, MlirOperation op) {
   for (int f = 0; f < r->plan->num_fills; f++)
     if (mlirOperationEqual(r->plan->fills[f].reader, op))
       wait_for(r, r->plan->multibuffers[r->plan->fills[f].multibuffer].full, r->fills[f].stage, r->fills[f].parity,
-               r->plan->fills[f].gathers);
+               r->plan->fills[f].gathers ? "gathered" : NULL);
 }
 
 /* The product that directly follows one; null if something else does. */
@@ -250,7 +254,7 @@ void tw_emit_branch(tw_role_t *r, MlirOperation wait) {
     tw_set_attr(pin, "complete", mlirUnitAttrGet(r->at.context));
     tw_map_one(&r->values, value, mlirOperationGetResult(pin, 0));
     const tw_stage_state_t *state = &r->fills[read->fill];
-    wait_for(r, r->plan->multibuffers[r->plan->fills[read->fill].multibuffer].full, state->stage, state->parity, false);
+    wait_for(r, r->plan->multibuffers[r->plan->fills[read->fill].multibuffer].full, state->stage, state->parity, NULL);
     return;
   }
 }

@@ -17,7 +17,7 @@
 // CHECK: tile.roles producer_warps 4 registers 104, 200 producer {
 // CHECK: tile.gather %arg2{{.*}} -> tensor<128xi32, #[[ROWS]]>
 // CHECK: scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PARITY:.*]] = %c0{{.*}}) -> (i32, i32)
-// CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]]
+// CHECK: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %{{.*}} : <4>
 // CHECK-NEXT: tile.barrier_expect %[[FULL]][%[[SLOT]]], 32768
 // CHECK-NEXT: tile.tma_load %arg1[%[[K]], %c0{{.*}}] into %[[B]][%[[SLOT]]] signal %[[FULL]][%[[SLOT]]]
 // CHECK-NEXT: tile.async_gather %arg0[%{{.*}}, %{{.*}}] into %[[A]][%[[SLOT]]] {check_bounds}

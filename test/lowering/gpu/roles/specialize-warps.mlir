@@ -17,7 +17,7 @@
 // CHECK: tile.roles producer_warps 4 registers 24, 240 producer {
 // CHECK-NEXT: scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SLOT:.*]] = %c0{{.*}}, %[[PARITY:.*]] = %c0{{.*}}) -> (i32, i32)
 // CHECK-NEXT: %[[FREE:.*]] = arith.xori %[[PARITY]], %c1
-// CHECK-NEXT: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %[[FREE]]
+// CHECK-NEXT: tile.barrier_wait %[[EMPTY]][%[[SLOT]]], %[[FREE]] once
 // CHECK-NEXT: tile.barrier_expect %[[FULL]][%[[SLOT]]], 49152
 // CHECK-NEXT: tile.tma_load %arg0[%c0{{.*}}, %[[K]]] into %[[A]][%[[SLOT]]] signal %[[FULL]][%[[SLOT]]]
 // CHECK-NEXT: tile.tma_load %arg1[%[[K]], %c0{{.*}}] into %[[B]][%[[SLOT]]] signal %[[FULL]][%[[SLOT]]]
