@@ -11,6 +11,7 @@
 
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory */
+  LOOP_WEIGHT = 4,       /* of one that each iteration of a loop loads: a thread has one access of it under way */
   FEW_WARPS = 4,
   MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
@@ -115,13 +116,19 @@ static bool is_of_block(const moved_t *m, MlirOperation op) {
   return own != 0;
 }
 
+/* Bytes of the tile that the op accesses; a loop's scans are over few warps, as others are. */
+static int64_t weighed_bytes(const moved_t *m, MlirOperation op) {
+  bool again = tw_op_loads(op) && !m->scans && !mlirOperationIsNull(tw_enclosing_loop(op));
+  return bytes_of(twl_accessed(op)) * (again ? LOOP_WEIGHT : 1);
+}
+
 /* Bytes of the tiles that a block loads for itself between two branches or loops. */
 static int64_t bytes_together(const moved_t *m, MlirBlock block) {
   int64_t bytes = 0;
   for (int i = 0; i < m->accesses.count; i++) {
     MlirOperation op = m->accesses.at[i];
     if (tw_op_loads(op) && mlirBlockEqual(mlirOperationGetBlock(op), block) && is_of_block(m, op))
-      bytes += bytes_of(twl_accessed(op));
+      bytes += weighed_bytes(m, op);
   }
   return bytes;
 }
@@ -130,7 +137,7 @@ static int64_t bytes_together(const moved_t *m, MlirBlock block) {
 static int64_t most_bytes(const moved_t *m) {
   int64_t most = 0;
   for (int i = 0; i < m->accesses.count; i++) {
-    int64_t bytes = bytes_of(twl_accessed(m->accesses.at[i]));
+    int64_t bytes = weighed_bytes(m, m->accesses.at[i]);
     int64_t together = bytes_together(m, mlirOperationGetBlock(m->accesses.at[i]));
     most = bytes > most ? bytes : most;
     most = together > most ? together : most;
@@ -142,7 +149,7 @@ static int64_t most_bytes(const moved_t *m) {
 static bool moves_single_tiles(const moved_t *m, int64_t most) {
   int large = 0;
   for (int i = 0; i < m->accesses.count; i++)
-    large += tw_op_loads(m->accesses.at[i]) && 2 * bytes_of(twl_accessed(m->accesses.at[i])) >= most;
+    large += tw_op_loads(m->accesses.at[i]) && 2 * weighed_bytes(m, m->accesses.at[i]) >= most;
   return large == 1 && !m->combines;
 }
 

@@ -55,7 +55,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_STAGES = 2, MAX_STAGES = 32, BLOCKS = 3, MIN_PIECE_BITS = 32 };
+enum { MIN_STAGES = 2, MAX_STAGES = 32, WARPS = 24, MIN_PIECE_BITS = 32 };
 
 typedef struct {
   MlirOperation *loads; /* of each walk; null where one does not read it; owned */
@@ -214,11 +214,12 @@ static int64_t stage_bytes(const cache_plan_t *plan) {
   return bytes;
 }
 
-/* As many stages as there are iterations, if they fit into a block's shared memory. Where their number is not known
- * BLOCKS blocks shall fit on a multiprocessor, so that one loads while the other computes. */
+/* As many stages as there are iterations, if they fit into a block's shared memory. Where their number is not known,
+ * blocks of WARPS warps together shall fit on a multiprocessor, so that one loads while others compute. */
 static int choose_stages(const cache_plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
-  int64_t scratch = 0, room = target.shared_bytes, share = target.shared_bytes_sm / BLOCKS - TW_SHARED_BYTES_OF_DRIVER;
+  int64_t scratch = 0, room = target.shared_bytes, blocks = WARPS / tw_num_warps(func, WARPS);
+  int64_t share = target.shared_bytes_sm / (blocks < 1 ? 1 : blocks) - TW_SHARED_BYTES_OF_DRIVER;
   if (plan->trips < 0 && !tw_has_hint_occupancy(func) && share < room)
     room = share;
   mlirOperationWalk(func, count_scratch, &scratch, MlirWalkPreOrder);

@@ -117,3 +117,26 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// A loop has one access of each tile under way: a thread takes 16 bytes of it, not 64.
+// CHECK-LABEL: func.func @chunks
+// CHECK-SAME: tile.launch = {num_warps = 8 : i32}
+module attributes {tile.target = "sm_90a"} {
+  func.func @chunks(%x: memref<?x?xbf16, strided<[?, 1]>>, %y: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+    %i = tile.block_id 0
+    %s = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<1x2048xf32>) : i32 {
+      %a = tile.load %x[%i, %j] padding zero : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x2048xbf16>
+      %f = arith.extf %a : tensor<1x2048xbf16> to tensor<1x2048xf32>
+      %t = arith.addf %sum, %f : tensor<1x2048xf32>
+      scf.yield %t : tensor<1x2048xf32>
+    }
+    %all = tile.reduce add, %s axis 1 : tensor<1x2048xf32>
+    tile.store %all, %y[%i] : tensor<1xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
