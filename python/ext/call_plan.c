@@ -15,15 +15,16 @@ enum { MOST_PARAMETERS = 16, MOST_REGISTERS = 256, MOST_SPANS = 32, MOST_PLANS =
 
 /* --- what a plan has ----------------------------------------------------------------------------- */
 
-enum { SLOT_COUNT, SLOT_ARRAY, SLOT_IDENTICAL, SLOT_EQUAL, SLOT_BYTES };
+enum { SLOT_COUNT, SLOT_VALUE, SLOT_ARRAY, SLOT_IDENTICAL, SLOT_FUNCTION, SLOT_EQUAL, SLOT_BYTES };
 
 typedef struct call_slot {
   PyObject *name; /* owned, interned */
   int kind;
-  int place;       /* of an array: among `arrays`; of a count: its register */
-  PyObject *value; /* owned or NULL: the object, or a weak reference to it; of bytes those */
+  int place;       /* of an array: among `arrays`; of a count or a value: its register */
+  PyObject *value; /* owned or NULL: the object, or a weak reference to it; of bytes those; of a value its format */
   PyObject *type;  /* owned or NULL: of the object */
-  PyObject *rows;  /* owned or NULL: of an operator, (holder, name, value) of what it reads from outside */
+  PyObject *rows;  /* owned or NULL: of an operator, (holder, name, value) of what it reads from outside; of an array
+                      that it reads, (holder, name, parameter) */
   bool is_weak;
 } call_slot_t;
 
@@ -65,8 +66,8 @@ typedef struct call_plan {
   PyObject ob_base;
   int kind, device; /* where the arrays are */
   bool has_storage;
-  call_slot_t slots[MOST_PARAMETERS];
-  int num_slots, num_counts;
+  call_slot_t slots[MOST_PARAMETERS]; /* parameters, then arrays that operators read from outside */
+  int num_slots, num_parameters, num_counts, num_values;
   array_slot_t arrays[MOST_PARAMETERS];
   int num_arrays;
   uint64_t same[MOST_PARAMETERS]; /* bit j of same[i]: arrays i and j begin at one address */
@@ -84,7 +85,8 @@ typedef struct call_plan {
 
 typedef struct call_attempt {
   const call_plan_t *plan;
-  PyObject *values[MOST_PARAMETERS], *storage, *stream; /* borrowed; NULL: not given, or the plan has no storage */
+  PyObject *values[MOST_PARAMETERS]; /* NULL: not given; owned are those behind the parameters */
+  PyObject *storage, *stream;        /* borrowed; NULL: not given, or the plan has no storage */
   tw_reader_t reader;
   tw_array_t arrays[MOST_PARAMETERS];
   uint64_t storage_first, storage_bytes;
@@ -92,10 +94,10 @@ typedef struct call_attempt {
 } call_attempt_t;
 
 static int slot_named(const call_plan_t *plan, PyObject *name) {
-  for (int i = 0; i < plan->num_slots; i++)
+  for (int i = 0; i < plan->num_parameters; i++)
     if (plan->slots[i].name == name)
       return i;
-  for (int i = 0; i < plan->num_slots; i++)
+  for (int i = 0; i < plan->num_parameters; i++)
     if (!PyUnicode_Compare(plan->slots[i].name, name))
       return i;
   return -1;
@@ -118,7 +120,7 @@ static bool bind_named(call_attempt_t *attempt, PyObject *name, PyObject *value)
 static bool bind(call_attempt_t *attempt, PyObject *arguments, PyObject *named) {
   const call_plan_t *plan = attempt->plan;
   Py_ssize_t count = PyTuple_Size(arguments), at = 0;
-  if (count > plan->num_slots + plan->has_storage)
+  if (count > plan->num_parameters + plan->has_storage)
     return false;
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *value = PyTuple_GetItem(arguments, i);
@@ -131,7 +133,7 @@ static bool bind(call_attempt_t *attempt, PyObject *arguments, PyObject *named) 
   while (named && PyDict_Next(named, &at, &name, &value))
     if (!bind_named(attempt, name, value))
       return false;
-  for (int i = 0; i < plan->num_slots; i++)
+  for (int i = 0; i < plan->num_parameters; i++)
     if (!attempt->values[i])
       attempt->values[i] = Py_None;
   if (!attempt->stream)
@@ -151,17 +153,36 @@ static bool read_count(PyObject *value, int64_t *out) {
   return !overflow && *out >= 0;
 }
 
+/* The value of a free variable of a function: new reference or NULL. */
+static PyObject *free_variable(PyObject *function, PyObject *index) {
+  PyObject *cells = PyObject_GetAttrString(function, "__closure__");
+  PyObject *cell = cells && PyTuple_Check(cells) ? PyTuple_GetItem(cells, PyLong_AsSsize_t(index)) : NULL;
+  PyObject *value = cell ? PyObject_GetAttrString(cell, "cell_contents") : NULL;
+  Py_XDECREF(cells);
+  return value;
+}
+
+/* What is outside of an operator now, where a row (holder, name, …) says: new reference or NULL, no exception. The
+ * operator itself is None there. */
+static PyObject *value_outside(PyObject *operator, PyObject *row) {
+  PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1);
+  if (PyWeakref_Check(holder))
+    holder = PyWeakref_GetObject(holder);
+  else if (holder == Py_None)
+    holder = operator;
+  PyObject *now = PyDict_Check(holder) ? Py_XNewRef(PyDict_GetItemWithError(holder, name))
+                  : PyLong_Check(name) ? free_variable(holder, name)
+                                       : PyObject_GetAttr(holder, name);
+  PyErr_Clear();
+  return now;
+}
+
 /* Whether what an operator reads from outside is as it was. */
-static bool holds(PyObject *rows) {
+static bool holds(PyObject *operator, PyObject *rows) {
   bool same = true;
   for (Py_ssize_t i = 0; same && i < PyTuple_Size(rows); i++) {
-    PyObject *row = PyTuple_GetItem(rows, i), *now = NULL;
-    PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1), *was = PyTuple_GetItem(row, 2);
-    if (PyWeakref_Check(holder))
-      holder = PyWeakref_GetObject(holder);
-    now = PyDict_Check(holder) ? Py_XNewRef(PyDict_GetItemWithError(holder, name)) : PyObject_GetAttr(holder, name);
+    PyObject *row = PyTuple_GetItem(rows, i), *now = value_outside(operator, row), *was = PyTuple_GetItem(row, 2);
     same = now == was || (!now && was == Py_None);
-    PyErr_Clear();
     Py_XDECREF(now);
   }
   return same;
@@ -184,14 +205,44 @@ static bool has_bytes(PyObject *value, PyObject *wanted) {
   return same;
 }
 
+/* The bits of a number: of NumPy's scalars with the format of the plan, of a float or an int of Python. */
+static bool read_value(const call_slot_t *slot, PyObject *value, int64_t *out) {
+  if ((PyObject *)Py_TYPE(value) != slot->type)
+    return false;
+  if (PyFloat_CheckExact(value)) {
+    double number = PyFloat_AsDouble(value);
+    memcpy(out, &number, sizeof number);
+    return true;
+  }
+  if (PyLong_CheckExact(value)) {
+    int overflow;
+    *out = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+  }
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(value, &buffer, PyBUF_FORMAT | PyBUF_ND)) {
+    PyErr_Clear();
+    return false;
+  }
+  bool same = PyUnicode_Check(slot->value) && buffer.format && buffer.len <= (Py_ssize_t)sizeof *out &&
+              !PyUnicode_CompareWithASCIIString(slot->value, buffer.format);
+  *out = 0;
+  if (same)
+    memcpy(out, buffer.buf, (size_t)buffer.len);
+  PyBuffer_Release(&buffer);
+  return same;
+}
+
 static bool is_like(const call_slot_t *slot, PyObject *value) {
   if (slot->kind == SLOT_IDENTICAL) {
     PyObject *wanted = slot->is_weak ? PyWeakref_GetObject(slot->value) : slot->value;
     bool has_ended = slot->is_weak && wanted == Py_None;
-    return value == wanted && !has_ended && (!slot->rows || holds(slot->rows));
+    return value == wanted && !has_ended && (!slot->rows || holds(value, slot->rows));
   }
   if ((PyObject *)Py_TYPE(value) != slot->type)
     return false;
+  if (slot->kind == SLOT_FUNCTION)
+    return holds(value, slot->rows);
   if (slot->kind == SLOT_BYTES)
     return has_bytes(value, slot->value);
   int equal = value == slot->value ? 1 : PyObject_RichCompareBool(value, slot->value, Py_EQ);
@@ -251,13 +302,21 @@ static bool read_stream(call_attempt_t *attempt) {
   return read;
 }
 
+static PyObject *array_outside(const call_attempt_t *attempt, const call_slot_t *slot) {
+  Py_ssize_t i = PyLong_AsSsize_t(PyTuple_GetItem(slot->rows, 2));
+  return i >= 0 && i < attempt->plan->num_parameters ? value_outside(attempt->values[i], slot->rows) : NULL;
+}
+
 static bool read_arguments(call_attempt_t *attempt) {
   const call_plan_t *plan = attempt->plan;
   memset(attempt->arrays, 0, (size_t)plan->num_arrays * sizeof *attempt->arrays);
   for (int i = 0; i < plan->num_slots; i++) {
     const call_slot_t *slot = &plan->slots[i];
+    if (i >= plan->num_parameters && !(attempt->values[i] = array_outside(attempt, slot)))
+      return false;
     PyObject *value = attempt->values[i];
     bool good = slot->kind == SLOT_COUNT   ? read_count(value, &attempt->registers[slot->place])
+                : slot->kind == SLOT_VALUE ? read_value(slot, value, &attempt->registers[slot->place])
                 : slot->kind == SLOT_ARRAY ? read_slot_array(attempt, slot, value)
                                            : is_like(slot, value);
     if (!good)
@@ -283,7 +342,8 @@ static bool divide(int64_t a, int64_t b, int64_t *out_quotient, int64_t *out_res
 
 static bool compute_sizes(call_attempt_t *attempt) {
   const call_plan_t *plan = attempt->plan;
-  int64_t *registers = attempt->registers, *next = registers + plan->num_counts + plan->num_arrays;
+  int64_t *registers = attempt->registers;
+  int64_t *next = registers + plan->num_counts + plan->num_values + plan->num_arrays;
   for (size_t i = 0; i < plan->num_steps; i++) {
     const call_step_t *step = &plan->steps[i];
     int64_t a = step->op == OP_CONSTANT ? 0 : registers[step->a], b = step->op == OP_CONSTANT ? 0 : registers[step->b];
@@ -437,6 +497,8 @@ static int call_by_plan(call_plan_t *plan, tw_state_t *state, PyObject *argument
       tw_ext_defer(state, &attempt.reader.holds, plan->device, attempt.reader.stream.handle);
   }
   tw_hold_release(attempt.reader.holds);
+  for (int i = plan->num_parameters; i < plan->num_slots; i++)
+    Py_XDECREF(attempt.values[i]);
   Py_DECREF((PyObject *)plan);
   return done;
 }
@@ -465,7 +527,10 @@ static bool read_slot(call_plan_t *plan, PyObject *row) {
   slot->rows = PyTuple_Check(rows) ? Py_NewRef(rows) : NULL;
   slot->is_weak = slot->kind == SLOT_IDENTICAL && PyWeakref_Check(value);
   plan->num_counts += slot->kind == SLOT_COUNT;
-  return true;
+  plan->num_values += slot->kind == SLOT_VALUE;
+  if (slot->kind == SLOT_ARRAY && slot->rows)
+    return PyTuple_Size(rows) == 3 || fail("place of an array");
+  return ++plan->num_parameters == plan->num_slots || fail("parameter behind an array of an operator");
 }
 
 /* (dtype, bytes of an item, register of its extent, of how many it needs, low bits, writable, many, dtype or None) */
@@ -541,7 +606,7 @@ static bool is_register(int64_t at, int64_t count) { return at >= 0 && at < coun
 
 /* Whether all registers exist where they are read: what a plan is made of comes from Python. */
 static bool check_registers(const call_plan_t *plan) {
-  int64_t count = plan->num_counts + plan->num_arrays;
+  int64_t count = plan->num_counts + plan->num_values + plan->num_arrays;
   for (size_t i = 0; i < plan->num_steps; i++) {
     const call_step_t *step = &plan->steps[i];
     if (step->op < OP_CONSTANT || step->op > OP_EQUAL ||
@@ -554,6 +619,7 @@ static bool check_registers(const call_plan_t *plan) {
     good &= is_register(plan->arrays[i].extent, count) && plan->arrays[i].needed < count;
   for (int i = 0; i < plan->num_slots; i++)
     good &= plan->slots[i].kind == SLOT_COUNT   ? is_register(plan->slots[i].place, plan->num_counts)
+            : plan->slots[i].kind == SLOT_VALUE ? is_register(plan->slots[i].place, plan->num_counts + plan->num_values)
             : plan->slots[i].kind == SLOT_ARRAY ? is_register(plan->slots[i].place, plan->num_arrays)
                                                 : true;
   for (size_t i = 0; i < plan->num_launches; i++) {

@@ -67,6 +67,8 @@ static int byte_order_error(const char *text) {
   return -1;
 }
 
+enum { MOST_RECORD = 1 << 20 }; /* bytes of a structure */
+
 /* kind: b(ool), i, u, f, c(omplex) as in NumPy's type strings. */
 static tw_dtype_t dtype_of_kind(char kind, Py_ssize_t size) {
   static const struct {
@@ -100,13 +102,13 @@ static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *o
     *out_dtype = tw_ext_dtype_of(object);
     if ((Py_ssize_t)(tw_dtype_bits(*out_dtype) + 7) / 8 != *out_size)
       *out_dtype = TW_DTYPE_NONE;
-    if (*out_dtype == TW_DTYPE_NONE && text[1] == 'V' && *out_size > 0 && *out_size < 1 << 20 && is_void(object))
+    if (*out_dtype == TW_DTYPE_NONE && text[1] == 'V' && *out_size > 0 && *out_size < MOST_RECORD && is_void(object))
       *out_dtype = TW_DTYPE_RECORD;
   }
   return *out_dtype == TW_DTYPE_NONE ? dtype_error(object, text) : 0;
 }
 
-/* Format of the struct module; the size tells the width. */
+/* Format of the struct module, as NumPy writes it; the size tells the width. */
 static tw_dtype_t dtype_from_format(const char *format, Py_ssize_t size, bool *out_swapped) {
   static const char kinds[][2] = {{'?', 'b'}, {'b', 'i'}, {'h', 'i'}, {'i', 'i'}, {'l', 'i'}, {'q', 'i'},
                                   {'n', 'i'}, {'B', 'u'}, {'H', 'u'}, {'I', 'u'}, {'L', 'u'}, {'Q', 'u'},
@@ -114,8 +116,10 @@ static tw_dtype_t dtype_from_format(const char *format, Py_ssize_t size, bool *o
   *out_swapped = (*format == '>' || *format == '!') && size > 1;
   if (strchr("@=<>!", *format) && *format)
     format++;
-  if (!strcmp(format, "Zf") || !strcmp(format, "Zd")) /* NumPy's complex */
+  if (!strcmp(format, "Zf") || !strcmp(format, "Zd")) /* complex */
     return dtype_of_kind('c', size);
+  if (!strncmp(format, "T{", 2) && size > 0 && size < MOST_RECORD)
+    return TW_DTYPE_RECORD;
   for (size_t i = 0; *format && !format[1] && i < sizeof kinds / sizeof *kinds; i++)
     if (kinds[i][0] == *format)
       return dtype_of_kind(kinds[i][1], size);
@@ -319,7 +323,8 @@ static int read_buffer(PyObject *object, const Py_buffer *buffer, tw_array_t *ou
                       .dtype = (uint8_t)dtype,
                       .rank = (uint8_t)buffer->ndim,
                       .device_kind = TW_DEVICE_CPU,
-                      .flags = buffer->readonly ? TW_ARRAY_READ_ONLY : 0};
+                      .flags = buffer->readonly ? TW_ARRAY_READ_ONLY : 0,
+                      .item_bytes = (uint32_t)buffer->itemsize};
   for (int d = 0; d < buffer->ndim; d++) {
     out->shape[d] = buffer->shape[d];
     out->strides[d] = buffer->strides[d];

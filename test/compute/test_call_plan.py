@@ -196,6 +196,122 @@ def test_what_an_operator_reads_is_looked_at(by_plans):
     assert list(out) == [2 * v for v in range(10)]
 
 
+def test_an_operator_made_anew(by_plans):
+    """A function of the same text and the same values outside is the same operator; it may bring other arrays."""
+    x, out = np.arange(10), np.zeros(10, np.int64)
+
+    def op_of(factor, table):
+        return lambda v, more=1: table[v] * factor + more
+
+    made = compute.make_unary_transform(x, out, op_of(3, np.arange(10)))
+    made(x, out, op_of(3, np.arange(10)), 10)
+    by_plans()
+    made(x, out, op_of(3, np.arange(10) * 2), 10)
+    assert list(out) == [6 * v + 1 for v in range(10)]
+    other = op_of(3, np.arange(10))
+    other.__defaults__ = (2,)
+    for op in (op_of(4, np.arange(10)), other, lambda v: v):
+        with pytest.raises(UnplannedCallError):
+            made(x, out, op, 10)
+
+
+weights = np.arange(10)
+
+
+def weighed(v):
+    return weights[v] + len(weights)
+
+
+def test_arrays_of_operators(by_plans):
+    """Those that are there at a call are read, global ones and free variables, and none is kept."""
+    global weights
+    x, out, own = np.arange(10), np.zeros(10, np.int64), np.arange(10) * 3
+
+    def op(v):
+        return own[v] + weighed(v)
+
+    def expected():
+        return list(own[:10] + weights[:10] + len(weights))
+
+    made = compute.make_unary_transform(x, out, op)
+    made(x, out, op, 10)
+    assert made.plans == 1 and list(out) == expected()
+    by_plans()
+    own[4] = 77
+    made(x, out, op, 10)
+    assert list(out) == expected()
+    weights, own = np.arange(20) * 100, np.arange(12)
+    gone = weakref.ref(own)
+    made(x, out, op, 10)
+    assert list(out) == expected()
+    own = np.arange(12, dtype=np.int32)
+    assert gone() is None
+    with pytest.raises(UnplannedCallError):
+        made(x, out, op, 10)
+    own = weights
+    with pytest.raises(UnplannedCallError):  # one array now, which would be one parameter
+        made(x, out, op, 10)
+
+
+def test_one_array_of_two_operators(by_plans):
+    """Extents that an operator asks for are those of its own array."""
+    x, out, table = np.arange(8), np.zeros(8, np.int64), np.arange(8)
+    first = table
+
+    def low(v):
+        return v < first[len(first) - 1] - 5
+
+    def high(v):
+        return v > table[len(table) - 1] - 2
+
+    outs = (out, out.copy(), out.copy(), np.zeros(2, np.int64))
+    made = compute.make_three_way_partition(x, *outs, low, high)
+    storage = np.zeros(made(None, x, *outs, low, high, 8), np.uint8)
+    made(storage, x, *outs, low, high, 8)
+    assert made.plans == 1 and list(outs[3]) == [2, 2]
+    by_plans()
+    made(storage, x, *outs, low, high, 8)
+    first = table[:7]
+    with pytest.raises(UnplannedCallError):
+        made(storage, x, *outs, low, high, 8)
+
+
+def test_an_iterator_whose_operator_has_an_array(by_plans):
+    x, out, table = np.arange(8), np.zeros(1, np.int64), np.arange(8) * 2
+    it = compute.TransformIterator(x, lambda v: table[v])
+    made = compute.make_reduce_into(it, out, OpKind.PLUS, np.int64(0))
+    storage = np.zeros(made(None, it, out, OpKind.PLUS, 8, np.int64(0)), np.uint8)
+    made(storage, it, out, OpKind.PLUS, 8, np.int64(0))
+    assert made.plans == 1 and out[0] == 56
+    by_plans()
+    table += 1
+    made(storage, it, out, OpKind.PLUS, 8, np.int64(0))
+    assert out[0] == 64
+
+
+def test_structures(by_plans):
+    """Arrays of NumPy's structured dtypes; another dtype of the same size is another one."""
+    kind = np.dtype([("least", "f4"), ("count", "i4")])
+    x, out = np.zeros(100, kind), np.zeros(1, kind)
+    x["least"], x["count"] = np.arange(100)[::-1], 1
+    Pair = compute.gpu_struct({"least": np.float32, "count": np.int32}, "Pair")
+
+    def join(a, b):
+        return Pair(a.least if a.least < b.least else b.least, a.count + b.count)
+
+    none = Pair(np.float32(1000), np.int32(0))
+    made = compute.make_reduce_into(x, out, join, none)
+    storage = np.zeros(made(None, x, out, join, 100, none), np.uint8)
+    made(storage, x, out, join, 100, none)
+    assert made.plans == 1 and out[0].item() == (0, 100)
+    by_plans()
+    made(storage, x[:60].copy(), out, join, 60, none)
+    assert out[0].item() == (40, 60)
+    with pytest.raises(UnplannedCallError):
+        other = np.dtype([("least", "i4"), ("count", "i4")])
+        made(storage, x.view(other), out, join, 100, none)
+
+
 def test_values_are_compared(by_plans):
     made, storage, x, out = reducer_of()
     made(storage, x, out, add, 100, np.int64(5))
@@ -204,8 +320,48 @@ def test_values_are_compared(by_plans):
     for init in (0, 5):
         made(storage, d_in=x, d_out=out, op=add, num_items=np.int64(50), h_init=np.int64(init))
         assert out[0] == 1225 + init
+    for init in (np.int32(5), 5, np.float64(5)):
+        with pytest.raises(UnplannedCallError):
+            made(storage, x, out, add, 100, init)
     with pytest.raises(UnplannedCallError):
         made(storage, x, out, add, 100, np.array([5]))
+
+
+@pytest.mark.parametrize("of", [float, np.float32, np.float64, np.int8, np.uint64, int])
+def test_values_are_read(of, by_plans):
+    """A call may bring another value of the same type: its bits are taken."""
+    x, out = np.zeros(3, of), np.zeros(3, of)
+    made = compute.make_exclusive_scan(x, out, OpKind.PLUS, of(0))
+    storage = np.zeros(made(None, x, out, OpKind.PLUS, 3, of(0)), np.uint8)
+    made(storage, x, out, OpKind.PLUS, 3, of(0))
+    by_plans()
+    values = {"f": (-2.5, 1e30, np.inf), "i": (-7, 100), "u": (7, (1 << 64) - 1)}[out.dtype.kind]
+    for value in map(of, values):
+        made(storage, x, out, OpKind.PLUS, 3, value)
+        assert list(out) == [value] * 3
+
+
+def test_a_value_that_is_converted(by_plans):
+    """Zero has the same bits in all types, other values have not."""
+    x, out = np.ones(4, np.float64), np.zeros(4, np.float64)
+    for init in (np.float32(0), np.int32(0)):
+        made = compute.make_inclusive_scan(x, out, OpKind.PLUS, init)
+        storage = np.zeros(made(None, x, out, OpKind.PLUS, 4, init), np.uint8)
+        for value in (0, 5):
+            made(storage, x, out, OpKind.PLUS, 4, type(init)(value))
+            assert list(out) == [value + 1 + i for i in range(4)]
+
+
+def test_plans_come_to_an_end():
+    """An object that is called with iterators of one call each does not look for plans for ever."""
+    out = np.zeros(1, np.int64)
+    it = compute.CountingIterator(np.int64(0))
+    made = compute.make_reduce_into(it, out, OpKind.PLUS, np.int64(0))
+    storage = np.zeros(made(None, it, out, OpKind.PLUS, 10, np.int64(0)), np.uint8)
+    for start in range(100):
+        made(storage, compute.CountingIterator(np.int64(start)), out, OpKind.PLUS, 10, np.int64(0))
+        assert out[0] == 45 + 10 * start
+    assert made.planned == call_plan._MOST_MADE
 
 
 def test_arguments_are_not_kept():

@@ -8,6 +8,7 @@ launched. python/ext/call_plan.c has what a later call must be like to go by the
 from __future__ import annotations
 
 import copy
+import dataclasses
 import enum
 import struct
 import types as python_types
@@ -19,25 +20,29 @@ from .. import _core, structure
 from ..arrays import Array
 from ..dtype import DType
 from ..errors import TileError
-from .inputs import ArrayInput
+from .inputs import ArrayInput, as_input
 from .iterators import Iterator as ItemIterator
 from .launching import ALIGN, Launch, Number, Part, UnplannedError, arguments, bytes_of
 from .operators import Operator, OpKind
-from .raw import RawOp
+from .raw import RawOp, RawOperator
+from .types import type_of_value
 
 if TYPE_CHECKING:
     from .objects import Algorithm, Given
 
 COUNTS = ("num_items", "num_segments", "num_values", "num_samples")
-_COUNT, _ARRAY, _IDENTICAL, _EQUAL, _BYTES = range(5)  # kinds of parameters
+VALUES = ("h_init", "init_value")  # of which the host only makes an argument
+_COUNT, _VALUE, _ARRAY, _IDENTICAL, _FUNCTION, _EQUAL, _BYTES = range(7)  # kinds of parameters
 _STEPS = ("constant", "add", "subtract", "multiply", "divide", "remainder", "less", "equal")
 _CONSTANT, _REGISTER, _ADDRESS, _STORAGE = range(4)  # kinds of words
 _MOST_BYTES = 256  # of a scalar or a small array of the host
+_MOST_OUTSIDE = 1 << 31  # items of an array that an operator reads (Operator.states)
 _REFUSALS = 4  # calls of an object that have no plan, behind which none is looked for
+_MOST_MADE = 64  # plans of an object, those that have ended among them
 
 
 class Trace:
-    """The program of a plan: registers, the first of which are counts and extents, and steps."""
+    """The program of a plan: registers, the first of which are counts, values and extents, and steps."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, int, int, int]] = []
@@ -77,10 +82,11 @@ class Trace:
 
 def note(algorithm: Algorithm, values: dict[str, Any], given: Given, storage: Any, launches: list[Launch]) -> None:
     """Keep a plan of a call that has just run."""
-    if algorithm.refusals >= _REFUSALS or not algorithm.has_room():
+    if algorithm.refusals >= _REFUSALS or algorithm.planned >= _MOST_MADE or not algorithm.has_room():
         return
     try:
         algorithm.add_plan(_Planning(algorithm, values, given, storage, launches).plan())
+        algorithm.planned += 1
     except (UnplannedError, TileError):  # an array that the extension cannot read, such as NumPy's of structures
         algorithm.refusals += 1
 
@@ -91,14 +97,24 @@ class _Planning:
     ) -> None:
         self.algorithm, self.values, self.given, self.launches = algorithm, values, given, launches
         self.trace, self.storage = Trace(), storage
-        self.names = [n for n in algorithm.order if isinstance(given.get(n), ArrayInput)]
+        self.outside = list(_arrays_outside(algorithm, given))
+        self.arrays = {row.name: row.array for row in self.outside}  # those of the call, by name
+        self.arrays |= {n: given[n] for n in algorithm.order if isinstance(given.get(n), ArrayInput)}
+        self.objects = {n: values.get(n) for n in self.arrays} | {row.name: row.value for row in self.outside}
+        self.names = list(self.arrays)
         self.traced = dict(given)
         for name in COUNTS:
             if name in given:
                 self.traced[name] = self.trace.given(given[name])
-        for name in self.names:
-            self.traced[name] = copy.copy(given[name])
-            self.traced[name].count = self.trace.given(given[name].count)
+        wanted = getattr(algorithm, "type", None)
+        self.words = {
+            n: _word(values[n]) for n in VALUES if _is_word(values.get(n)) and type_of_value(values[n]) == wanted
+        }
+        for name, word in self.words.items():
+            self.traced[name] = self.trace.given(word)
+        for name, array in self.arrays.items():
+            self.traced[name] = copy.copy(array)
+            self.traced[name].count = self.trace.given(array.count)
 
     def plan(self) -> _core.CallPlan:
         kind, traced = self.algorithm, self.traced
@@ -117,7 +133,7 @@ class _Planning:
         return _core.CallPlan(
             device >= 0,
             max(device, 0),
-            tuple(map(self._slot, kind.order)),
+            (*map(self._slot, kind.order), *map(self._slot_outside, self.outside)),
             arrays,
             same,
             tuple(self._spans()),
@@ -135,17 +151,29 @@ class _Planning:
             return (name, _COUNT, self.traced[name].register, None, None, None)
         if name in self.names:
             return (name, _ARRAY, self.names.index(name), None, None, None)
+        if name in self.words:
+            told = memoryview(value).format if isinstance(value, _scalars()) else None
+            return (name, _VALUE, self.traced[name].register, told, type(value), None)
         if isinstance(given, Operator) and value is not None:
-            return (name, _IDENTICAL, 0, _held(value), None, _rows(given, value))
+            return (name, *_operator(given, value))
         if isinstance(value, ItemIterator):
-            if any(operator.arrays or isinstance(operator.states(), list) for operator in _operators(value)):
-                raise UnplannedError("an iterator whose operator has arrays")
+            if any(isinstance(operator, RawOperator) for operator in _operators(value)):
+                raise UnplannedError("an iterator with a RawOp, whose state may change")
             return (name, _IDENTICAL, 0, weakref.ref(value), None, None)
         return (name, *_constant(value))
 
+    def _slot_outside(self, row: _Outside) -> tuple[Any, ...]:
+        count = self.traced[row.name].count
+        bool(count < _MOST_OUTSIDE)  # or else the call is an error
+        for name, array in self.arrays.items():  # operators may ask for extents: of one array, whichever it is
+            bool(array.address != row.array.address or self.traced[name].count == count)
+        holder = None if _is(row.holder, self.values[row.operator]) else row.holder
+        place = (holder, row.place, self.algorithm.order.index(row.operator))
+        return (row.name, _ARRAY, self.names.index(row.name), None, None, place)
+
     def _array(self, name: str, needed: Any) -> tuple[Any, ...]:
-        given, value = self.given[name], self.values[name]
-        seen = _core.describe_array(value)
+        given = self.arrays[name]
+        seen = _core.describe_array(self.objects[name])
         if seen["data"] != given.address or not given.count:
             raise UnplannedError("an array that is read in another way")
         count = -1 if needed is None else self.trace.number(needed).register
@@ -156,7 +184,7 @@ class _Planning:
 
     def _same(self, i: int) -> int:
         """Which of the arrays before array i begin where it does."""
-        addresses = [self.given[name].address for name in self.names]
+        addresses = [array.address for array in self.arrays.values()]
         return sum(1 << j for j in range(i) if addresses[j] == addresses[i])
 
     def _spans(self) -> Iterator[tuple[Any, ...]]:
@@ -250,12 +278,14 @@ class _Planning:
                 bool(number > 1)  # the kernel may rely on it
                 words[:2] = [(_STORAGE, at.register), (_REGISTER, number.register)]
                 return
-        for i, name in enumerate(self.names):
-            if self.given[name].address == address:
-                self._hold(self.given[name].count == count)
+        for i, (name, array) in enumerate(self.arrays.items()):
+            if array.address == address:
+                self._hold(array.count == count)
                 words[:2] = [(_ADDRESS, i), (_REGISTER, self.traced[name].count.register)]
                 return
-        fixed = [row for n in self.algorithm.order for row in _fixed(self.given[n], False) if n not in self.names]
+        others = [self.given[n] for n in self.algorithm.order if n not in self.names]
+        others += [as_input(a, op.what) for it in others for op in _operators(it) for a in op.arrays]
+        fixed = [row for it in others for row in _fixed(it, False)]
         self._hold(any(first <= address < last for first, last in fixed))
 
     def _hold(self, holds: bool) -> None:
@@ -323,20 +353,62 @@ def _operators(it: Any) -> Iterator[Any]:
             yield from _operators(inner)
 
 
-def _held(value: Any) -> Any:
-    """What tells an operator from others and does not keep it."""
-    if not isinstance(value, OpKind | RawOp | python_types.FunctionType):
+def _operator(operator: Operator, value: Any) -> tuple[Any, ...]:
+    """An operator as a parameter, (kind, place, value, type, rows): of a function what it is and reads from outside,
+    but arrays. The operator itself stands there as None, so that it is not kept."""
+    if isinstance(value, OpKind):
+        return (_IDENTICAL, 0, value, None, None)
+    if isinstance(value, RawOp):
+        return (_IDENTICAL, 0, weakref.ref(value), None, tuple((None, *row) for row in vars(value).items()))
+    if not isinstance(value, python_types.FunctionType):
         raise UnplannedError("an operator of another kind")
-    return value if isinstance(value, OpKind) else weakref.ref(value)
+    if operator.read is None:
+        raise UnplannedError("an operator with what may change in its place")
+    rows = [(None if _is(holder, value) else holder, name, held) for holder, name, held in operator.read]
+    return (_FUNCTION, 0, None, type(value), (*rows, (None, "__globals__", value.__globals__)))
 
 
-def _rows(operator: Operator, value: Any) -> tuple[Any, ...] | None:
-    """What an operator reads from outside, as it was when it was read."""
-    if isinstance(value, OpKind | RawOp):
-        return None
-    if operator.arrays or operator.read is None:
-        raise UnplannedError("an operator with arrays, or with what may change in its place")
-    return tuple(operator.read)
+def _is(holder: Any, value: Any) -> bool:
+    return isinstance(holder, weakref.ref) and holder() is value
+
+
+def _is_word(value: Any) -> bool:
+    """Whether the bits of a value are those of an argument of its type."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        kind = value.dtype.kind
+        return kind in "iu" or (kind == "f" and value.dtype.itemsize in (4, 8))
+    return type(value) is float or (type(value) is int and value.bit_length() < 64)
+
+
+def _word(value: Any) -> int:
+    made = (
+        value.tobytes() if isinstance(value, _scalars()) else struct.pack("d" if type(value) is float else "q", value)
+    )
+    return int(struct.unpack("q", made.ljust(8, bytes(1)))[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Outside:
+    """An array that an operator reads from outside: a call takes the one that is there then."""
+
+    name: str
+    operator: str
+    value: Any
+    array: ArrayInput
+    holder: Any
+    place: Any
+
+
+def _arrays_outside(algorithm: Algorithm, given: Given) -> Iterator[_Outside]:
+    for what in algorithm.ops:
+        operator = given[what]
+        if sorted(position for position, *_ in operator.array_places) != [*range(len(operator.arrays))]:
+            raise UnplannedError("an operator with an array that is a default, or has two names")
+        for position, holder, place in operator.array_places:
+            name, value = f"array {position} of {what}", operator.arrays[position]
+            yield _Outside(name, what, value, as_input(value, name), holder, place)
 
 
 def _constant(value: Any) -> tuple[Any, ...]:

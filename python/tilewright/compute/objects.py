@@ -17,7 +17,7 @@ from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
-from .launching import Launch, Part, bytes_of, carved, empty_bytes, stream_of
+from .launching import Launch, Number, Part, bytes_of, carved, empty_bytes, stream_of
 from .operators import as_operator
 from .plans import Shape, shape_for
 from .proxies import ProxyValue
@@ -43,7 +43,7 @@ class Algorithm(_core.Planned):
     integers: ClassVar[tuple[str, ...]] = ()  # arrays of offsets, counts or places
     in_place: ClassVar[frozenset[tuple[str, str]]] = frozenset()  # (in, out) that may be the same array
     reads_first: ClassVar[bool] = False  # whether all is read before anything is written
-    refusals = 0  # calls of which no plan could be made (call_plan.py)
+    refusals = planned = 0  # calls of which no plan could be made, and plans that were (call_plan.py)
 
     def __init__(self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...]) -> None:
         self.inputs = {n: told_of(given[n]) for n in (*self.ins, *self.outs)}
@@ -400,6 +400,8 @@ def initial_type(value: Any, what: str) -> ItemType:
 
 def initial(t: ItemType, value: Any, what: str) -> Any:
     """An initial value as an argument of a launch."""
+    if isinstance(value, Number):
+        return value
     return argument_of(t, on_host(t, value, what))
 
 

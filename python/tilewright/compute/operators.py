@@ -69,10 +69,13 @@ class Captured:
 class Operator:
     """An operator as kernels call it: `operator(arrays, *operands)`; `arrays` are the parameters for `self.arrays`."""
 
+    array_places: tuple[tuple[int, Any, Any], ...] = ()  # (position among `arrays`, dict or function, name or number)
+
     def __init__(self, op: Any, count: int, what: str) -> None:
         self.what, self.commutes = what, False
         self.arrays: list[Any] = []
-        self.read: list[tuple[Any, str, Any]] | None = []  # (holder, name, value) from outside; None: other things
+        # (dict or function, name or number of a free variable, value) from outside; None: other things, too
+        self.read: list[tuple[Any, Any, Any]] | None = []
         if isinstance(op, OpKind):
             self.function = known_operators.FUNCTIONS[op.name]
             self.key: Any = op
@@ -82,6 +85,7 @@ class Operator:
             self.function = freezing.function(_function_of(op, what))
             self.key = freezing.key_of(self.function)
             self.read = freezing.read if all(_stays(value) for _, _, value in freezing.read) else None
+            self.array_places = tuple(freezing.places)
         self._check_count(count)
 
     def holds(self) -> bool:
@@ -146,7 +150,7 @@ def as_operator(op: Any, count: int, what: str) -> Operator:
     found = known.get((count, what))
     if found is None or not found.holds():
         found = Operator(op, count, what)
-        if found.read is not None:
+        if found.read is not None and not found.arrays:
             known[count, what] = found
     return found
 
@@ -188,7 +192,8 @@ class _Freezing:
     def __init__(self, arrays: list[Any], what: str) -> None:
         self.arrays, self.what = arrays, what
         self.made: dict[int, python_types.FunctionType] = {}
-        self.read: list[tuple[Any, str, Any]] = []  # (dict or function, name, value)
+        self.read: list[tuple[Any, Any, Any]] = []  # as `Operator.read`
+        self.places: list[tuple[int, Any, Any]] = []  # as `Operator.array_places`
         self.names: dict[int, int] = {}  # of a frozen function: its number, for keys of what calls itself
 
     def function(self, of: Any) -> python_types.FunctionType:
@@ -207,16 +212,22 @@ class _Freezing:
             (weakref.ref(of), name, getattr(of, name)) for name in ("__code__", "__defaults__", "__kwdefaults__")
         ]
         made.__kwdefaults__ = {k: self._value(v) for k, v in of.__kwdefaults__.items()} if of.__kwdefaults__ else None
-        for cell, outer in zip(cells, of.__closure__ or (), strict=True):
+        for i, (cell, outer) in enumerate(zip(cells, of.__closure__ or (), strict=True)):
             try:
                 cell.cell_contents = self._value(outer.cell_contents)
             except ValueError:
                 continue  # no value yet, which the capture tells of
-            self.read.append((outer, "cell_contents", outer.cell_contents))
+            if isinstance(cell.cell_contents, Captured):
+                self.places.append((cell.cell_contents.position, weakref.ref(of), i))
+            else:
+                self.read.append((weakref.ref(of), i, outer.cell_contents))
         for name in _global_names(code):
             if name in of.__globals__:
                 space[name] = self._value(of.__globals__[name])
-            self.read.append((of.__globals__, name, of.__globals__.get(name)))
+            if isinstance(space.get(name), Captured):
+                self.places.append((space[name].position, of.__globals__, name))
+            else:
+                self.read.append((of.__globals__, name, of.__globals__.get(name)))
         return made
 
     def _value(self, value: Any) -> Any:
@@ -258,6 +269,9 @@ class _Freezing:
 def _now(holder: Any, name: str) -> Any:
     if isinstance(holder, weakref.ref):
         holder = holder()
+    if isinstance(name, int):
+        cell = holder.__closure__[name] if holder else None
+        return cell.cell_contents if cell and _has_value(cell) else None
     return holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
 
 
