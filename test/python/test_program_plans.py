@@ -57,6 +57,14 @@ def test_warpgroups_take_turns(name: str) -> None:
     assert any("has a scheduler barrier" in message for _, _, message in told)
 
 
+def test_operands_are_late_where_registers_are_short() -> None:
+    """Four products, a decay of each element and a state that goes on: nothing is serialized, little is spilled."""
+    entry = PROGRAMS["Mamba-2 chunks"]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    found = plan.of(launch.kernel, show.key_of(launch))
+    assert found.counts["wgmma"] and max(found.waits) > 0 and not found.remarks and found.spills < 128, found
+
+
 @pytest.mark.parametrize("name", ["fmha sample", "sigmoid attention", "attention in two passes"])
 def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
     """Weights and quotients of these need none of the steps that make them exact to f32: a few numbers of rows change

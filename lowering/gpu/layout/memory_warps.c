@@ -2,6 +2,7 @@
 #include "lowering/gpu/layout/memory_warps.h"
 
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/budget.h"
@@ -36,67 +37,17 @@ static void measure(moved_t *m, MlirValue value) {
   m->elements = count > m->elements ? count : m->elements;
 }
 
-typedef struct {
-  MlirOperation last; /* that reads it */
-  int64_t elements;
-} alive_t;
-
-typedef struct {
-  alive_t *at; /* owned */
-  int count;
-  int64_t elements;
-} alive_set_t;
-
-/* The last op of the value's block that reads it, or has an op that does; null if none does. */
-static MlirOperation last_use(MlirValue value, MlirBlock block) {
-  MlirOperation last = tw_null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
-    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, user))
-      last = user;
-  }
-  return last;
-}
-
-static void end_with(alive_set_t *set, MlirOperation op) {
-  int kept = 0;
-  for (int i = 0; i < set->count; i++)
-    if (mlirOperationEqual(set->at[i].last, op))
-      set->elements -= set->at[i].elements;
-    else
-      set->at[kept++] = set->at[i];
-  set->count = kept;
-}
-
-static void begin(alive_set_t *set, MlirBlock block, MlirValue value) {
-  alive_t alive = {last_use(value, block), twl_has_class(value) ? tw_count(mlirValueGetType(value)) : 0};
-  if (mlirOperationIsNull(alive.last) || alive.elements == 0)
-    return;
-  set->at = tw_room(set->at, (size_t)set->count, sizeof *set->at);
-  set->at[set->count++] = alive;
-  set->elements += alive.elements;
-}
-
-/* Elements of the tiles that are computed one by one in a block and needed at a time, at most. Those that only repeat
- * smaller ones take no registers of their own. */
-static int64_t most_alive(MlirBlock block) {
-  alive_set_t set = {NULL, 0, 0};
-  int64_t most = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    end_with(&set, op);
-    if (tw_op_form(op) == TW_FORM_ELEMENTWISE)
-      begin(&set, block, mlirOperationGetResult(op, 0));
-    most = set.elements > most ? set.elements : most;
-  }
-  free(set.at);
-  return most;
+/* Elements of a tile that is computed. One that only repeats a smaller one takes no registers of its own. */
+static int64_t computed_elements(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  bool computed = !mlirOperationIsNull(op) && tw_op_form(op) == TW_FORM_ELEMENTWISE && twl_has_class(value);
+  return computed ? tw_count(mlirValueGetType(value)) : 0;
 }
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   moved_t *m = user;
   if (mlirOperationEqual(mlirBlockGetFirstOperation(mlirOperationGetBlock(op)), op)) {
-    int64_t alive = most_alive(mlirOperationGetBlock(op));
+    int64_t alive = tw_most_alive(mlirOperationGetBlock(op), computed_elements);
     m->alive = alive > m->alive ? alive : m->alive;
   }
   m->scans |= tw_op_form(op) == TW_FORM_SCAN;

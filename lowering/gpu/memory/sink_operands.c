@@ -21,6 +21,7 @@
  * What must hold for a read to move: between it and the product is nothing but arithmetic and loads from arrays. */
 #include "lowering/gpu/memory/sink_operands.h"
 
+#include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/loops.h"
 
@@ -36,17 +37,6 @@ static bool can_reach(MlirOperation op, MlirOperation before) {
   return !mlirOperationIsNull(next) && mlirOperationEqual(next, before);
 }
 
-/* Its operand is spread over threads, of which each has few elements. */
-/* Whether nothing reads the value before `user` does, in its block. */
-static bool is_first_user(MlirValue value, MlirOperation user) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation other = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(user));
-    if (mlirOperationIsNull(other) || (!mlirOperationEqual(other, user) && mlirOperationIsBeforeInBlock(other, user)))
-      return false;
-  }
-  return true;
-}
-
 /* A read, a conversion, or what is computed from either. */
 static bool can_move(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1 &&
@@ -57,7 +47,7 @@ static bool can_move(MlirOperation op) {
 static void sink(MlirValue value, MlirOperation user) {
   MlirOperation op = tw_def(value);
   if (mlirOperationIsNull(op) || !tw_is_tile(mlirValueGetType(value)) || !can_move(op) ||
-      !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(user)) || !is_first_user(value, user) ||
+      !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(user)) || !tw_is_first_reader(value, user) ||
       (tw_op_loads_buffer(op) && !can_reach(op, user)))
     return;
   mlirOperationMoveBefore(op, user);

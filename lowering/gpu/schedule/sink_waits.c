@@ -48,12 +48,15 @@
  *
  * so that products are started in a row, and the assembler sees no accumulator read (%c) while one is under way.
  *
+ * In the end, where registers are short, what products read from registers moves down to them (late_operands.h).
+ *
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
  * that the product reads, and no effect that stays behind comes before its own. Loads move where the block writes to no
  * array and registers suffice. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/schedule/late_operands.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -389,6 +392,7 @@ bool tw_run_sink_waits(MlirOperation func) {
   tw_ops_t waits = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = waits.count - 1; i >= 0; i--)
     delay(waits.at[i]);
+  tw_make_operands_late(func);
   tw_ops_t moved = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = 0; i < moved.count; i++)
     order_function(moved.at[i]);
