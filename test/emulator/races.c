@@ -15,11 +15,11 @@ static const uint32_t NEVER = UINT32_MAX;
 
 /* ---- what threads have seen -------------------------------------------------------------------------- */
 
-/* Of each thread and place where threads meet: how far it has seen each thread, barrier and warp's products, and how
- * far of that fences between threads and the accelerator have. */
+/* Of each thread and place where threads meet: how far it has seen each thread, barrier and warp's products, how far of
+ * that fences between threads and the accelerator have, and how many phases of each barrier have ended. */
 static uint32_t *rows;
 static size_t room;
-static int width, length, num_barriers, newest_phase; /* length: of a row, twice the width */
+static int width, length, num_barriers, newest_phase; /* length: of a row, twice the width and the barriers' phases */
 static uint32_t product_waits[MAX_THREADS];
 static uint32_t begun[MOST_BARRIERS], ended[MOST_BARRIERS]; /* copies by the accelerator */
 
@@ -34,6 +34,8 @@ static uint32_t *of_phase(int phase) {
 static uint32_t *of_atomics(void) { return of_phase(0) + (size_t)PHASES * (size_t)length; }
 static uint32_t *gathered(int barrier) { return of_atomics() + (size_t)(1 + 2 * barrier) * (size_t)length; }
 static uint32_t *handed(int barrier) { return gathered(barrier) + length; }
+
+static uint32_t *phases_seen(uint32_t *place, int barrier) { return &place[2 * width + barrier]; }
 
 static void see(uint32_t *to, const uint32_t *from) {
   for (int i = 0; i < length; i++)
@@ -121,10 +123,15 @@ void race_use_barrier(int barrier, bool by_accelerator) {
     give_up("a copy uses a barrier that thread %d has set up without a fence since", set_up[barrier].maker);
 }
 
-/* Of the last phase that has ended and the next one, the parity tells which is meant. */
+/* Of the last phase that the thread knows has ended and the next one, the parity tells which is meant. It is the last
+ * that has ended, or the next one, or the thread would wait for another. */
 void race_wait_for(int barrier, int parity) {
-  int ended_last = set_up[barrier].phases - 1;
-  *last_wait(current, barrier) = (waited_t){ended_last + ((ended_last & 1) != parity), NEVER};
+  int known_last = (int)*phases_seen(of_thread(current), barrier) - 1;
+  int phase = known_last + ((known_last & 1) != parity);
+  if (phase < set_up[barrier].phases - 1)
+    give_up("thread %d waits for phase %d of a barrier when phase %d has ended: nothing orders that behind its wait",
+            current, phase, set_up[barrier].phases - 1);
+  *last_wait(current, barrier) = (waited_t){phase, NEVER};
 }
 
 /* The phase that ends is the one behind that for which a warp has waited: who arrives has seen that it went on. */
@@ -145,7 +152,7 @@ static void check_waiters(int barrier) {
 void race_come_barrier(int barrier) { come(gathered(barrier)); }
 void race_end_phase(int barrier) {
   check_waiters(barrier);
-  set_up[barrier].phases++;
+  *phases_seen(gathered(barrier), barrier) = (uint32_t)++set_up[barrier].phases;
   see(handed(barrier), gathered(barrier));
   clear(gathered(barrier));
 }
@@ -181,7 +188,7 @@ static int32_t num_reads, most_reads, unused_read;
 void forget_races(void) {
   int places = MOST_MEMBERS * (1 + NAMED_BARRIERS) + PHASES + 1 + 2 * MOST_BARRIERS;
   width = num_threads() + MOST_BARRIERS + (num_threads() + 31) / 32;
-  length = 2 * width;
+  length = 2 * width + MOST_BARRIERS;
   size_t wanted = (size_t)(2 * num_threads() + places) * (size_t)length;
   if (wanted > room)
     rows = realloc(rows, (room = wanted) * sizeof *rows);

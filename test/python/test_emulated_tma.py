@@ -26,6 +26,7 @@ from tma_kernels import (
     check_far_index,
     check_product,
     copy_kernel,
+    hints,
     product_kernel,
 )
 
@@ -142,6 +143,35 @@ def test_slot_given_back_without_a_fence() -> None:
     arrays += ", np.zeros((64, 64), np.float32), 1"
     assert complaint_of(ir, "matmul", arrays, written=4) == ""
     assert "loaded without a fence" in complaint_of(ir.replace(" together", ""), "matmul", arrays, written=4)
+
+
+OVERTAKEN = """
+module attributes {tile.target = "sm_90a"} {
+  func.func @count(%x: memref<?xf32, strided<[1]>>) attributes HINTS {
+    %c0 = arith.constant 0 : i32
+    %phases = tile.alloc_barriers arrivals 1 : !tile.barriers<1>
+    %others = tile.alloc_barriers arrivals 99 : !tile.barriers<1>
+    tile.roles producer_warps 1 producer {
+      ARRIVE %phases
+      ARRIVE %phases
+    } consumer {
+      HELD UP
+      tile.barrier_wait %phases[%c0], %c0 : !tile.barriers<1>
+    }
+    return
+  }
+}
+""".replace("HINTS", hints(4)).replace("ARRIVE %phases", "tile.barrier_arrive %phases[%c0] : !tile.barriers<1>")
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "message"),
+    [(1, "which waits for the one before"), (9, "waits for phase 0 of a barrier when phase 1 has ended")],
+)
+def test_a_wait_that_two_phases_overtake_is_said(arrivals: int, message: str) -> None:
+    """Whether the thread that waits comes before the second one or, held up elsewhere, behind it."""
+    ir = OVERTAKEN.replace("HELD UP", arrivals * "tile.barrier_arrive %others[%c0] together : !tile.barriers<1>\n")
+    assert message in complaint_of(ir, "count", "np.zeros(8, np.float32)", written=1)
 
 
 def complaint_of(ir: str, name: str, arrays: str, written: int) -> str:
