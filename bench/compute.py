@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from typing import Any
 import compute_data
 import simt
 from compute_cases import Case, Held, cases
-from record import Results, versions
+from record import Median, Results, versions
 
 Peers = dict[tuple[str, str, int], float]  # milliseconds by bench, dtype and items
 
@@ -47,7 +46,7 @@ def run_case(case: Case, where: Any, data: Any, rounds: int, alone: bool, peers:
     for _ in range(2 + rounds):
         for name, run in turns.items():
             times[name].append(where.measure(run))
-    medians = {name: statistics.median(values[2:]) for name, values in times.items()}
+    medians = {name: Median(values[2:]) for name, values in times.items()}
     ours = medians.pop("ours")
     if (peer := peers.get((case.bench, case.dtype, case.n))) is not None:
         row |= {"peer_ms": peer, "of_peer": peer / ours}
@@ -80,7 +79,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="run the cases whose name and dtype contain this")
     parser.add_argument("--log2", type=int, default=28, help="2^N items")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--cpu", action="store_true", help="on the CPU")
     parser.add_argument("--alone", action="store_true", help="without torch's or NumPy's times")
     parser.add_argument("--peer", type=Path, help="a program with the same cases, or what it said")

@@ -27,7 +27,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--threads", type=int, default=len(os.sched_getaffinity(0)), help="of ours and of NumPy (default: all)"
     )
-    parser.add_argument("--rounds", type=int, default=12, help="of each contender, in turns (default: 12)")
+    parser.add_argument("--rounds", type=int, default=25, help="of each contender, in turns (default: 25)")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     return parser.parse_args()
 
@@ -189,6 +189,7 @@ def measure(results: Results, program: Program, rounds: int) -> None:
     results.add(
         program=program.name,
         ms=1e3 * medians["ours"],
+        spread=medians["ours"].spread,
         best_ms=1e3 * best["ours"],
         rate=program.work / medians["ours"] / 1e9,
         unit=program.unit,

@@ -24,6 +24,7 @@ from record import ROOT, Results, clocks, interleave, versions
 
 sys.path.insert(0, str(ROOT / "python" / "examples"))
 import attention
+import cublaslt
 import matmul
 import products
 import softmax
@@ -145,12 +146,13 @@ def gemm_line(name: str, shape: tuple[int, int, int], dtype: torch.dtype, column
     a, b = matrix(m, k, dtype), matrix(k, n, dtype, column_major)
     c, d = torch.empty(m, n, device="cuda", dtype=dtype), torch.empty(m, n, device="cuda", dtype=dtype)
     contenders: dict[str, Work] = {"cuBLAS": lambda: torch.matmul(a, b, out=d)}
+    contenders["cuBLASLt, best of"] = cublaslt.best_of(a, b, d)
     for tiles in GEMM_TILES + (MORE_GEMM_TILES if sweep else ()):
         label = "tilewright " + "x".join(map(str, tiles))
         contenders[label] = lambda t=tiles: matmul.run(a, b, c, tiles=t)
     # Of a product that would not fit beside its check in f32, the first rows stand for all.
     error = lambda: relative_error(c[:2048], a[:2048].float() @ b.float())  # noqa: E731
-    return name, f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS"], error, (c,)
+    return name, f"{m}x{n}x{k}", 2.0 * m * n * k, contenders, ["cuBLAS", "cuBLASLt, best of"], error, (c,)
 
 
 def matmul_case(sweep: bool) -> Iterator[Case]:

@@ -140,7 +140,7 @@ def chains(length: int) -> tuple[Contenders, Callable[[], float]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15, help="of each contender, in turns (default: 15)")
+    parser.add_argument("--rounds", type=int, default=25, help="of each contender, in turns (default: 25)")
     parser.add_argument("--calls", type=int, default=2000, help="launches between two waits")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()

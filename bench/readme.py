@@ -105,10 +105,13 @@ def gpu(what: str) -> list[str]:
             for who, (ratio, row) in peers.items()
         ]
         rate = f"{ours[unit]:,.2f}" if unit == "ms" else f"{ours[unit]:,.0f}"
-        body.append([ours["bench"], ours["shape"], f"{rate} {label}", "; ".join(beside)])
+        apart = f" ± {100 * ours['spread'] / 2:.1f} %" if "spread" in ours else ""
+        body.append([ours["bench"], ours["shape"], f"{rate} {label}{apart}", "; ".join(beside)])
     packages = (("torch", "torch"), ("cudnn", "cuDNN"))
     versions = ", ".join(f"{package} {about[key]}" for key, package in packages if key in about)
     note = f"Ours is the best of the tile sizes that the benchmark tries.{other_commits(rows)}"
+    if any("spread" in row for row in rows):
+        note += f" A rate is the median of {about['rounds']} rounds, behind it half the distance of their quartiles."
     return [f"{source(about, name)}; {versions}. {note}", "", *table(["program", "size", "ours", "beside"], body)]
 
 
@@ -165,7 +168,8 @@ def shown() -> list[str]:
         "",
         f"{'; '.join(sources)}.",
         "A mark is the geometric mean over all sizes, filled for the first peer; a bar reaches from the least to the",
-        "largest ratio. At each size ours is the best of the tile sizes that the benchmark tries.",
+        "largest ratio. At each size ours is the best of the tile sizes that the benchmark tries;",
+        "with one tile size for all: [bench/FIGURES.md](bench/FIGURES.md).",
         "",
     ]
 

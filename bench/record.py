@@ -65,6 +65,18 @@ def clocks() -> dict[str, Any]:
     }
 
 
+class Median(float):
+    """The median of times; `spread` is how far their quartiles lie apart, as a part of it."""
+
+    spread: float
+
+    def __new__(cls, times: list[float]) -> Median:
+        made = super().__new__(cls, statistics.median(times))
+        low, _, high = statistics.quantiles(times, n=4) if len(times) > 1 else (made, made, made)
+        made.spread = (high - low) / made if made else 0.0
+        return made
+
+
 class Results:
     """Prints each figure as it comes and keeps it in a file."""
 
@@ -77,16 +89,19 @@ class Results:
         self.add(what=what, date=date, device=device, commit=commit(), **about)
 
     def add(self, **row: Any) -> None:
+        """A figure; beside a median of times stands their spread."""
+        for value in [value for value in row.values() if isinstance(value, Median)]:
+            row["spread"] = value.spread
         rounded = {key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in row.items()}
         with self.path.open("a") as file:
             file.write(json.dumps(rounded) + "\n")
         print(json.dumps(rounded), flush=True)
 
 
-def interleave(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+def interleave(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, Median]:
     """Median of each contender's own measure, taken in turns so that drifts of the machine hit all alike."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, measure in contenders.items():
             times[name].append(measure())
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: Median(values) for name, values in times.items()}

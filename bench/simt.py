@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from record import Results, cpu_name, versions
+from record import Median, Results, cpu_name, versions
 from simt_cases import Arrays, Case, cases
 
 
@@ -100,7 +99,7 @@ def run_case(case: Case, where: Any, rounds: int) -> dict[str, Any]:
         if case.zero:
             where.zero(outputs)
         times.append(where.measure(lambda: case.run(arrays)))
-    ms = statistics.median(times[2:])
+    ms = Median(times[2:])
     rate = {"gflops" if case.flop else "gbs": case.work / ms * 1e-6}
     return row | {"ms": ms, "ms_min": min(times[2:]), **rate, "compile_ms": first - ms}
 
@@ -116,7 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="run the kernels whose name contains this")
     parser.add_argument("--shrink", type=int, default=0, help="problems about 2^N smaller")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--cpu", action="store_true", help="on the CPU")
     parser.add_argument("--peer", type=Path, help="a program with the same kernels")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")

@@ -131,7 +131,9 @@ def measure(results: Results, timer: Timer, case: Case, rounds: int) -> None:
     times = interleave({name: timer(work) for name, work in works.items()}, rounds)
     for name, time in times.items():
         ratios = {"to_plain": times.get("plain", math.nan) / time, "ratio": times[peer] / time}
-        results.add(program=program, shape=shape, spelling=name, tflops=operations / time / 1e9, **ratios, **clocks())
+        results.add(
+            program=program, shape=shape, spelling=name, ms=time, tflops=operations / time / 1e9, **ratios, **clocks()
+        )
 
 
 CASES = {"gemm": gemm_cases, "attention": attention_cases}

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import admission
 import picture
 import readme
+import record
 
 X = np.linspace(1, 2, 64, dtype=np.float32)
 
@@ -70,3 +71,10 @@ def test_the_picture_has_each_program_and_its_peers() -> None:
     assert readme.PICTURE.read_text() == picture.picture(
         [(program, list(its.items())) for program, its in readme.programs()[0].items()]
     ), "make figures"
+
+
+def test_medians_tell_their_spread(tmp_path: Path) -> None:
+    """Half of the times 1 to 5 lie between 1.5 and 4.5."""
+    median = record.interleave({"x": iter([5.0, 1.0, 3.0, 2.0, 4.0]).__next__}, 5)["x"]
+    record.Results("times", "device", tmp_path / "file").add(ms=median)
+    assert median == 3 and '"ms": 3.0, "spread": 1.0' in (tmp_path / "file").read_text()
