@@ -148,10 +148,27 @@ bool tw_is_decided(MlirValue condition, bool *out) { return decided(condition, M
 
 /* ---- conditions around an op --------------------------------------------------------------------- */
 
+/* Whether a natural number below a power of two that divides x carries nothing when it is added: x is a multiple of
+ * that by how it was made. */
+static bool carries_nothing(MlirValue x, int64_t by) {
+  MlirOperation op = tw_def(x);
+  int64_t factor;
+  return by >= 0 && !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULI) &&
+         tw_known_int(mlirOperationGetOperand(op, 1), &factor) && by < (factor & -factor);
+}
+
+/* Whether a value is x plus a natural number without a carry. */
+static bool is_beyond(MlirValue value, MlirValue x, int64_t *by) {
+  MlirOperation op = tw_def(value);
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_ADDI) && mlirValueEqual(mlirOperationGetOperand(op, 0), x) &&
+         tw_known_int(mlirOperationGetOperand(op, 1), by) && carries_nothing(x, *by);
+}
+
 /* The range of `x` where `small < large`, or `small <= large`, holds. */
 static void narrow(MlirValue x, MlirValue small, MlirValue large, bool strictly, tw_range_t *out) {
-  if (mlirValueEqual(x, small))
-    out->high = min(out->high, tw_range_of(large).high - strictly);
+  int64_t by = 0;
+  if (mlirValueEqual(x, small) || is_beyond(small, x, &by))
+    out->high = min(out->high, tw_range_of(large).high - strictly - by);
   if (mlirValueEqual(x, large))
     out->low = max(out->low, tw_range_of(small).low + strictly);
 }
@@ -182,6 +199,8 @@ static bool is_taken(MlirOperation branch, MlirBlock inner) {
 }
 
 bool tw_sum_stays(MlirOperation op, MlirValue x, int64_t by) {
+  if (carries_nothing(x, by))
+    return true;
   tw_range_t found = tw_range_of(x);
   for (MlirBlock inner = mlirOperationGetBlock(op); !mlirBlockIsNull(inner);) {
     MlirOperation branch = mlirBlockGetParentOperation(inner);

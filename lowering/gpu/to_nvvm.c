@@ -159,6 +159,23 @@ static MlirType pointer_type(tw_emitter_t *e, MlirType array) {
   return any ? mlirLLVMPointerTypeGet(e->context, 0) : e->global;
 }
 
+/* What the launch knows of an array's address and strides, as far as it makes vectors of a thread's accesses. */
+static void tell_alignment(tw_emitter_t *e, MlirValue array, const MlirValue *words) {
+  enum { VECTOR_BYTES = 16 };
+  intptr_t number = mlirBlockArgumentGetArgNumber(array);
+  MlirType type = mlirValueGetType(array);
+  MlirAttribute align = tw_arg_attr(e->kernel, number, "tile.align"),
+                divisors = tw_arg_attr(e->kernel, number, "tile.stride_div");
+  int64_t by[TW_MAX_RANK], bytes = mlirAttributeIsNull(align) ? 1 : mlirIntegerAttrGetValueInt(align);
+  intptr_t rank = mlirAttributeIsNull(divisors) ? 0 : tw_array_ints(divisors, by, TW_MAX_RANK);
+  if (bytes <= (int64_t)tw_bytes(tw_element(type)))
+    return;
+  twg_assume_aligned(e, words[0], bytes < VECTOR_BYTES ? bytes : VECTOR_BYTES);
+  for (intptr_t axis = 0; axis < rank; axis++)
+    if (by[axis] > 1 && (by[axis] & (by[axis] - 1)) == 0)
+      twg_assume_multiple(e, words[1 + rank + axis], by[axis]);
+}
+
 static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
   MlirType type = mlirValueGetType(old);
   int rank = (int)mlirShapedTypeGetRank(type), n = 1 + 2 * rank;
@@ -170,6 +187,8 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
     for (int d = 0; d < rank; d++)
       if (strides[d] != mlirShapedTypeGetDynamicStrideOrOffset())
         values.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
+  if (e->simt)
+    tell_alignment(e, old, values.at);
   twg_bind(e, old, values);
 }
 

@@ -49,8 +49,6 @@ APPROXIMATE = {
     "cvt.rn.tf32.f32": "emu_tf32",
     "add.rn.ftz.f32": "emu_flush",  # of -0
 }
-# A launch starts another grid than the program's: persistent_loop.c, pack_blocks.c.
-GRIDS = {"persistent": "persistent", "packed_blocks": "joined"}
 # What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that copies.c knows.
 SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
 typedef struct { int word, plus, by; } factor_t;
@@ -66,7 +64,8 @@ class Start:
     """How a kernel is started: facts of its launch record."""
 
     threads: int  # of a block; 0: the launch says it
-    grid: str
+    persistent: int
+    joined: int  # blocks of the program that start as one; 0: each for itself
     parts: int
     dynamic: int
     members: int  # blocks of a cluster
@@ -722,8 +721,8 @@ declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)
 """
         count = f"@emu_num_threads = constant i32 {start.threads}\n@emu_num_words = constant i32 {words}\n"
-        for kind in GRIDS.values():
-            count += f"@emu_{kind} = constant i32 {int(start.grid == kind)}\n"
+        count += f"@emu_persistent = constant i32 {start.persistent}\n"
+        count += f"@emu_joined = constant i32 {start.joined}\n"
         count += f"@emu_parts = constant i32 {start.parts}\n"
         count += f"@emu_dynamic = constant i32 {start.dynamic}\n"
         count += f"@emu_shared_bytes = constant i32 {start.shared}\n"
@@ -846,7 +845,8 @@ def of_rank(tensor_map: dict[str, Any]) -> dict[str, Any]:
 def start_of(facts: dict[str, Any]) -> Start:
     return Start(
         threads=facts["num_threads"] * (facts["packed_blocks"] or 1),
-        grid=next((kind for field, kind in GRIDS.items() if facts[field]), "plain"),
+        persistent=int(facts["persistent"]),
+        joined=facts["packed_blocks"],
         parts=parts_of(facts),
         dynamic=facts["dynamic"],
         members=facts["cluster_blocks"] or 1,

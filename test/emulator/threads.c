@@ -110,13 +110,15 @@ static void check_registers(void) {
 
 /* Whether the launch says how many threads a block has: a SIMT kernel. */
 static int is_simt(void) { return emu_num_threads == 0; }
+/* Whether rows of threads are blocks of the program. */
+static int has_rows(void) { return emu_joined && !is_simt(); }
 static int64_t shared_bytes(void);
 
 int32_t emu_sreg(int32_t which) {
   int t = current % per_block;
   switch (which) {
-  case 0: return emu_joined ? t % 32 : t % block_dims[0];
-  case 1: return emu_joined ? t / 32 : t / block_dims[0] % block_dims[1];
+  case 0: return has_rows() ? t % 32 : t % block_dims[0];
+  case 1: return has_rows() ? t / 32 : t / block_dims[0] % block_dims[1];
   case 2: return t / block_dims[0] / block_dims[1];
   case 3:
   case 4:
@@ -124,8 +126,8 @@ int32_t emu_sreg(int32_t which) {
   case 6:
   case 7:
   case 8: return grid[which - 6];
-  case 9: return emu_joined ? 32 : block_dims[0];
-  case 10: return emu_joined ? per_block / 32 : block_dims[1];
+  case 9: return has_rows() ? 32 : block_dims[0];
+  case 10: return has_rows() ? per_block / 32 : block_dims[1];
   case 11: return block_dims[2];
   case 12: return t % 32;
   case 13: return (int32_t)shared_bytes();
@@ -643,7 +645,8 @@ static void run_other_grid(const int64_t *words, const int32_t *dims) {
     blocks = share_tiles(blocks, longer + given + 3);
   if (emu_dynamic)
     longer[given + 3] = workspace();
-  int rows = per_block / 32, in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
+  int rows = is_simt() ? emu_joined : per_block / 32;
+  int in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
   if (members > 1)
     in_line = in_line > members ? 2 * members : members;
   int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,

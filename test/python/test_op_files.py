@@ -27,7 +27,7 @@ PLACE = "the grid, strides and extents are what passes of the grid count with"
 FRONT = "Python itself has this: an operator, a statement, a conversion without a call"
 EXCEPTIONS = {
     SHAPE: {"reshape": 23, "broadcast": 22, "permute": 17, "iota": 16, "extract": 8},
-    PLACE: {"block_id": 20, "num_blocks": 18, "dim": 9},
+    PLACE: {"block_id": 21, "num_blocks": 19, "thread_id": 7, "dim": 9},
     "its body is code of a thread, in a kernel of tiles": {"map": 8, "threads": 9},
     "a program may write it as an operator, remarks call it by a noun": {"mma": 7},
     FRONT: {"cast": 8, "select": 5},

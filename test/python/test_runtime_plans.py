@@ -541,6 +541,18 @@ def joined_kernels() -> None:
 
 
 @case()
+def joined_blocks_of_threads() -> None:
+    """Where the launch says how many threads a block has, they are those of a joined one, too."""
+    a, words = on(0, 4), [p.device_address(0), 4, 1]
+    k = make("A", threads=0, packed_blocks=4, simt=True)
+    many = 4 * 2 * 132
+    for grid, started in [((many - 1,), (many - 1, 1, 1)), ((many + 1,), (many // 4 + 1, 1, 1))]:
+        _core.launch_threads(None, grid, (96, 2, 1), k, (a,), 0)
+        assert (tuple(fake.last.grid), tuple(fake.last.block)) == (started, (96, 2, 1))
+        assert fake.words == [*words, *grid, 1, 1]
+
+
+@case()
 def a_plan_that_the_driver_refuses() -> None:
     bad, spills = PTX + " syntax error", PTX + " // local 4096"
     asked = []

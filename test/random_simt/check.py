@@ -2,7 +2,7 @@
 
     outcome = check({"kind": "simt", "seed": 7}, "cpu", folder)
 
-A back end is cpu (or what is installed in its place), interpret, or a target, for which it is only compiled.
+A back end is cpu (or what is installed in its place), gpu, interpret, or a target, for which it is only compiled.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import tilewright
 from cuda import device
 from program_outcome import Outcome, compiled, guarded, kernel_of
 from random_language import draws
@@ -34,7 +35,10 @@ def unguarded(program: Program, backend: str, folder: Path) -> Outcome:
     kernel.interpret((*wanted.values(), program.n), program.grid, program.block)
     if backend == "interpret":
         return Outcome("right")
-    device.launch(kernel, *found.values(), program.n, grid=program.grid, block=program.block)
+    placed = {name: tilewright.to_device(a, device="cuda:0") if backend == "gpu" else a for name, a in found.items()}
+    device.launch(kernel, *placed.values(), program.n, grid=program.grid, block=program.block)
+    if backend == "gpu":
+        found = {name: array.to_numpy() for name, array in placed.items()}
     problems = [difference(name, found[name], wanted[name]) for name in wanted]
     return Outcome("wrong", "; ".join(filter(None, problems))) if any(problems) else Outcome("right")
 

@@ -2,7 +2,7 @@
 
     python test/random_simt/run.py --backend cpu --count 10000 --processes 16 --seconds 540 --out failures
 
-`--backend`: cpu, interpret, emulated (TILEWRIGHT_EMULATE names the target), or a
+`--backend`: gpu, cpu, interpret, emulated (TILEWRIGHT_EMULATE names the target), or a
 target such as sm_90a, for which programs are compiled only. Failing programs go to `--out`, each with what was wrong
 and its choices, as a file that `--again FILE` runs once more; with `--shrink` it looks for the smallest program that
 fails alike, and prints it. The exit status is 1 if a program is wrong, crashes, is refused or does not end.

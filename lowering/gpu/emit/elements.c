@@ -197,6 +197,13 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
   return place;
 }
 
+/* Of a thread's access LLVM is told the elements, in as few steps as it takes to see that neighbours are aligned. */
+static MlirValue behind(tw_emitter_t *e, MlirValue pointer, MlirValue elements, int bits) {
+  if (!e->simt)
+    return twg_offset_pointer(e, pointer, twg_to_bytes(e, elements, bits));
+  return twg_element_behind(e, pointer, elements, mlirIntegerTypeGet(e->context, (unsigned)bits));
+}
+
 MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place, int bits) {
   MlirValue pointer = twg_array_pointer(e, array);
   MlirBlock here = e->block;
@@ -205,9 +212,9 @@ MlirValue twg_element_pointer(tw_emitter_t *e, MlirValue array, tw_place_t place
                               twg_to_bytes(e, twg_plus(e, place.still, twg_plus(e, place.moved, place.apart)), bits));
   e->block = place.moved.ptr && e->outside.ptr ? e->outside : here;
   if (place.still.ptr)
-    pointer = twg_offset_pointer(e, pointer, twg_to_bytes(e, place.still, bits));
+    pointer = behind(e, pointer, place.still, bits);
   e->block = here;
   if (place.moved.ptr)
-    pointer = twg_offset_pointer(e, pointer, twg_to_bytes(e, place.moved, bits));
-  return place.apart.ptr ? twg_offset_pointer(e, pointer, twg_to_bytes(e, place.apart, bits)) : pointer;
+    pointer = behind(e, pointer, place.moved, bits);
+  return place.apart.ptr ? behind(e, pointer, place.apart, bits) : pointer;
 }

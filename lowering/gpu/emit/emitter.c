@@ -315,10 +315,14 @@ MlirValue twg_const_float(tw_emitter_t *e, MlirType type, double value) {
 /* ---- memory ------------------------------------------------------------------------------------ */
 
 MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes) {
+  return twg_element_behind(e, pointer, bytes, e->i8);
+}
+
+MlirValue twg_element_behind(tw_emitter_t *e, MlirValue pointer, MlirValue count, MlirType type) {
   int32_t dynamic = INT32_MIN;
-  MlirValue operands[2] = {pointer, bytes};
+  MlirValue operands[2] = {pointer, count};
   MlirNamedAttribute attributes[] = {
-      twg_named(e, "elem_type", mlirTypeAttrGet(e->i8)),
+      twg_named(e, "elem_type", mlirTypeAttrGet(type)),
       twg_named(e, "rawConstantIndices", mlirDenseI32ArrayGet(e->context, 1, &dynamic)),
   };
   return twg_op(e, "llvm.getelementptr", mlirValueGetType(pointer), 2, operands, 2, attributes);
@@ -331,6 +335,23 @@ MlirValue twg_add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes) {
 MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align) {
   MlirNamedAttribute attribute = twg_named(e, "alignment", twg_i64_attr(e, align));
   return twg_op(e, "llvm.load", type, 1, &pointer, 1, &attribute);
+}
+
+void twg_assume_aligned(tw_emitter_t *e, MlirValue pointer, int64_t align) {
+  int32_t sizes[] = {2};
+  MlirAttribute tag = mlirStringAttrGet(e->context, tw_str("align"));
+  MlirNamedAttribute attributes[] = {twg_named(e, "op_bundle_sizes", mlirDenseI32ArrayGet(e->context, 1, sizes)),
+                                     twg_named(e, "op_bundle_tags", mlirArrayAttrGet(e->context, 1, &tag))};
+  MlirValue operands[] = {twg_const_int(e, e->i1, 1), pointer, twg_const_int(e, e->i64, align)};
+  twg_op(e, "llvm.intr.assume", (MlirType){NULL}, 3, operands, 2, attributes);
+}
+
+void twg_assume_multiple(tw_emitter_t *e, MlirValue number, int64_t of) {
+  MlirValue rest = twg_binary(e, "llvm.and", number, twg_const_int(e, e->i64, of - 1));
+  MlirValue holds = twg_icmp(e, TW_EQ, rest, twg_const_int(e, e->i64, 0));
+  int32_t none[] = {0};
+  MlirNamedAttribute attribute = twg_named(e, "op_bundle_sizes", mlirDenseI32ArrayGet(e->context, 0, none));
+  twg_op(e, "llvm.intr.assume", (MlirType){NULL}, 1, &holds, 1, &attribute);
 }
 
 void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align) {

@@ -151,10 +151,16 @@ MlirValue twg_const_float(tw_emitter_t *e, MlirType type, double value);
 /* ---- memory and addresses ---------------------------------------------------------------------- */
 /* pointer + bytes (i32 or i64 value). */
 MlirValue twg_offset_pointer(tw_emitter_t *e, MlirValue pointer, MlirValue bytes);
+/* So many elements of a type behind it. */
+MlirValue twg_element_behind(tw_emitter_t *e, MlirValue pointer, MlirValue count, MlirType type);
 /* The same for a constant; the pointer itself for none. */
 MlirValue twg_add_bytes(tw_emitter_t *e, MlirValue pointer, int64_t bytes);
 MlirValue twg_load_from(tw_emitter_t *e, MlirType type, MlirValue pointer, int align);
 void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align);
+/* Tell LLVM that a power of two divides an address, or a number of 64 bits, so that accesses to neighbours behind it
+ * become one. */
+void twg_assume_aligned(tw_emitter_t *e, MlirValue pointer, int64_t align);
+void twg_assume_multiple(tw_emitter_t *e, MlirValue number, int64_t of);
 /* Pointer to the byte at a constant offset in the block's shared memory. */
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 /* Rule of what tile-allocate-shared gave an offset: its place in shared memory. */

@@ -4,12 +4,12 @@
  * that the program has folded into one number is unfolded, so that there are rows and columns to choose by. Then three
  * ways, each with the IR before and after at the head of its file. A kernel goes at most one of them: rows are shared
  * where there is no tile.mma; tiles are coarsened or sliced where no cluster shares rows, and a hint for the one leaves
- * out the other. */
+ * out the other. Of a kernel of threads it is elements that a thread takes several of. */
 #include "lowering/gpu/grid/resize_tiles.h"
 
 #include "lowering/passes.h"
 
 bool tw_run_resize_tiles(MlirOperation func) {
   return tw_bound_accesses(func) && tw_unfold_grid(func) && tw_cluster_rows(func) && tw_coarsen_tiles(func) &&
-         tw_slice_tiles(func);
+         tw_slice_tiles(func) && tw_coarsen_threads(func);
 }

@@ -18,5 +18,7 @@ bool tw_cluster_rows(MlirOperation func);
 bool tw_coarsen_tiles(MlirOperation func);
 /* slice_tiles.c: several blocks compute a tile, a slice each. */
 bool tw_slice_tiles(MlirOperation func);
+/* coarsen_threads.c: a thread computes several neighbouring elements. */
+bool tw_coarsen_threads(MlirOperation func);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_RESIZE_TILES_H */

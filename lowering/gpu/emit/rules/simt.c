@@ -149,16 +149,6 @@ static bool rule_const_array(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Tells LLVM that a power of two divides an address, so that accesses to neighbours behind it become one. */
-static void assume_aligned(tw_emitter_t *e, MlirValue pointer, int64_t align) {
-  int32_t sizes[] = {2};
-  MlirAttribute tag = mlirStringAttrGet(e->context, tw_str("align"));
-  MlirNamedAttribute attributes[] = {twg_named(e, "op_bundle_sizes", mlirDenseI32ArrayGet(e->context, 1, sizes)),
-                                     twg_named(e, "op_bundle_tags", mlirArrayAttrGet(e->context, 1, &tag))};
-  MlirValue operands[] = {twg_const_int(e, e->i1, 1), pointer, twg_const_int(e, e->i64, align)};
-  twg_op(e, "llvm.intr.assume", (MlirType){NULL}, 3, operands, 2, attributes);
-}
-
 /* Operands: the array, the offset in bytes, the extents, the strides in elements. */
 static bool rule_view(tw_emitter_t *e, MlirOperation op) {
   int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetResult(op, 0)));
@@ -167,7 +157,7 @@ static bool rule_view(tw_emitter_t *e, MlirOperation op) {
   view.at[0] = twg_offset_pointer(e, pointer, twg_operand(e, op, 1).at[0]);
   int64_t align = tw_attr_int(op, "align", 0);
   if (align)
-    assume_aligned(e, view.at[0], align);
+    twg_assume_aligned(e, view.at[0], align);
   for (int i = 0; i < 2 * rank; i++)
     view.at[1 + i] = twg_operand(e, op, 2 + i).at[0];
   twg_set_result(e, op, 0, view);
