@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright import compute
-from tilewright.compute import Determinism, OpKind, scanning
+from tilewright.compute import Determinism, OpKind, scan_tiles, scanning
 
 SIZES = [0, 1, 2, 129, 2047, 2048, 2049, 7000, 20001]
 
@@ -204,3 +204,15 @@ def test_no_more_than_there_is_room_for(device, room, kind):
     compute.unique_by_key(taken, taken, others, short, count, lambda a, b: field(a) // 4 == field(b) // 4, n)
     holds(x[::4])
     assert device.host(count)[0] == n // 4 and list(device.host(counts)) == [0, n // 2]
+
+
+def test_tiles_of_several_clusters(device, monkeypatch):
+    """More tiles than threads squared, so that totals of clusters are looked back at; an order that shows."""
+    monkeypatch.setattr(scan_tiles, "rows_for", lambda width: scan_tiles.Rows(1, 1, 32))
+    x = np.random.default_rng(7).integers(1, 9, 32 * (32 * 32 + 40) + 5).astype(np.int32)
+    compute.clear_all_caches()
+    expected = np.cumsum(x, dtype=np.int32)
+    np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), expected)
+    last = lambda a, b: b  # noqa: E731
+    np.testing.assert_array_equal(scanned(device, "exclusive", x, last, np.int32(3)), np.concatenate([[3], x[:-1]]))
+    compute.clear_all_caches()

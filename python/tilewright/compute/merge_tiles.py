@@ -2,8 +2,8 @@
 
 A thread sorts a few items by insertion; then, in a block as among blocks, it finds by a binary search what of two runs
 its part of the result is made of, and merges that. For a pass over all items one kernel does the search for each tile,
-and another loads what a tile is made of, merges it in shared memory, and stores it side by side. Values follow their
-keys by where these were.
+and another loads what a tile is made of, merges it from shared memory into registers, and stores it side by side.
+Values follow their keys by where these were.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import int32, int64
+from ..dtype import int16, int32, int64
 from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, size
@@ -107,6 +107,38 @@ def merging(op: Any, has_values: bool):
     return merge_part
 
 
+def merging_once(op: Any, items: int):
+    """A function for kernels: the keys of the `items` items from `behind` on that two runs make.
+
+    `note(k, at)` is told where item k of them lay. No key behind `limit` is read, whatever lies behind both runs.
+    """
+    split, EACH = splitting(op), tuple(range(items))
+
+    def merged(keys, arrays, b, end, behind, limit, note):
+        left = split(keys, arrays, small(0), b, b, i32.sub(end, b), behind)
+        i, j = left, i32.sub(i32.add(b, behind), left)
+        x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
+        found = ()
+        for k in EACH:
+            from_right = i >= b
+            if i < b and j < end:
+                from_right = bool(op(arrays, y, x))
+            at, mine = i, x
+            if from_right:
+                at, mine = j, y
+            found = (*found, mine)
+            note(k, at)
+            at = i32.add(at, 1)
+            mine = keys[small(min(at, limit))]
+            if from_right:
+                j, y = at, mine
+            else:
+                i, x = at, mine
+        return found
+
+    return merged
+
+
 def inserting(op: Any, has_values: bool):
     """A function for kernels: a thread sorts a few items in shared memory."""
 
@@ -162,49 +194,75 @@ class _Parts:
     def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int) -> None:
         self.pairs, self.types, self.op, self.items = pairs, types, op, items
         self.tile, self.has_values = THREADS * items, len(pairs) > 1
-        self.shared_keys, self.shared_places = Shared(types[0], 2 * self.tile), Shared(int32, 2 * self.tile)
-        self.shared_values = Shared(types[-1], self.tile)
+        self.each = tuple(range(items))
+
+    def _shared(self, halves: int):
+        """Arrays for keys and their places, so many times, and for values."""
+        keys, places = Shared(self.types[0], halves * self.tile), Shared(int16, halves * self.tile)
+        values = Shared(self.types[-1], self.tile)
+        if not self.has_values:
+            return lambda: (keys(), (), ())
+        return lambda: (keys(), places(), values())
+
+    def _loaded(self):
+        """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""
+        EACH = self.each
+
+        def loaded(shared, load, valid):
+            me, found = small(cuda.threadIdx.x), ()
+            for k in EACH:
+                found = (*found, load(small(min(i32.add(me, k * THREADS), valid - 1))))
+            for k in EACH:
+                shared[i32.add(me, k * THREADS)] = found[k]
+
+        return loaded
 
     def _stored(self):
-        """A function for kernels: a tile, whose keys and places are in a half, to the target."""
+        """A function for kernels: a tile, whose keys and places begin at `half`, to the target."""
         write_key, write_value = self.pairs[0].write, self.pairs[-1].write
-        has_values, shared_values = self.has_values, self.shared_values
+        has_values, loaded, EACH = self.has_values, self._loaded(), self.each
 
-        def stored(target, keys, places, half, start, valid, load_value):
-            me = cuda.threadIdx.x
-            for k in range(me, valid, THREADS):
-                write_key(target[0], start + k, keys[i32.add(half, k)])
+        def stored(target, shared, half, start, valid, load_value):
+            me, (keys, places, values) = small(cuda.threadIdx.x), shared
             if has_values:
-                held = shared_values()
-                for k in range(me, valid, THREADS):
-                    held[k] = load_value(k)
+                loaded(values, load_value, valid)
+            for k in EACH:
+                at = i32.add(me, k * THREADS)
+                if at < valid:
+                    write_key(target[0], start + at, keys[i32.add(half, at)])
+            if has_values:
                 cuda.syncthreads()
-                for k in range(me, valid, THREADS):
-                    write_value(target[1], start + k, held[places[i32.add(half, k)]])
+                for k in EACH:
+                    at = i32.add(me, k * THREADS)
+                    if at < valid:
+                        write_value(target[1], start + at, values[places[i32.add(half, at)]])
 
         return stored
 
     def sort(self) -> ComputeKernel:
         key, value, op, tile, items = self.pairs[0], self.pairs[-1], self.op, self.tile, self.items
-        shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
-        order, stored = sorting(op, has_values), self._stored()
+        shared_arrays, has_values = self._shared(2), self.has_values
+        order, loaded, stored = sorting(op, has_values), self._loaded(), self._stored()
 
         def sort_tiles(source, target, arrays, n):
-            me, keys = cuda.threadIdx.x, shared_keys()
-            places = shared_places() if has_values else keys
+            me, shared = cuda.threadIdx.x, shared_arrays()
+            keys, places, _ = shared
             start = cuda.blockIdx.x * tile
             valid = small(min(n - start, tile))
-            for k in range(me, valid, THREADS):
-                keys[k] = key.convert(key.first(source[0], start + k))
-                if has_values:
-                    places[k] = k
-            cuda.syncthreads()
-            half = order(keys, places, arrays, me, small(items), small(0), small(tile), valid, cuda.syncthreads)
+
+            def load_key(k):
+                return key.convert(key.first(source[0], start + k))
 
             def load_value(k):
                 return value.convert(value.first(source[1], start + k))
 
-            stored(target, keys, places, half, start, valid, load_value)
+            loaded(keys, load_key, valid)
+            if has_values:
+                for k in range(me, valid, THREADS):
+                    places[k] = k
+            cuda.syncthreads()
+            half = order(keys, places, arrays, me, small(items), small(0), small(tile), valid, cuda.syncthreads)
+            stored(target, shared, half, start, valid, load_value)
 
         return ComputeKernel(sort_tiles)
 
@@ -231,12 +289,12 @@ class _Parts:
 
     def merge(self) -> ComputeKernel:
         key, value, tile, items = self.pairs[0], self.pairs[-1], self.tile, self.items
-        shared_keys, shared_places, has_values = self.shared_keys, self.shared_places, self.has_values
-        merge_part, stored = merging(self.op, has_values), self._stored()
+        shared_arrays, has_values, EACH = self._shared(1), self.has_values, self.each
+        merged, loaded, stored = merging_once(self.op, items), self._loaded(), self._stored()
 
         def merge_tiles(source, target, arrays, n, level, splits):
-            me, keys = cuda.threadIdx.x, shared_keys()
-            places = shared_places() if has_values else keys
+            shared = shared_arrays()
+            keys, places, _ = shared
             start = cuda.blockIdx.x * tile
             valid = small(min(n - start, tile))
             width, base = tile << level, (cuda.blockIdx.x >> (level + 1)) * (2 * tile << level)
@@ -253,16 +311,19 @@ class _Parts:
                 """Where item k of what the tile is made of lies."""
                 return from_left + k if k < count else from_right + k
 
-            for k in range(me, valid, THREADS):
-                keys[k] = key.read(source[0], place(k))
+            loaded(keys, lambda k: key.read(source[0], place(k)), valid)
+            cuda.syncthreads()
+            first = i32.mul(cuda.threadIdx.x, items)
+
+            def note(k, at):
                 if has_values:
-                    places[k] = k
+                    places[i32.add(first, k)] = at
+
+            found = merged(keys, arrays, count, valid, small(min(first, valid)), i32.sub(valid, 1), note)
             cuda.syncthreads()
-            first = i32.mul(me, items)
-            if first < valid:
-                to = i32.add(first, tile)
-                merge_part(keys, places, arrays, small(0), count, valid, first, to, small(0), valid, items)
+            for k in EACH:
+                keys[i32.add(first, k)] = found[k]
             cuda.syncthreads()
-            stored(target, keys, places, small(tile), start, valid, lambda k: value.read(source[1], place(k)))
+            stored(target, shared, small(0), start, valid, lambda k: value.read(source[1], place(k)))
 
         return ComputeKernel(merge_tiles)
