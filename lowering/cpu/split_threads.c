@@ -30,6 +30,7 @@
  * Without barriers there is one piece. */
 #include "lowering/common/uniform.h"
 #include "lowering/cpu/cpu.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 
@@ -623,13 +624,16 @@ static void emit_control(split_t *s, MlirOperation op) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
+/* Whether the program says so, as by launch_bounds=1. */
+static bool has_one_thread(MlirOperation func) { return tw_hint_most_threads(func, 0) == 1; }
+
 static void make_dims(split_t *s) {
   MlirType i32 = i32_of(s);
   tw_builder_t at = here(s);
+  bool of_tiles = tw_op_is(s->func, TW_TILE_THREADS), is_known = of_tiles || has_one_thread(s->func);
   for (int d = 0; d < 3; d++)
-    s->dim[d] = tw_op_is(s->func, TW_TILE_THREADS)
-                    ? tw_const_int(&at, i32, d == 0 ? TILE_THREADS : 1)
-                    : tw_op1_attr(&at, "tile.block_dim", i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, d));
+    s->dim[d] = is_known ? tw_const_int(&at, i32, of_tiles && d == 0 ? TILE_THREADS : 1)
+                         : tw_op1_attr(&at, "tile.block_dim", i32, 0, NULL, "axis", mlirIntegerAttrGet(i32, d));
   s->total = tw_binary(&at, "arith.muli", i32, tw_binary(&at, "arith.muli", i32, s->dim[0], s->dim[1]), s->dim[2]);
 }
 
@@ -778,11 +782,28 @@ static void split_bodies(MlirOperation func) {
 
 /* ---- all ------------------------------------------------------------------------------------------------------ */
 
+static bool is_of_block(MlirOperation op) { return tw_op_is(op, TW_TILE_THREAD_ID) || tw_op_is(op, TW_TILE_BLOCK_DIM); }
+
+/* Blocks of one thread: it is number 0. */
+static void name_only_thread(MlirOperation func) {
+  tw_ops_t ops = tw_ops_in(func, is_of_block, MlirWalkPreOrder);
+  for (int i = 0; i < ops.count; i++) {
+    MlirOperation op = ops.at[i];
+    MlirValue result = mlirOperationGetResult(op, 0);
+    tw_builder_t at = tw_build_before(op);
+    mlirValueReplaceAllUsesOfWith(result, tw_const_int(&at, mlirValueGetType(result), tw_op_is(op, TW_TILE_BLOCK_DIM)));
+    mlirOperationDestroy(op);
+  }
+  tw_ops_free(&ops);
+}
+
 static void split_threads(MlirOperation func) {
   if (!tw_has_attr(func, "tile.simt"))
     split_bodies(func);
   if (!tw_has_attr(func, "tile.kernel") || !tw_has_attr(func, "tile.simt") || tw_has_op_like(func, is_foreign))
     return;
+  if (has_one_thread(func))
+    name_only_thread(func);
   MlirBlock body = tw_region_block(func, 0);
   MlirOperation was = tw_has_op_like(func, is_of_warps) ? mlirOperationClone(func) : tw_null_op();
   split_t s = {.context = mlirOperationGetContext(func), .location = mlirOperationGetLocation(func), .func = func};

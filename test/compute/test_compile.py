@@ -9,11 +9,12 @@ import subprocess
 
 import numpy as np
 import pytest
+from every import calls
 
 from tilewright import compile as compiler
 from tilewright import compute, numba, nvjitlink, nvvm, plans
 from tilewright.capture.c_entry import CEntry, capture_for_c
-from tilewright.compute import compiling
+from tilewright.compute import OpKind, compiling, launching
 from tilewright.compute.launching import COMPUTE
 from tilewright.compute.types import converted
 from tilewright.device import abi
@@ -230,3 +231,25 @@ def test_where_no_lto_ir_is(monkeypatch):
     monkeypatch.setattr(nvvm, "library", lambda: None)
     with pytest.raises(TileError, match="made by libNVVM, which is not found: .*nvidia-nvvm; take 'ptx'"):
         cuda.compile(op, numba.int32(numba.int32), output="ltoir", cc=(10, 0))
+
+
+def reductions():
+    x, out = np.arange(9), np.zeros(1, np.int64)
+    yield compute.make_reduce_into, {"d_in": x, "d_out": out, "op": OpKind.PLUS, "h_init": np.int64(0)}
+
+
+def test_threads_of_blocks_of_the_cpu(monkeypatch):
+    """The compiler is told how many threads a block has at most, and makes no loops over them where that is one."""
+    compiled, found = launching.Launch.compile, set()
+
+    def compile_launch(self, targets):
+        compiled(self, targets)
+        hints = self.kernel.hints_for("cpu")
+        assert self.block <= hints["most_threads"] and "most_threads" not in self.kernel.hints_for("sm_90a")
+        found.add(hints["most_threads"])
+
+    monkeypatch.setattr(launching.Launch, "compile", compile_launch)
+    compute.clear_all_caches()
+    for make, given in (*((call.make, call.made_of) for call in calls().values()), *reductions()):
+        make(**given)
+    assert min(found) == 1 < max(found)

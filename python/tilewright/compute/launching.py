@@ -51,6 +51,8 @@ class ComputeKernel(Kernel):
     rules = COMPUTE
     decorator = "tilewright.compute"
 
+    threads_on_cpu = 1  # of a block, at most
+
     def __init__(self, function: Any, /, **wanted: Any) -> None:
         super().__init__(function, **wanted)
         self.take_long_arrays()  # it is told how many items there are
@@ -58,6 +60,9 @@ class ComputeKernel(Kernel):
         self.images: dict[Any, Any] = {}  # their code, where it is a GPU's
         self.stored: Any = None  # (target, key): a variant out of a file (serialization.py), or the error to raise
         self.shared: dict[Any, Any] = {}  # variants and their code that other kernels of the same text have made
+
+    def hints_for(self, target: str) -> dict[str, Any]:
+        return super().hints_for(target) | ({"most_threads": self.threads_on_cpu} if target == "cpu" else {})
 
     def on_miss(self, target: str, key: Any) -> Any:
         plain = (target, tuple(map(_plain, key)))

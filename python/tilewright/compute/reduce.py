@@ -177,7 +177,9 @@ def fold_side_by_side(read, fold, convert, t: ItemType):
                 joined = fold(arrays, joined, shared[i])
             partial[cuda.blockIdx.x] = joined
 
-    return ComputeKernel(in_lanes)
+    kernel = ComputeKernel(in_lanes)
+    kernel.threads_on_cpu = threads
+    return kernel
 
 
 def fold_partials(write, fold, convert, t: ItemType, threads: int):

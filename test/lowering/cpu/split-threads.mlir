@@ -121,3 +121,29 @@ func.func @of_tiles(%x: tensor<64xf32>, %n: i32) -> tensor<64xf32> attributes {t
   }
   return %y : tensor<64xf32>
 }
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// A block of one thread, as launch_bounds=1 says: it is number 0 of 1.
+// CHECK-LABEL: func.func @only_thread
+// CHECK-NOT: tile.thread_id
+// CHECK-NOT: tile.block_dim
+// CHECK: tile.gather %{{.*}}[%{{.*}}]
+// CHECK-NOT: tile.thread_id
+// CHECK-NOT: tile.block_dim
+// CHECK: return
+func.func @only_thread(%x: !x, %n: i32) attributes {tile.kernel, tile.simt, tile.hints = {most_threads = 1 : i64}} {
+  %s = tile.shared_array {align = 4 : i64} : memref<8xf32, 3>
+  %t = tile.thread_id 0
+  %step = tile.block_dim 0
+  scf.for %i = %t to %n step %step : i32 {
+    %v = tile.gather %x[%i] : !x, i32 -> f32
+    tile.scatter %v, %s[%t] : f32, memref<8xf32, 3>, i32
+    tile.sync_threads
+    %w = tile.gather %s[%t] : memref<8xf32, 3>, i32 -> f32
+    tile.scatter %w, %x[%i] : f32, !x, i32
+  }
+  return
+}
