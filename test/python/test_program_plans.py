@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "spellings"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random_products"))
 import plan
+import sass
 import show
 from program import PROGRAMS
 
@@ -75,3 +76,18 @@ def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
     plans.lower(module, compile.GPU_STAGES, module.lower)
     ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
     assert "ex2.approx.ftz" in ptx and "fma.rn.sat" not in ptx and ptx.count("neg.f32") < 16
+
+
+@pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
+@pytest.mark.parametrize("name", ["RMS norm beside a product", "weights of 8 bits", "weights of 4 bits by groups"])
+def test_the_next_operand_is_made_while_a_product_runs(name: str) -> None:
+    """The products of an iteration start in a row, before anything is loaded for the next ones; sums of rows beside
+    them stay in their threads."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    code = sass.assemble(launch.kernel, show.key_of(launch))
+    (loop,) = code.loops("HGMMA")
+    products = [at for at, i in enumerate(loop) if sass.matches(i, "HGMMA")]
+    loads = [at for at, i in enumerate(loop) if i.opcode.startswith(("LDS", "LDSM"))]
+    assert products[-1] < loads[0] and products[-1] - products[0] < 32
+    assert not sass.count(loop, "SHFL") and code.spills == 0 and not code.serialized

@@ -6,6 +6,8 @@
 
 #include "mlir-c/IR.h"
 
+/* early_products.c: products on operands that a loop carries start before what it loads. */
+bool tw_early_products(MlirOperation func);
 /* scheduler_barrier.c: two warpgroups start their products in turn. */
 bool tw_scheduler_barrier(MlirOperation func);
 /* dynamic_scheduler.c: which block runs next is decided when one is done. Makes loops that the former does not know. */

@@ -27,11 +27,17 @@
  *   %y = tile.reshape %x : tensor<128x32xf32> -> tensor<4x32x32xf32>
  *   %p = tile.reduce add, %y axis 0
  *
+ * Of rows that a product beside it reads from registers, four lanes share every 16 bytes of its operand:
+ *
+ *   %y = tile.reshape %x : tensor<128x64xf32> -> tensor<128x8x8xf32>
+ *   %p = tile.reduce add, %y axis 1
+ *
  * What must hold: the sum is of f32, read by its addition only, and what is added comes from a reduction of a tile that
  * lies in memory along one of its axes, so that it is known which elements are in one thread. Runs before layouts. The
  * order of the additions changes, which a program does not fix. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -73,6 +79,25 @@ static int64_t rows_of_thread(MlirOperation load) {
   return bytes * 8 / (VECTOR_BITS * 32 * warps);
 }
 
+/* The neighbours along k of which four lanes have one word each, where a product of the loop reads from registers what
+ * is made of the load; 0 where none does. */
+static int64_t operand_period(MlirOperation loop, MlirOperation load) {
+  int64_t period = 0;
+  tw_ops_t products = tw_ops_in(loop, tw_op_is_product, MlirWalkPreOrder);
+  for (int i = 0; i < products.count && tw_contiguous_axis(load) == 1; i++) {
+    MlirOperation product = products.at[i];
+    if (tw_mma_place(product, 0) != TW_PLACE_REGISTERS)
+      continue;
+    tw_ops_t loads = tw_loads_behind(product, 0);
+    for (int l = 0; l < loads.count; l++)
+      if (mlirOperationEqual(loads.at[l], load))
+        period = VECTOR_BITS / tw_bits(mlirValueGetType(mlirOperationGetOperand(product, 0)));
+    tw_ops_free(&loads);
+  }
+  tw_ops_free(&products);
+  return period;
+}
+
 static bool is_deferrable_reduction(running_sum_t *sum) {
   MlirValue x = mlirOperationGetOperand(sum->reduce, 0);
   sum->axis = tw_attr_int(sum->reduce, "axis", 0);
@@ -84,9 +109,13 @@ static bool is_deferrable_reduction(running_sum_t *sum) {
   if (sum->apart && tw_has_op_like(tw_function_of(load), tw_op_is_product))
     return false;
   int bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetResult(load, 0))));
+  int64_t extent = tw_extent(mlirValueGetType(x), sum->axis), period = sum->apart ? 0 : operand_period(sum->loop, load);
   sum->mine = sum->apart ? rows_of_thread(load) : VECTOR_BITS / bits;
-  return sum->mine > 1 && tw_extent(mlirValueGetType(x), sum->axis) > sum->mine &&
-         tw_rank(mlirValueGetType(x)) < TW_MAX_RANK;
+  if (period > 0 && extent % period == 0) {
+    sum->apart = true;
+    sum->mine = extent / period;
+  }
+  return sum->mine > 1 && extent > sum->mine && tw_rank(mlirValueGetType(x)) < TW_MAX_RANK;
 }
 
 static bool find_sum(MlirOperation loop, intptr_t position, running_sum_t *out) {

@@ -188,3 +188,34 @@ func.func @late(%a: !A, %n: i32, %init: tensor<64xf32, #s>) -> tensor<64xf32, #s
   }
   return %r : tensor<64xf32, #s>
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Of rows that a product reads from registers four lanes share every 16 bytes: a thread has what lies 16 bytes apart.
+// CHECK-LABEL: @beside_product
+// CHECK: %[[C:.*]]:2 = scf.for {{.*}} -> (tensor<128x128xf32>, tensor<128x8xf32>)
+// CHECK: %[[Y:.*]] = tile.reshape %{{.*}} : tensor<128x64xf32> -> tensor<128x8x8xf32>
+// CHECK: tile.reduce add, %[[Y]] axis 1
+// CHECK: tile.reduce add, %[[C]]#1 axis 1
+module attributes {tile.target = "sm_90a"} {
+  func.func @beside_product(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %n: i32, %init: tensor<128xf32>) -> (tensor<128x128xf32>, tensor<128xf32>) attributes {tile.launch = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %half = arith.constant dense<0.5> : tensor<128x64xbf16>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero, %sum = %init) -> (tensor<128x128xf32>, tensor<128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+      %q = arith.mulf %f, %f : tensor<128x64xf32>
+      %p = tile.reduce add, %q axis 1 : tensor<128x64xf32>
+      %s = arith.addf %sum, %p : tensor<128xf32>
+      %b = tile.load %w[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %h = arith.mulf %a, %half : tensor<128x64xbf16>
+      %d = tile.mma %h, %b, %acc {tile.family = "wgmma", tile.places = "rs"} : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      scf.yield %d, %s : tensor<128x128xf32>, tensor<128xf32>
+    }
+    return %r#0, %r#1 : tensor<128x128xf32>, tensor<128xf32>
+  }
+}

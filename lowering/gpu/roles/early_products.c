@@ -1,0 +1,108 @@
+/* early_products.c - tile-specialize-warps: a product on an operand that the loop carries starts before what is loaded
+ *
+ * Before, a consumer loads the tiles that its next operand is made of (tile-pipeline-mma), and only then starts the
+ * product on the one that it has: the Tensor Core idles until the loads are there and the fence of their buffer passed.
+ *
+ *   scf.for ... iter_args(%acc, %p) {
+ *     tile.barrier_wait %x[..] ; %t = tile.local_load %a[..] ; tile.barrier_arrive ...
+ *     tile.barrier_wait %y[..] ; %d = tile.async_mma %p, %b[..], %acc
+ *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
+ *   }
+ *
+ * After, the product runs meanwhile:
+ *
+ *   scf.for ... iter_args(%acc, %p) {
+ *     tile.barrier_wait %y[..] ; %d = tile.async_mma %p, %b[..], %acc
+ *     tile.barrier_wait %x[..] ; %t = tile.local_load %a[..] ; tile.barrier_arrive ...
+ *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
+ *   }
+ *
+ * What must hold: the product reads registers, all that it and its waits read is computed without memory, and nothing
+ * but loads and barriers of stages of other buffers stands between. The order of products stays. */
+#include "lowering/gpu/facts/roles.h"
+#include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/roles/specialize_warps.h"
+#include "lowering/ir.h"
+#include "lowering/loops.h"
+
+static bool waits_for_stage(MlirOperation op) { return tw_op_is(op, TW_TILE_BARRIER_WAIT); }
+
+static bool may_be_passed(MlirOperation op) {
+  return tw_is_arithmetic(op) || tw_is_constant(op) || tw_op_loads(op) || waits_for_stage(op) ||
+         tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_BARRIER_ARRIVE);
+}
+
+/* Where a product stands, and where it may. */
+typedef struct {
+  MlirOperation first; /* what the product may stand in front of, as far as effects say */
+  MlirOperation waits; /* the first of the waits right in front of it, or the product */
+  bool loads;          /* tiles come from shared memory between the two */
+} early_place_t;
+
+/* The first of the waits right in front of the product; the product if there are none. */
+static MlirOperation first_wait(MlirOperation product) {
+  MlirOperation first = mlirBlockGetFirstOperation(mlirOperationGetBlock(product));
+  for (MlirOperation op = first; !mlirOperationEqual(op, product); op = mlirOperationGetNextInBlock(op))
+    first = waits_for_stage(op) ? first : mlirOperationGetNextInBlock(op);
+  return first;
+}
+
+/* Whether one of the waits in front of the product is for the same multi-stage buffer, whose stages come in order. */
+static bool shares_buffer(MlirOperation wait, MlirOperation waits, MlirOperation product) {
+  for (MlirOperation op = waits; !mlirOperationEqual(op, product); op = mlirOperationGetNextInBlock(op))
+    if (mlirValueEqual(mlirOperationGetOperand(op, 0), mlirOperationGetOperand(wait, 0)))
+      return true;
+  return false;
+}
+
+static early_place_t place_of(MlirOperation product) {
+  MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(product));
+  early_place_t place = {op, first_wait(product), false};
+  for (; !mlirOperationEqual(op, place.waits); op = mlirOperationGetNextInBlock(op)) {
+    bool passed = may_be_passed(op) && !(waits_for_stage(op) && shares_buffer(op, place.waits, product));
+    place.loads = passed && (place.loads || tw_op_is(op, TW_TILE_LOCAL_LOAD));
+    place.first = passed ? place.first : mlirOperationGetNextInBlock(op);
+  }
+  return place;
+}
+
+/* The product, its waits, and what they read; false if some of that is loaded. */
+static bool find_needed(const early_place_t *place, MlirOperation product, tw_slice_t *out) {
+  for (MlirOperation op = place->waits; !mlirOperationEqual(op, product); op = mlirOperationGetNextInBlock(op))
+    tw_slice_add_op(out, op);
+  tw_slice_add_op(out, product);
+  for (MlirOperation op = place->first; !mlirOperationEqual(op, place->waits); op = mlirOperationGetNextInBlock(op))
+    if (tw_slice_has(out, op) && !tw_is_arithmetic(op) && !tw_is_constant(op))
+      return false;
+  return true;
+}
+
+static void start_early(MlirOperation product) {
+  early_place_t place = place_of(product);
+  tw_slice_t needed = {.block = mlirOperationGetBlock(product)};
+  bool may = place.loads && find_needed(&place, product, &needed);
+  for (MlirOperation op = place.first, next; may && !mlirOperationEqual(op, product); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_slice_has(&needed, op))
+      mlirOperationMoveBefore(op, place.first);
+  }
+  if (may)
+    mlirOperationMoveBefore(product, place.first);
+  tw_slice_free(&needed);
+}
+
+static bool reads_registers(MlirOperation op) {
+  return tw_op_is_async_product(op) && tw_mma_reads_registers(op) &&
+         tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR);
+}
+
+bool tw_early_products(MlirOperation func) {
+  MlirOperation roles = tw_roles_of(func);
+  if (mlirOperationIsNull(roles))
+    return true;
+  tw_ops_t products = tw_ops_in(roles, reads_registers, MlirWalkPreOrder);
+  for (int i = 0; i < products.count; i++)
+    start_early(products.at[i]);
+  tw_ops_free(&products);
+  return true;
+}
