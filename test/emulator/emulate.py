@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -821,11 +821,15 @@ def shared_object(text: str, start: Start) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None) -> Any:
-    """Stands in for compile.compile_kernel."""
-    captured = compile.capture_kernel(kernel, TARGET, key)
+def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None, overlapping: bool = False) -> Any:
+    """Stands in for compile.compile_kernel. `overlapping`: arrays of the launch may share memory."""
+
+    def for_overlapping(kind: str, number: int) -> Any:
+        return compile_kernel(kernel, target, key, overlapping=True)[0]
+
+    captured = compile.capture_kernel(kernel, TARGET, key, overlapping)
     plans.lower(captured.module, ["llvm"], functools.partial(plans.step, captured.module))
-    variant = host_kernel(captured.module, kernel.name, captured.written)
+    variant = host_kernel(captured.module, kernel.name, captured.written, for_overlapping)
     if made is not None:
         made(None, compile.Image(b"", b"", sites=compile.sites_of(captured.module)), variant)
     return variant, captured.reads
@@ -859,14 +863,19 @@ def start_of(facts: dict[str, Any]) -> Start:
     )
 
 
-def host_kernel(module: Any, name: str, written: int) -> _core.CpuKernel:
-    """A module at the stage "llvm" as a kernel for NumPy arrays."""
+def host_kernel(
+    module: Any, name: str, written: int, overlapping: Callable[[str, int], Any] | None = None
+) -> _core.CpuKernel:
+    """A module at the stage "llvm" as a kernel for NumPy arrays; `overlapping` makes the one for arrays that share
+    memory."""
     text = module.emit(compile.EMIT_LLVM).decode()
     record = compile.record_of(module)
     facts = _core.launch_facts(record)
     library = shared_object(text, start_of(facts))
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
-    return _core.CpuKernel(address, name, record, written, library)
+    if facts["views"]:  # of which the launch on a CPU knows nothing
+        overlapping = None
+    return _core.CpuKernel(address, name, record, written, library, overlapping)
 
 
 def stand_in(patch: pytest.MonkeyPatch, target: str = "sm_90") -> None:

@@ -250,7 +250,7 @@ static bool find_array(MlirOperation op, open_access_t *out) {
   if (mlirValueIsABlockArgument(array)) {
     out->from += mlirBlockArgumentGetArgNumber(array);
     out->to = out->from + 1;
-    out->op = tw_is_async_copy(op) ? tw_null_op() : op;
+    out->op = op;
   }
   bool tile = tw_op_loads_tile(op) || tw_op_stores_tile(op) || tw_op_stores_by_engine(op);
   if (tile && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) &&
@@ -286,6 +286,8 @@ static void visit_array(state_t *s, MlirOperation op, open_access_t access) {
     put_barrier_before(op);
     meet(s);
   }
+  if (tw_is_async_copy(op)) /* what is written to other arrays behind it has been looked at where copies are moved */
+    access.op = tw_null_op();
   if (!tw_op_stores_by_engine(op)) /* nothing reads behind it what it writes */
     note(s, access);
 }
