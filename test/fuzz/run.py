@@ -28,7 +28,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "python")]
+sys.path[:] = [str(HERE), *sys.path, str(ROOT / "python")]  # the package in use, of a sanitized build, too
 
 from mesh import Kind, Outcome  # noqa: E402 - needs the line above
 
