@@ -28,9 +28,6 @@ ROUNDING: dict[str, tuple[RoundingMode, ...]] = {
     "tanh": _SLOPPY,
 }
 
-# What a subnormal number is less than, and what stands in its place: a zero of its sign.
-LEAST_NORMAL = 2.0**-126
-
 
 def _rounding_mode(mode: Any, what: str) -> RoundingMode:
     if not isinstance(mode, RoundingMode):

@@ -29,10 +29,6 @@ def slice_plan(parts: Sequence[int], cycles: int, size: int) -> Fields:
     return {"parts": parts, "cycles": cycles, "bytes": size}
 
 
-def coarsen_plan(blocks: Sequence[int], cycles: int, size: int) -> Fields:
-    return {"blocks": blocks, "cycles": cycles, "bytes": size}
-
-
 def multicast(axis: int, *cycles: int) -> Fields:
     """Cycles of a step in clusters along each axis, and of blocks alone."""
     return {"axis": axis, "cycles": cycles[:3], "alone": cycles[3]}

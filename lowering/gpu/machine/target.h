@@ -22,7 +22,6 @@ typedef enum tw_gpu_feature {
   TW_GPU_MMA_F64_WIDE = 1 << 6, /* mma.sync m16n8k8 of f64 */
   TW_GPU_MMA_FP8 = 1 << 7,      /* mma.sync m16n8k32 of f8E4M3FN and f8E5M2 */
   TW_GPU_CVT_FP8 = 1 << 8,      /* conversions between f16 and the 8-bit floats */
-  TW_GPU_BF16_ARITH = 1 << 9,   /* add, sub, mul of bf16 without f32 */
   TW_GPU_STMATRIX = 1 << 10,
   TW_GPU_TMA = 1 << 11,     /* bulk tensor copies, mbarrier with transaction bytes */
   TW_GPU_WGMMA = 1 << 12,   /* needs the "a" variant of sm_90 */

@@ -93,10 +93,6 @@ class Bench:
                 self.memory.copy(self.pristine[segment], address, size)
         self.launches[number] = dispatcher, args, program
 
-    def drop(self, number: int) -> None:
-        """The candidate is not asked for again."""
-        self.launches.pop(number, None)
-
     def _views(self, program: Program) -> list[memory.View | None]:
         return [self.layout.views.get(position) for position in range(len(program.values))]
 

@@ -61,6 +61,13 @@ static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, in
   return at + values.count / per_argument;
 }
 
+/* The arguments of an old block are those of the new one from the first on. */
+static void bind_block(tw_emitter_t *e, MlirBlock old, MlirBlock block) {
+  int at = 0;
+  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
+    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), block, at);
+}
+
 static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
@@ -82,32 +89,32 @@ static MlirValue next_index(tw_emitter_t *e, MlirOperation op, MlirValue iv, Mli
   return twg_intrinsic(e, full, mlirValueGetType(iv), 2, operands, TW_PTX_NOTHING);
 }
 
+static tw_values_t put_before(tw_emitter_t *e, MlirValue first, tw_values_t values) {
+  tw_values_t all = twg_new_values(e, 1 + values.count);
+  all.at[0] = first;
+  memcpy(all.at + 1, values.at, (size_t)values.count * sizeof *values.at);
+  return all;
+}
+
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
  * last, so that the rules of the body can put there what the loop does not change. */
 static bool rule_for(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
   twg_loop_t loop;
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
-  tw_values_t inits = flatten(e, op, 3);
-  tw_values_t start = twg_new_values(e, 1 + inits.count);
-  start.at[0] = twg_operand(e, op, 0).at[0];
-  memcpy(start.at + 1, inits.at, (size_t)inits.count * sizeof *inits.at);
+  tw_values_t start = put_before(e, twg_operand(e, op, 0).at[0], flatten(e, op, 3));
   MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
   MlirValue iv = mlirBlockGetArgument(head, 0);
-  int at = 0;
   twg_begin_loop(e, &loop, op);
   e->block = body;
   e->outside = before;
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
-    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), head, at);
+  bind_block(e, old, head);
   if (!e->emit_block(e, old))
     return false;
   e->outside = outside;
   e->location = mlirOperationGetLocation(op);
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
-  tw_values_t next = twg_new_values(e, start.count);
-  next.at[0] = next_index(e, op, iv, step);
-  memcpy(next.at + 1, yields.at, (size_t)yields.count * sizeof *yields.at);
+  tw_values_t next = put_before(e, next_index(e, op, iv, step), yields);
   twg_branch(e, head, next.count, next.at);
   MlirBlock exit = twg_new_block(e, 0, NULL);
   e->block = head;
@@ -156,21 +163,17 @@ static bool rule_while(tw_emitter_t *e, MlirOperation op) {
   tw_values_t inits = flatten(e, op, 0);
   MlirBlock before = block_like(e, inits);
   twg_loop_t loop;
-  int at = 0;
   twg_begin_loop(e, &loop, op);
   e->block = before;
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_before); i++)
-    at = bind_to_arguments(e, mlirBlockGetArgument(old_before, i), before, at);
+  bind_block(e, old_before, before);
   if (!e->emit_block(e, old_before))
     return false;
   MlirOperation condition = mlirBlockGetTerminator(old_before);
   tw_values_t passed = flatten(e, condition, 1);
   MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
   twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit, passed.count, passed.at);
-  at = 0;
   e->block = after;
-  for (intptr_t i = 0; i < mlirBlockGetNumArguments(old_after); i++)
-    at = bind_to_arguments(e, mlirBlockGetArgument(old_after, i), after, at);
+  bind_block(e, old_after, after);
   if (!e->emit_block(e, old_after))
     return false;
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);

@@ -20,8 +20,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- elements as words --------------------------------------------------------------------------- */
-
 static MlirType int_type(tw_emitter_t *e, int bits) { return mlirIntegerTypeGet(e->context, (unsigned)bits); }
 
 /* ---- one access ---------------------------------------------------------------------------------- */
@@ -139,6 +137,11 @@ static bool lacks_layout(MlirOperation op) {
   return false;
 }
 
+static bool tears_bytes(MlirOperation op) {
+  tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
+  return false;
+}
+
 /* What a load needs to know in each of its two forms. */
 typedef struct loader {
   MlirType element;
@@ -252,10 +255,8 @@ static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   if (!tw_layout_of_type(type, &layout))
     return lacks_layout(op);
   accesses_t a = accesses_of(op, &layout);
-  if (tw_memory_bits(element) == 4 && a.vector == 0) {
-    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
-    return false;
-  }
+  if (tw_memory_bits(element) == 4 && a.vector == 0)
+    return tears_bytes(op);
   tw_values_t in = twg_lookup(e, stored_value(op));
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
@@ -395,42 +396,41 @@ static int vector_words(tw_emitter_t *e, MlirType element, const tw_indexed_t *x
   return twg_to_words(e, element, tw_memory_bits(element), 1 << x->vector, values, words);
 }
 
+/* Stores the vector at register r, and those that other lanes have for it. */
+static void store_elements(tw_emitter_t *e, const tw_indexed_t *x, const tw_exchange_t *exchange, MlirType element,
+                           tw_place_t place, MlirValue owner, int r) {
+  int bits = tw_memory_bits(element), size = 0;
+  MlirValue pointer = twg_element_pointer(e, x->array, place, bits), guard = twg_both(e, place.guard, owner), words[4];
+  if (is_plain(e, guard)) {
+    store_plain(e, element, twg_at_register(e, x->value, r), pointer, bits);
+    return;
+  }
+  for (int i = 0; i < 1 << exchange->count; i++)
+    size = vector_words(e, element, x, twg_exchange_register(exchange, r, i), words + (ptrdiff_t)i * size);
+  twg_exchange(e, exchange, size, words);
+  guarded_store(e, form_of(bits << (x->vector + exchange->count)), pointer, 0, guard, words);
+}
+
 static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
   tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
-  int bits = tw_memory_bits(element);
   tw_layout_t layout = {0};
   tw_exchange_t exchange = {.count = 0};
   MlirValue owner = twg_first_thread(e);
-  if (bits == 4) {
-    tw_op_error(op, "stores 4-bit elements one at a time, which would tear bytes");
-    return false;
-  }
+  if (tw_memory_bits(element) == 4)
+    return tears_bytes(op);
   if (tw_is_tile(type)) {
     if (!tw_layout_of_type(type, &layout))
       return lacks_layout(op);
     owner = twg_owner_guard(e, &layout);
     twg_find_vectors(op, &layout, &x);
-    if (!find_exchange(e, op, &layout, bits, &x, &exchange))
+    if (!find_exchange(e, op, &layout, tw_memory_bits(element), &x, &exchange))
       exchange.count = 0;
   }
-  for (int r = 0; r < tw_register_count(type); r++) {
-    MlirValue words[4];
-    int size = 0;
-    if (!twg_starts_vector(r, x.vector, x.regs) || !twg_starts_vector(r, exchange.count, exchange.reg) ||
-        twg_first_copy(&layout, r) != r)
-      continue;
-    for (int i = 0; i < 1 << exchange.count; i++)
-      size = vector_words(e, element, &x, twg_exchange_register(&exchange, r, i), words + (ptrdiff_t)i * size);
-    twg_exchange(e, &exchange, size, words);
-    tw_place_t place = twg_locate(e, op, &x, r);
-    MlirValue pointer = twg_element_pointer(e, x.array, place, bits), guard = twg_both(e, place.guard, owner);
-    if (is_plain(e, guard)) {
-      store_plain(e, element, twg_at_register(e, x.value, r), pointer, bits);
-      continue;
-    }
-    guarded_store(e, form_of(bits << (x.vector + exchange.count)), pointer, 0, guard, words);
-  }
+  for (int r = 0; r < tw_register_count(type); r++)
+    if (twg_starts_vector(r, x.vector, x.regs) && twg_starts_vector(r, exchange.count, exchange.reg) &&
+        twg_first_copy(&layout, r) == r)
+      store_elements(e, &x, &exchange, element, twg_locate(e, op, &x, r), owner, r);
   return true;
 }
 

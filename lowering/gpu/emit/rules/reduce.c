@@ -180,13 +180,20 @@ static MlirValue partial_pointer(const reduction_t *r, const tw_layout_t *slice,
   return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", element, twg_const_i32(e, bytes << warps)));
 }
 
-/* This warp's number among those along the axis. */
-static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t mask) {
+/* This warp's number among those along the axis (`mask`: which bits of a warp's number lie there), of 2^blocks blocks.
+ */
+static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t mask, int blocks) {
+  tw_emitter_t *e = r->e;
   uint32_t bits[TW_LAYOUT_MAX_BITS];
-  int next = 0;
+  int warps = 0;
   for (int i = 0; i < l->bits[TW_WARP]; i++)
-    bits[i] = mask >> i & 1 ? UINT32_C(1) << next++ : 0;
-  return twg_linear_of_thread(r->e, NULL, 0, bits, l->bits[TW_WARP]);
+    bits[i] = mask >> i & 1 ? UINT32_C(1) << warps++ : 0;
+  MlirValue rank = twg_linear_of_thread(e, NULL, 0, bits, l->bits[TW_WARP]);
+  if (blocks == 0)
+    return rank;
+  MlirValue block = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
+                               twg_const_i32(e, (1 << blocks) - 1));
+  return twg_binary(e, "llvm.add", rank, twg_binary(e, "llvm.shl", block, twg_const_i32(e, warps)));
 }
 
 /* ---- across blocks ---------------------------------------------------------------------------- */
@@ -217,6 +224,16 @@ static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int 
   }
 }
 
+/* What the warps of all blocks that reduce together have left is there. */
+static void meet_warps(tw_emitter_t *e, int blocks) {
+  if (blocks == 0) {
+    twg_barrier(e);
+    return;
+  }
+  twg_meet_blocks(e, "arrive.release");
+  twg_meet_blocks(e, "wait.acquire");
+}
+
 /* ---- warps ------------------------------------------------------------------------------------ */
 
 /* Of 2^bits results that lie side by side. A tree, so that few wait for each other. */
@@ -243,14 +260,10 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
   int64_t results = INT64_C(1) << tw_layout_size_bits(slice), bytes[MAX_PARTS] = {tw_part_bytes(r->held), 4};
   int bits = warps + blocks;
   MlirType types[MAX_PARTS] = {r->held, e->i32};
-  MlirValue base[MAX_PARTS], rank = warp_rank(r, l, mask);
+  MlirValue base[MAX_PARTS];
   base[0] = twg_scratch_at(e, op, 0);
   base[1] = twg_scratch_at(e, op, tw_reduce_index_offset(results << bits, bytes[0]));
-  if (blocks > 0) {
-    MlirValue block = twg_binary(e, "llvm.and", twg_op(e, "nvvm.read.ptx.sreg.ctaid.x", e->i32, 0, NULL, 0, NULL),
-                                 twg_const_i32(e, (1 << blocks) - 1));
-    rank = twg_binary(e, "llvm.add", rank, twg_binary(e, "llvm.shl", block, twg_const_i32(e, warps)));
-  }
+  MlirValue rank = warp_rank(r, l, mask, blocks);
   if (blocks > 0 && e->blocks_start) /* until all blocks have started */
     twg_meet_blocks(e, "wait");
   e->blocks_start = e->blocks_start && blocks == 0;
@@ -263,12 +276,7 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
       else
         twg_store_part(e, items[i].part[p], pointer);
     }
-  if (blocks > 0) {
-    twg_meet_blocks(e, "arrive.release");
-    twg_meet_blocks(e, "wait.acquire");
-  } else {
-    twg_barrier(e);
-  }
+  meet_warps(e, blocks);
   for (int i = 0; i < count; i++) {
     MlirValue pointer[MAX_PARTS];
     for (int p = 0; p <= r->arg; p++)
