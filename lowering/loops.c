@@ -233,20 +233,31 @@ void tw_extend_yield(MlirBlock body, intptr_t num, const MlirValue *values) {
   free(operands);
 }
 
+static MlirWalkResult rename_operands(MlirOperation op, void *map) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    mlirOperationSetOperand(op, i, tw_map_value(map, mlirOperationGetOperand(op, i)));
+  return MlirWalkResultAdvance;
+}
+
+void tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map) {
+  MlirOperation copy = mlirOperationClone(op);
+  if (mlirOperationIsNull(at->before))
+    mlirBlockAppendOwnedOperation(at->block, copy);
+  else
+    mlirBlockInsertOwnedOperationBefore(at->block, at->before, copy);
+  mlirOperationWalk(copy, rename_operands, map, MlirWalkPreOrder);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    tw_map_one(map, mlirOperationGetResult(op, i), mlirOperationGetResult(copy, i));
+}
+
 MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock within, tw_map_t *map) {
   MlirValue known = tw_map_value(map, value);
   MlirOperation op = tw_def(value);
   if (!mlirValueEqual(known, value) || mlirOperationIsNull(op) || !tw_inside(op, within))
     return known;
-  MlirOperation clone = mlirOperationClone(op);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    mlirOperationSetOperand(clone, i, tw_copy_slice(at, mlirOperationGetOperand(op, i), within, map));
-  if (mlirOperationIsNull(at->before))
-    mlirBlockAppendOwnedOperation(at->block, clone);
-  else
-    mlirBlockInsertOwnedOperationBefore(at->block, at->before, clone);
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    tw_map_one(map, mlirOperationGetResult(op, i), mlirOperationGetResult(clone, i));
+    tw_copy_slice(at, mlirOperationGetOperand(op, i), within, map);
+  tw_copy_op(at, op, map);
   return tw_map_value(map, value);
 }
 

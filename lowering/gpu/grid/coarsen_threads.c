@@ -228,27 +228,6 @@ static bool is_suitable(thread_coarsener_t *c) {
 
 /* ---- side by side ------------------------------------------------------------------------------- */
 
-static void put(const tw_builder_t *at, MlirOperation op) {
-  if (mlirOperationIsNull(at->before))
-    mlirBlockAppendOwnedOperation(at->block, op);
-  else
-    mlirBlockInsertOwnedOperationBefore(at->block, at->before, op);
-}
-
-static MlirWalkResult rename_operands(MlirOperation op, void *user) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    mlirOperationSetOperand(op, i, tw_map_value(user, mlirOperationGetOperand(op, i)));
-  return MlirWalkResultAdvance;
-}
-
-static void copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map) {
-  MlirOperation made = mlirOperationClone(op);
-  put(at, made);
-  mlirOperationWalk(made, rename_operands, map, MlirWalkPreOrder);
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    tw_map_one(map, mlirOperationGetResult(op, i), mlirOperationGetResult(made, i));
-}
-
 /* Whether a condition can be computed before it is asked for: it neither loads nor divides. */
 static bool is_early(const thread_coarsener_t *c, MlirValue value) {
   MlirOperation op = tw_def(value);
@@ -339,7 +318,7 @@ static void go_on(thread_coarsener_t *c, const tw_builder_t *at, MlirOperation o
   }
   bool apart = condition.ptr || how_operands(c, op);
   for (int j = 0; j < (apart ? c->elements : 1); j++)
-    copy_op(at, op, &c->copy[j]);
+    tw_copy_op(at, op, &c->copy[j]);
   for (intptr_t i = 0; !apart && i < mlirOperationGetNumResults(op); i++)
     for (int j = 1; j < c->elements; j++) {
       MlirValue result = mlirOperationGetResult(op, i);
@@ -404,7 +383,7 @@ static void number_elements(thread_coarsener_t *c, const joined_launch_t *l) {
     MlirValue number = mlirOperationGetResult(op, 0), first;
     MlirType type = mlirValueGetType(number);
     if (is_extension(op))
-      copy_op(&l->at, op, &c->copy[0]);
+      tw_copy_op(&l->at, op, &c->copy[0]);
     first = tw_map_value(&c->copy[0], number);
     if (is_place(op))
       first = tw_binary(&l->at, "arith.muli", type, in_width(&l->at, type, l->thread),

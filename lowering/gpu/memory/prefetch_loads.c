@@ -37,6 +37,7 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/memory/batch_loads.h"
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/memory/stage_vectors.h"
 #include "lowering/launch_record.h"
@@ -198,4 +199,6 @@ static bool prefetch_tiles(MlirOperation func) {
   return true;
 }
 
-bool tw_run_prefetch_loads(MlirOperation func) { return prefetch_tiles(func) && tw_stage_vectors(func); }
+bool tw_run_prefetch_loads(MlirOperation func) {
+  return prefetch_tiles(func) && tw_stage_vectors(func) && tw_batch_loads(func);
+}
