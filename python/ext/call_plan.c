@@ -149,6 +149,7 @@ static bool read_count(PyObject *value, int64_t *out) {
     return false;
   PyObject *number = PyLong_CheckExact(value) ? Py_NewRef(value) : PyNumber_Index(value);
   *out = number ? PyLong_AsLongLongAndOverflow(number, &overflow) : -1;
+  PyErr_Clear();
   Py_XDECREF(number);
   return !overflow && *out >= 0;
 }

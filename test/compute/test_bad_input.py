@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+import standin
 from every import EVERY, calls
 
 from tilewright import compute
@@ -13,11 +14,16 @@ from tilewright.errors import TileTypeError, TileValueError
 OPERATORS = ("op", "cond", "comp", "select_first_part_op", "select_second_part_op")
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=[(name, later) for name in EVERY for later in (False, True)], ids=str)
 def case(request):
-    """An object, what it is called with, and arrays that nothing may be written to."""
-    call = calls()[request.param]
+    """An object, what it is called with, and arrays that nothing may be written to; `later`: there is a plan."""
+    name, later = request.param
+    call = calls()[name]
+    compute.clear_all_caches()
     made, values = call.make(**call.made_of), call.values()
+    if later:
+        call.check(made)
+    assert made.plans == later
     before = copy.deepcopy({n: v for n, v in values.items() if isinstance(v, np.ndarray)})
     storage = np.zeros(made(None, **values), np.uint8) if made.has_storage else None
     yield made, values, storage
@@ -30,6 +36,44 @@ def refused(made, storage, values, error, *words):
         made(*([storage] if made.has_storage else []), **values)
     for word in (made.name, *words):
         assert word in str(caught.value), (word, str(caught.value))
+
+
+ON_THE_STAND_IN = """
+def refused(made, storage, values, error, *words):
+    launches = fake.fake_calls(b"cuLaunchKernelEx")
+    try:
+        made(*storage, **values)
+    except error as found:
+        for word in (made.name, *words):
+            assert word in str(found), (word, str(found))
+    else:
+        raise AssertionError((made.name, words))
+    assert fake.fake_calls(b"cuLaunchKernelEx") == launches
+
+for name, call in calls().items():
+    made = call.make(**moved(call.made_of))
+    host = {n: v for n, v in call.made_of.items() if n != "order"}
+    values = moved(host) | call.more
+    bytes_of = made(None, **values) if made.has_storage else 0
+    storage = [OnGpu(np.zeros(bytes_of, np.uint8))] if made.has_storage else []
+    for _ in range(2):  # without a plan, and with one
+        for count in values.keys() & {"num_items", "num_segments", "num_values", "num_samples"}:
+            refused(made, storage, values | {count: -1}, ValueError, count)
+            refused(made, storage, values | {count: 1000}, ValueError, "1000 were asked for")
+        if storage:
+            refused(made, [np.zeros(bytes_of, np.uint8)], values, TypeError, "'temp_storage' is on cpu")
+            refused(made, [OnGpu(np.zeros(bytes_of - 1, np.uint8))], values, ValueError, "'temp_storage'")
+        for array in (n for n, v in host.items() if isinstance(v, np.ndarray)):
+            refused(made, storage, values | {array: host[array]}, TypeError, array)
+            refused(made, storage, values | moved({array: host[array].astype(np.float16)}), TypeError, array)
+        made(*storage, **values)
+    assert made.plans, name
+"""
+
+
+def test_on_a_gpu(tmp_path):
+    """Storage and arrays on the host, storage too small, counts: nothing is launched."""
+    standin.run(ON_THE_STAND_IN, tmp_path)
 
 
 def arrays_of(values):

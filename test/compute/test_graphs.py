@@ -1,46 +1,17 @@
 """What stage 3 asks of the driver: launches on the stream and nothing else, so that a graph can hold it; threads."""
 
 import dataclasses
-import os
-import subprocess
-import sys
+import random
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+import standin
 from every import EVERY, calls
 
 from tilewright import arrays, compute
 
-TESTS = Path(__file__).resolve().parent.parent
-
 ON_THE_STAND_IN = """
-import ctypes
-import os
-import sys
-import numpy as np
-from every import calls
-
-fake = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"])
-FORBIDDEN = ("cuMemAlloc_v2", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuStreamSynchronize", "cuCtxSynchronize")
-FORBIDDEN += ("cuEventSynchronize", "cuModuleLoadDataEx", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2")
-place = 0x100000000000
-
-class OnGpu:
-    def __init__(self, array):
-        global place
-        typestr, data = array.dtype.str, (place, False)
-        self.__cuda_array_interface__ = {"shape": array.shape, "typestr": typestr, "data": data, "version": 3}
-        self.dtype = array.dtype
-        place += 1 << 16
-
-def moved(values):
-    return {n: OnGpu(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
-
-def asked():
-    return [fake.fake_calls(name.encode()) for name in FORBIDDEN]
-
 for name, call in calls().items():
     made = call.make(**moved(call.made_of))
     values = moved({n: v for n, v in call.made_of.items() if n != "order"}) | call.more
@@ -51,22 +22,12 @@ for name, call in calls().items():
         made(*storage, **values, stream=0x5001)
     assert asked() == before, (name, dict(zip(FORBIDDEN, zip(before, asked()))))
     assert fake.fake_calls(b"cuLaunchKernelEx") > launches, name
-print("all of them")
 """
 
 
 @pytest.mark.spec("C-056")
 def test_nothing_but_launches(tmp_path):
-    sys.path.insert(0, str(TESTS / "python"))
-    from fake_driver import find_driver
-
-    (tmp_path / "program.py").write_text(ON_THE_STAND_IN)
-    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver()), "TILEWRIGHT_CACHE_DIR": str(tmp_path)}
-    environment |= {"PYTHONPATH": os.pathsep.join([str(TESTS / "compute"), *filter(None, sys.path)])}
-    done = subprocess.run(
-        [sys.executable, tmp_path / "program.py"], env=environment, capture_output=True, text=True, timeout=240
-    )
-    assert done.stdout == "all of them\n", done.stdout + done.stderr
+    standin.run(ON_THE_STAND_IN, tmp_path)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -85,12 +46,34 @@ def test_threads_share_an_object(name):
         except BaseException as error:
             wrong.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    run_in_threads(lambda _: work())
+    assert not wrong and len(made) == 8 and len(set(map(id, made))) == 1
+
+
+def test_threads_call_different_objects():
+    """Each in an order of its own, so that calls of one object and of others overlap, first ones and later ones."""
+    compute.clear_all_caches()
+    every, wrong = calls(), []
+    made = {name: call.make(**call.made_of) for name, call in every.items()}
+
+    def work(number):
+        order = random.Random(number)
+        try:
+            for name in order.choices(EVERY, k=200):
+                every[name].check(made[name])
+        except BaseException as error:
+            wrong.append(error)
+
+    run_in_threads(work)
+    assert not wrong
+
+
+def run_in_threads(work):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and len(made) == 8 and len(set(map(id, made))) == 1
 
 
 def larger(call, times):

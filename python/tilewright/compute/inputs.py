@@ -151,12 +151,12 @@ def as_input(value: Any, what: str) -> Any:
     return ProxyInput(value, what) if isinstance(value, ProxyArray) else ArrayInput(value, what)
 
 
-def common_place(inputs: list[Any]) -> Any:
+def common_place(inputs: list[Any], name: str) -> Any:
     """The one device on which all arrays are; the CPU where there are none."""
     places = {p: what for what, given in inputs for p in places_of(given)}
     if len(places) > 1:
         told = "; ".join(f"{what} on {place}" for place, what in places.items())
-        raise TileTypeError(f"the arrays are on different devices: {told}; move them to one")
+        raise TileTypeError(f"{name}: the arrays are on different devices: {told}; move them to one")
     return next(iter(places), CPU)
 
 

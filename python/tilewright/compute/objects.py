@@ -278,7 +278,7 @@ def keys_of(kind: type[Algorithm], given: Given) -> dict[str, Any]:
 
 
 def place_of_all(kind: type[Algorithm], given: Given) -> Any:
-    return common_place([(n, given[n]) for n in (*kind.outs, *kind.ins, *kind.ops) if given[n] is not None])
+    return common_place([(n, given[n]) for n in (*kind.outs, *kind.ins, *kind.ops) if given[n] is not None], kind.name)
 
 
 def told_of(given: Any) -> Any:
