@@ -197,13 +197,24 @@ static bool masks_gather(MlirValue mask) {
   return !mlirOperationIsNull(user) && tw_op_gathers(user);
 }
 
+/* Elements of the largest tile that the mask is for: one of rows or columns is repeated. */
+static int64_t masked_elements(MlirValue mask) {
+  int64_t most = tw_count(mlirValueGetType(mask));
+  for (MlirOpOperand use = mlirValueGetFirstUse(mask); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    int64_t its = tw_op_form(user) == TW_FORM_VIEW ? masked_elements(mlirOperationGetResult(user, 0)) : 0;
+    most = its > most ? its : most;
+  }
+  return most;
+}
+
 /* A comparison for many elements, or for the indices of rows that a gather brings. */
 static bool is_mask(MlirOperation op) {
   MlirValue result = {NULL};
   if (tw_op_is(op, TW_ARITH_CMPI))
     result = mlirOperationGetResult(op, 0);
   return result.ptr && tw_is_tile(mlirValueGetType(result)) &&
-         (tw_count(mlirValueGetType(result)) >= MIN_ELEMENTS || masks_gather(result));
+         (masked_elements(result) >= MIN_ELEMENTS || masks_gather(result));
 }
 
 /* A loop in which some mask holds nowhere stays whole. */

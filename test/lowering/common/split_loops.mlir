@@ -174,3 +174,35 @@ func.func @gathered(%a: memref<?x?xf16, strided<[?, 1]>>, %table: memref<?xi32>,
   }
   return %r : tensor<16x16xf32>
 }
+
+// -----
+
+// A mask of columns alone is for all rows. Where the last column is known to be inside, one loop is left.
+// CHECK-LABEL: @columns
+// CHECK: scf.for
+// CHECK-NOT: arith.cmpi
+// CHECK-NOT: arith.select
+// CHECK: scf.yield
+// CHECK-NOT: scf.for
+func.func @columns(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %low = arith.constant dense<0xFF800000> : tensor<64x64xf32>
+  %end = arith.constant dense<256> : tensor<64xi32>
+  %i = tile.iota : tensor<64xi32>
+  %r = scf.for %j = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %s = tile.mma %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+    %first = arith.muli %j, %c64 : i32
+    %fs = tensor.splat %first : tensor<64xi32>
+    %columns = arith.addi %fs, %i : tensor<64xi32>
+    %inside = arith.cmpi slt, %columns, %end : tensor<64xi32>
+    %row = tile.reshape %inside : tensor<64xi1> -> tensor<1x64xi1>
+    %visible = tile.broadcast %row : tensor<1x64xi1> -> tensor<64x64xi1>
+    %t = arith.select %visible, %s, %low : tensor<64x64xi1>, tensor<64x64xf32>
+    scf.yield %t : tensor<64x64xf32>
+  }
+  return %r : tensor<64x64xf32>
+}
