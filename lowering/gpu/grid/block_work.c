@@ -32,6 +32,9 @@ static int slope_of(const tw_block_axes_t *axes, MlirValue value) {
     int slope = slope_of(axes, mlirOperationGetOperand(op, 0));
     return factor < 0 ? opposite(slope) : slope;
   }
+  if (tw_op_is(op, TW_ARITH_MINSI) && tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor <= 0 &&
+      slope_of(axes, mlirOperationGetOperand(op, 0)) == GROWS)
+    return SAME; /* positions count from 0, so that few have less: a step behind a loop, rolled into it, is done once */
   if (class != TW_CLASS_SUM && class != TW_CLASS_EXTREME)
     return UNKNOWN;
   int rhs = slope_of(axes, mlirOperationGetOperand(op, 1));
