@@ -2,10 +2,11 @@
 
     PYTHONPATH=python python test/simt/litmus.py [--cpu] [--rounds N] [--seconds N] [--only NAME]
 
-Each program has roles, a thread each, and registers, what the roles read. A trial is one run of a program on locations
-of its own, 64 bytes apart; the lanes of a warp run 32 trials at a time, and the roles of a trial meet before each. At
-scope `block` roles are warps of one block, at `device` blocks. Forbidden results are counted, and must be 0; so are
-those that the same program may show when all is relaxed, of which a GPU must show some (`weak`), or the test is blind.
+Each program has roles, a thread each, and registers, what the roles read. A trial is one run of a program on two
+locations of its own, which are far apart, for what goes to one slice of the L2 cache arrives in order; the lanes of a
+warp run 32 trials at a time, and the roles of a trial meet before each. At scope `block` roles are warps of one block,
+at `device` blocks. Forbidden results are counted, and must be 0; so are those that the same program may show when all
+is relaxed, of which a GPU must show some (`weak`), or the test is blind.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def trials(
     read: device.ConstExpr,
     scope: device.ConstExpr,
 ):
-    """`locations` is int32[trials, 2, APART], `read_by` int32[trials, roles, 2], `gates` int32[groups * rounds]."""
+    """`locations` is int32[2, trials, APART], `read_by` int32[trials, roles, 2], `gates` int32[groups * rounds]."""
     number = device.int32(device.block_idx.x) if scope == "device" else device.int32(device.thread_idx.x) // LANES
     group = number // roles if scope == "device" else device.int32(device.block_idx.x)
     role, lane = number % roles, device.int32(device.thread_idx.x) % LANES
@@ -175,9 +176,9 @@ def trials(
         trial = (group * rounds + step) * LANES + lane
         meet(device.atomic_ref(gates, group * rounds + step), lane, roles)
         noise = noise * 1664525 + 1013904223
-        for _ in range(device.int32(noise >> 29)):
-            device.threadfence("relaxed")
-        x, y = device.atomic_ref(locations, (trial, 0, 0)), device.atomic_ref(locations, (trial, 1, 0))
+        for _ in range(device.int32(noise >> 25)):  # up to 127 steps: some hundred cycles
+            noise = noise * 1664525 + 1013904223
+        x, y = device.atomic_ref(locations, (0, trial, 0)), device.atomic_ref(locations, (1, trial, 0))
         a, b = program(role, x, y, device.int32(-1), device.int32(-1), write, read, scope)
         read_by[trial, role, 0], read_by[trial, role, 1] = a, b
 
@@ -268,12 +269,12 @@ def run(place: Any, back: Any, variant: tuple[str, str, str, str], groups: int, 
     name, scope, write, read = variant
     program = PROGRAMS[name]
     count = groups * rounds * LANES
-    locations, gates = place(np.zeros((count, 2, APART), np.int32)), place(np.zeros(groups * rounds, np.int32))
+    locations, gates = place(np.zeros((2, count, APART), np.int32)), place(np.zeros(groups * rounds, np.int32))
     found = place(np.full((count, program.roles, 2), -1, np.int32))
     grid, block = (groups * program.roles, LANES) if scope == "device" else (groups, LANES * program.roles)
     operands = (locations, gates, found, rounds, seed, program.body, program.roles, write, read, scope)
     device.launch(trials, *operands, grid=grid, block=block)
-    seen = int(np.count_nonzero(program.seen(back(found), back(locations)[:, :, 0])))
+    seen = int(np.count_nonzero(program.seen(back(found), back(locations)[:, :, 0].T)))
     return Outcome(name, scope, write, read, count, seen, (write, read) in program.ordered)
 
 
