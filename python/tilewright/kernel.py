@@ -138,8 +138,8 @@ class kernel(_core.Dispatcher):
         return self._hinted(self.hints | hints.full_names(wanted))
 
     def without_hints(self, names: Collection[str]) -> kernel | None:
-        """The same kernel without these hints; None where it has none of them."""
-        kept = {name: value for name, value in self.hints.items() if name not in names}
+        """The same kernel without these hints; None where it has none of them. Bounds of threads stay."""
+        kept = {name: value for name, value in self.hints.items() if name not in names or self.rules.simt}
         return self._hinted(kept) if len(kept) < len(self.hints) else None
 
     def _hinted(self, wanted: dict[str, Any]) -> kernel:

@@ -206,8 +206,8 @@ def test_no_more_than_there_is_room_for(device, room, kind):
     assert device.host(count)[0] == n // 4 and list(device.host(counts)) == [0, n // 2]
 
 
-def test_tiles_of_several_clusters(device, monkeypatch):
-    """More tiles than threads squared, so that totals of clusters are looked back at; an order that shows."""
+def test_tiles_of_many_groups(device, monkeypatch):
+    """Groups whose totals are looked back at, one after the other; an order that shows."""
     monkeypatch.setattr(scan_tiles, "rows_for", lambda width: scan_tiles.Rows(1, 1, 32))
     x = np.random.default_rng(7).integers(1, 9, 32 * (32 * 32 + 40) + 5).astype(np.int32)
     compute.clear_all_caches()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright import arrays
+from tilewright import compile as compiler
 from tilewright.errors import LaunchError, TileCheckError, TileError, TileTypeError, TileValueError
 from tilewright.numba import cuda, float32, float64, int32, int64, launching, uint32, uint64, void
 from tilewright.numba.cuda import fp16, libdevice
@@ -511,6 +512,14 @@ def test_options_of_a_kernel_reach_its_code():
     assert "\t.loc\t" in text and "test_cuda.py" in text
     plain = cuda.jit(scaled).compile("void(float32[:], float32)").inspect_asm()
     assert ".maxn" not in plain and ".loc" not in plain
+
+
+def test_bounds_of_a_launch_stay():
+    """What a GPU compiles at a launch; such hints of tiles are dropped where a kernel spills, bounds are promises."""
+    bounded = cuda.jit(scaled, launch_bounds=(128, 2))
+    _, key = bounded.specialization((np.ones(4, np.float32), np.float32(2)))
+    compiler.compile_kernel(bounded, "sm_90a", key)
+    assert bounded.without_hints(compiler.SHARING_HINTS) is None
 
 
 @cuda.jit(debug=True)

@@ -1,11 +1,9 @@
 """Totals of the tiles before a tile, found while all tiles are under way.
 
 A block takes its tile's number from a counter, so that those with lower numbers have started, and waiting for them
-ends. It publishes its total. The last tile of a group publishes the total of the group, which it finds without what is
-before the group: no group waits for another. The last tile of so many groups, a cluster, publishes the total of all
-items up to its end. A tile joins that of the cluster before with those of the groups of its cluster and of the tiles
-of its group before it, one read by each thread: always the same ones in the same order, so that results do not depend
-on who was when.
+ends. It publishes its total. Groups of tiles have a total of all items up to their end, which the group's last tile
+publishes. A tile joins the total up to the group before with those of its group before it, one read by each thread:
+always the same ones in the same order, so that results do not depend on who was when.
 
 A total is published as words of 32 bits, each beside a bit that says that it is there; so no fence is needed.
 """
@@ -177,7 +175,7 @@ def are_there(found):
 
 
 class LookBack(Kernels):
-    """Totals of a type, for blocks of so many threads, as many as a group has tiles, and a cluster groups."""
+    """Totals of a type, for blocks of so many threads, as many as a group has tiles."""
 
     def __init__(self, t: ItemType, fold: Any, threads: int) -> None:
         self.type, self.threads, self.told = t, threads, Words(t)
@@ -186,9 +184,8 @@ class LookBack(Kernels):
         self.number, self.before = self._number(), self._before(fold)
 
     def part(self, tiles: int) -> Part:
-        """The counter, then the words of tiles, of groups, and of clusters."""
-        groups = -(-tiles // self.threads)
-        return Part(int64, 1 + (tiles + groups + -(-groups // self.threads)) * self.words)
+        """The counter, then the words of tiles and of groups."""
+        return Part(int64, 1 + (tiles + -(-tiles // self.threads)) * self.words)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
         count = self.part(tiles).count
@@ -209,48 +206,30 @@ class LookBack(Kernels):
 
     def _before(self, fold):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
-        tell, awaited, words, size = self.told.tell(), self.told.awaited(), self.words, self.threads
+        tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
         shared_total = Shared(self.type, 1)
 
-        def total(states, arrays, at, count):
-            """On thread 0 the total of the first `count` published from `at` on, one for each thread at most."""
-            value = zero()
-            if cuda.threadIdx.x < count:
-                value = awaited(states, at + cuda.threadIdx.x * words)
-            return block_total(shared_totals(), value, count, lambda a, b: fold(arrays, a, b))
-
-        def joined(arrays, left, has_left, right, has_right):
-            found = left
-            if has_right:
-                found = fold(arrays, left, right) if has_left else right
-            return found
-
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
-            me, group = cuda.threadIdx.x, tile // size
-            cluster = group // size
-            groups = 1 + tiles * words
-            clusters = groups + (tiles + size - 1) // size * words
-            tiles_before, groups_before = tile - group * size, group - cluster * size
-            ends_group = tiles_before == size - 1
-            if me == 0 and not ends_group:
+            me, group = cuda.threadIdx.x, tile // group_size
+            start, groups = group * group_size, 1 + tiles * words
+            if me == 0 and tile % group_size != group_size - 1:
                 tell(states, 1 + tile * words, mine)
-            value = total(states, arrays, 1 + group * size * words, tiles_before)
-            if me == 0 and ends_group:
-                tell(states, groups + group * words, joined(arrays, value, tiles_before > 0, mine, True))
-            of_groups = total(states, arrays, groups + cluster * size * words, groups_before)
+            value = zero()
+            if start + me < tile:
+                value = awaited(states, 1 + (start + me) * words)
+            value = block_total(shared_totals(), value, tile - start, lambda a, b: fold(arrays, a, b))
             shared = shared_total()
             if me == 0:
-                value = joined(arrays, of_groups, groups_before > 0, value, tiles_before > 0)
-                there = groups_before > 0 or tiles_before > 0
-                if cluster > 0:
-                    value = joined(arrays, awaited(states, clusters + (cluster - 1) * words), True, value, there)
+                if group > 0:
+                    value_of_groups = awaited(states, groups + (group - 1) * words)
+                    value = fold(arrays, value_of_groups, value) if tile > start else value_of_groups
                 elif has_first:
-                    value = joined(arrays, first, True, value, there)
-                if ends_group and groups_before == size - 1:
+                    value = fold(arrays, first, value) if tile > start else first
+                if tile % group_size == group_size - 1:
                     there = has_first or tile > 0
-                    tell(states, clusters + cluster * words, joined(arrays, value, there, mine, True))
+                    tell(states, groups + group * words, fold(arrays, value, mine) if there else mine)
                 shared[0] = value
             cuda.syncthreads()
             return shared[0]
