@@ -237,3 +237,20 @@ def test_arrays_left_alone() -> None:
         text = lower(kernel, key, "sm_90a", "tile-resize-tiles").decode()
         assert "packed_blocks" not in text
     assert "packed_blocks" in lower(saxpy, (FLOAT, line, line), "sm_90a", "tile-resize-tiles").decode()
+
+
+@device.func
+def poly(x):
+    return ((((x * x + 1) * x + 2) * x + 3) * x + 4) * x + 5
+
+
+@device.kernel
+def long_body(x, y):
+    i = device.tid(1)
+    y[i] = poly(poly(poly(poly(poly(poly(poly(x[i])))))))
+
+
+def test_long_kernels_take_two_elements() -> None:
+    """So that they compile in time."""
+    found = accesses(long_body, array("float32"), array("float32"))
+    assert found.count("ld.global.v2.b32") == found.count("st.global.v2.b32") == 1

@@ -34,7 +34,7 @@
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
-enum { MOST_ELEMENTS = 4, VECTOR_BYTES = 16, MOST_OPS = 128 };
+enum { MOST_ELEMENTS = 4, FEW_ELEMENTS = 2, VECTOR_BYTES = 16, MANY_OPS = 64, MOST_OPS = 128 };
 
 /* How a value differs from element to element of a thread: by its number, or by what was loaded, or both. */
 enum { BY_PLACE = 1, BY_DATA = 2 };
@@ -223,6 +223,8 @@ static bool is_suitable(thread_coarsener_t *c) {
       tw_hint_as_launched(c->func, 0) || tw_hint_coarsen_tiles(c->func, 0) == 1)
     return false;
   mlirOperationWalk(c->func, look, c, MlirWalkPostOrder);
+  if (c->ops > MANY_OPS && c->elements > FEW_ELEMENTS) /* they take as long to compile as they are long */
+    c->elements = FEW_ELEMENTS;
   return !c->refused && c->moves && c->elements > 1 && c->ops <= MOST_OPS;
 }
 
