@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright import compute
-from tilewright.compute import DoubleBuffer, OpKind, SortOrder
+from tilewright.compute import DoubleBuffer, OpKind, SortOrder, count_bins
 
 SIZES = [0, 1, 2, 33, 129, 2049, 5000]
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
@@ -219,6 +219,17 @@ def test_histogram_at_the_edges(device, bins, low, high):
     inside = x[(x >= low) & (x < high)]
     places = np.minimum(((inside - low) * bins / (np.float64(high) - low)).astype(np.int64), bins - 1)
     np.testing.assert_array_equal(device.host(out), np.bincount(places, minlength=bins))
+
+
+@pytest.mark.parametrize("span", [(1 << 60) + 3, 3000])
+def test_histogram_of_whole_tiles_of_integers(device, span):
+    """Where no multiplication takes the place of the division, whole tiles are divided, too."""
+    assert (count_bins.scaled(5, span) == (0, 0)) == (span > 3000)
+    x = np.random.default_rng(2).integers(-span // 10, span * 11 // 10, 9001)
+    out = device.array(np.zeros(5, np.int32))
+    compute.histogram_even(device.array(x), out, 6, np.int64(0), np.int64(span), len(x))
+    inside = x[(x >= 0) & (x < span)]
+    np.testing.assert_array_equal(device.host(out), np.bincount(inside * 5 // span, minlength=5))
 
 
 @pytest.mark.parametrize("kind", ["any", "equal", "sorted", "few"])

@@ -12,7 +12,7 @@ many         atomics on the output
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dtype import DType, int32, uint8, uint32
 from ..numba import intrinsics as cuda
@@ -30,24 +30,34 @@ i32 = In(int32)
 small = Convert(int32, "a bin")
 
 
+class Bins(NamedTuple):
+    """Functions for kernels: the bin of a sample, or -1; the same where `is_quick(how)`, in little code."""
+
+    of: Any  # (value, bins, how)
+    quick: Any
+    is_quick: Any
+
+
 def tile_for(sample: DType) -> int:
     return THREADS * _PIECES * width_for(sample)
 
 
 def _counting(read: Any, sample: DType):
-    """A function for kernels: `note(value, there)` of each sample of a block, and `turn()` behind at most a tile."""
+    """A function for kernels: `note(value, there)` of each sample of a block, and `turn()` behind at most a tile.
+
+    Where it is `wide`, whole tiles have `quick` in the place of `note`, as often as a thread has items of a tile."""
     width = width_for(sample)
     tile = tile_for(sample)
     places = tuple(r * THREADS * width + j for r in range(_PIECES) for j in range(width))
 
-    def each(samples, n, per, wide, note, turn):
+    def each(samples, n, per, wide, quick, note, turn):
         me, first = cuda.threadIdx.x, cuda.blockIdx.x * per * tile
         last = min(first + per * tile, n)
         whole = max(0, (last - first) // tile) if wide else 0
         for k in range(whole):
             near, at = aligned(samples), first + k * tile + me * width
             for value in tuple(read(near, at + p) for p in places):
-                note(value, True)
+                quick(value, True)
             turn()
         for k in range((last - first - whole * tile + (THREADS - 1)) // THREADS):
             i = first + whole * tile + k * THREADS + me
@@ -55,6 +65,22 @@ def _counting(read: Any, sample: DType):
             turn()
 
     return each
+
+
+def _binning(read: Any, sample: DType, by: Bins):
+    """The same for the bins of samples: `note(bin, there)`."""
+    each, (of, quick, is_quick) = _counting(read, sample), by
+
+    def each_bin(samples, n, per, wide, bins, how, note, turn):
+        def note_quick(value, there):
+            note(quick(value, bins, how), there)
+
+        def note_any(value, there):
+            note(of(value, bins, how), there)
+
+        each(samples, n, per, wide and is_quick(how), note_quick, note_any, turn)
+
+    return each_bin
 
 
 def _go_on():
@@ -87,7 +113,7 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
             if there:
                 cuda.atomic.add(shared, i32.add(i32.mul(word(bits(value)), LANES), own), 1)
 
-        each(samples, n, per, wide, note, _go_on)
+        each(samples, n, per, wide, note, note, _go_on)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, 256, THREADS):
             found, count = bin_of(back(b), bins, how), _lanes_joined(shared, b)
@@ -97,19 +123,18 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
     return ComputeKernel(count_bytes)
 
 
-def of_few(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
-    each, shared_counts = _counting(read, sample), Shared(int32, FEW * LANES)
+def of_few(read: Any, sample: DType, by: Bins) -> ComputeKernel:
+    each, shared_counts = _binning(read, sample, by), Shared(int32, FEW * LANES)
 
     def count_few(samples, out, n, per, wide, bins, how):
         shared, own = shared_counts(), lane()
         _zeroed(shared, bins * LANES)
 
-        def note(value, there):
-            found = bin_of(value, bins, how)
+        def note(found, there):
             if there and found >= 0:
                 cuda.atomic.add(shared, i32.add(i32.mul(found, LANES), own), 1)
 
-        each(samples, n, per, wide, note, _go_on)
+        each(samples, n, per, wide, bins, how, note, _go_on)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, bins, THREADS):
             count = _lanes_joined(shared, b)
@@ -119,19 +144,18 @@ def of_few(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
     return ComputeKernel(count_few)
 
 
-def of_more(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
-    each, shared_counts = _counting(read, sample), Shared(int32, MORE)
+def of_more(read: Any, sample: DType, by: Bins) -> ComputeKernel:
+    each, shared_counts = _binning(read, sample, by), Shared(int32, MORE)
 
     def count_more(samples, out, n, per, wide, bins, how):
         shared = shared_counts()
         _zeroed(shared, bins)
 
-        def note(value, there):
-            found = bin_of(value, bins, how)
+        def note(found, there):
             if there and found >= 0:
                 cuda.atomic.add(shared, found, 1)
 
-        each(samples, n, per, wide, note, _go_on)
+        each(samples, n, per, wide, bins, how, note, _go_on)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, bins, THREADS):
             if shared[b] > 0:
@@ -140,8 +164,8 @@ def of_more(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
     return ComputeKernel(count_more)
 
 
-def of_packed(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
-    each, shared_counts = _counting(read, sample), Shared(uint32, PACKED // 2)
+def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
+    each, shared_counts = _binning(read, sample, by), Shared(uint32, PACKED // 2)
     u32 = In(uint32)
 
     def added(shared, out, bin, count):
@@ -157,16 +181,16 @@ def of_packed(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
         shared = shared_counts()
         _zeroed(shared, (bins + 1) // 2)
 
-        def note(value, there):
+        def note(place, there):
             """Where all lanes have the same bin, the first one counts for them."""
-            found = small(bin_of(value, bins, how)) if there else small(-1)
+            found = small(place) if there else small(-1)
             if cuda.all_sync(-1, i32.equal(found, of_lane(found, 0))):
                 if lane() == 0 and found >= 0:
                     added(shared, out, found, LANES)
             elif found >= 0:
                 added(shared, out, found, 1)
 
-        each(samples, n, per, wide, note, cuda.syncthreads)
+        each(samples, n, per, wide, bins, how, note, cuda.syncthreads)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, bins, THREADS):
             count = i32.and_(u32.shr(shared[b >> 1], i32.mul(i32.and_(b, 1), 16)), 0xFFFF)
@@ -176,16 +200,15 @@ def of_packed(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
     return ComputeKernel(count_packed)
 
 
-def of_many(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
-    each = _counting(read, sample)
+def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
+    each = _binning(read, sample, by)
 
     def count_many(samples, out, n, per, wide, bins, how):
-        def note(value, there):
-            found = bin_of(value, bins, how)
+        def note(found, there):
             if there and found >= 0:
                 cuda.atomic.add(out, found, 1)
 
-        each(samples, n, per, wide, note, _go_on)
+        each(samples, n, per, wide, bins, how, note, _go_on)
 
     return ComputeKernel(count_many)
 

@@ -39,21 +39,21 @@ class HistogramEven(Algorithm):
         if not isinstance(counter, DType) or counter.bits < 32:
             raise TileTypeError(f"histogram_even counts in numbers of 32 or 64 bits, found {name_of(counter)}")
         self.compute = float64 if sample.is_float or level.is_float else int64
-        read, bin_of = given["d_samples"].reader(), _bin_of(self.compute, self.shape.threads == 1)
+        read, bins = given["d_samples"].reader(), _bins_of(self.compute, self.shape.threads == 1)
         self.clear = _clear(given["d_histogram"].writer())
         self.sample_type = sample
         if self.shape.threads == 1:
-            self.few, self.many = _count_shared(read, bin_of), _count(read, bin_of)
+            self.few, self.many = _count_shared(read, bins.of), _count(read, bins.of)
             return
         self.multiprocessors, has_room = self._room()
         self.packed: ComputeKernel | None = None
         if sample.bits == 8:
-            self.bytes = count_bins.of_bytes(read, sample, bin_of)
+            self.bytes = count_bins.of_bytes(read, sample, bins.of)
             return
         kinds = (count_bins.of_few, count_bins.of_more, count_bins.of_many)
-        self.few, self.more, self.many = (kind(read, sample, bin_of) for kind in kinds)
+        self.few, self.more, self.many = (kind(read, sample, bins) for kind in kinds)
         if has_room:
-            self.packed = count_bins.of_packed(read, sample, bin_of)
+            self.packed = count_bins.of_packed(read, sample, bins)
 
     def _room(self) -> tuple[int, bool]:
         """How many multiprocessors there are, as far as that is known, and whether a block may have 128 KB of them."""
@@ -145,7 +145,7 @@ def _bins(given: Given) -> int:
     return levels - 1
 
 
-def _bin_of(compute: DType, divides: bool):
+def _bins_of(compute: DType, divides: bool) -> count_bins.Bins:
     convert, whole = Convert(compute, "a sample"), Convert(int64, "a bin")
 
     def divided(x, bins, how):
@@ -161,20 +161,28 @@ def _bin_of(compute: DType, divides: bool):
             found = whole((x - low) * convert(bins) / (high - low))
         return min(found, bins - 1)
 
+    def scaled(x, bins, how):
+        low, _, factor, shift = how
+        return (x - low) * factor >> shift
+
     def of_integer(x, bins, how):
-        low, high, factor, shift = how
-        return (x - low) * factor >> shift if factor > 0 else min((x - low) * bins // (high - low), bins - 1)
+        low, high, factor, _ = how
+        return scaled(x, bins, how) if factor > 0 else min((x - low) * bins // (high - low), bins - 1)
 
-    def bin_of(value, bins, how):
-        """-1 outside of the levels."""
-        x, found = convert(value), -1
-        if x >= how[0] and x < how[1]:
-            found = inside(x, bins, how)
-        return found
+    def bin_by(inside):
+        def bin_of(value, bins, how):
+            """-1 outside of the levels."""
+            x, found = convert(value), -1
+            if x >= how[0] and x < how[1]:
+                found = inside(x, bins, how)
+            return found
 
-    of_float = divided if divides else multiplied
-    inside = of_float if compute.is_float else of_integer
-    return bin_of
+        return bin_of
+
+    if compute.is_float:
+        found = bin_by(divided if divides else multiplied)
+        return count_bins.Bins(found, found, lambda how: True)
+    return count_bins.Bins(bin_by(of_integer), bin_by(scaled), lambda how: how[2] > 0)
 
 
 def _clear(write):
