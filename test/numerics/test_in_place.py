@@ -298,7 +298,7 @@ def test_random_loops(run: Callable[..., Sequence[Any]], kernel_of: Callable[[st
     if before:
         head += ["for k in range(n):", f"    total += {load.format('k')}"]
     if body == "product":
-        head += ["w = ct.load(W, (0, 0), (T, T), padding_mode=ZERO)"]
+        (head if pick([True, False]) else lines).insert(0, "w = ct.load(W, (0, 0), (T, T), padding_mode=ZERO)")
     indent = "    " * len(loop)
     program = "\n    ".join([*head, *loop, *(indent + line for line in lines)])
     text = f"""from tilewright import tile as ct
