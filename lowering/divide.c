@@ -26,6 +26,11 @@ static MlirValue multiply_high(const tw_builder_t *at, MlirValue x, MlirValue y)
 
 /* The product is x / d rounded down, or one less. */
 void tw_divide(const tw_builder_t *at, MlirValue x, tw_divisor_t d, MlirValue *quotient, MlirValue *rest) {
+  if (d.reciprocal.ptr == NULL) {
+    *quotient = binary(at, "arith.divui", x, d.value);
+    *rest = binary(at, "arith.subi", x, binary(at, "arith.muli", *quotient, d.value));
+    return;
+  }
   MlirValue guess = multiply_high(at, x, d.reciprocal);
   MlirValue left = binary(at, "arith.subi", x, binary(at, "arith.muli", guess, d.value));
   MlirValue less = tw_compare(at, TW_UGE, left, d.value);

@@ -4,7 +4,8 @@
 
 #include "lowering/ir.h"
 
-/* A number to divide by, and what the quotient's estimate is made with: the hardware has no division. */
+/* A number to divide by, and what the quotient's estimate is made with: the hardware has no division. Null where one
+ * quotient is not worth the reciprocal. */
 typedef struct tw_divisor {
   MlirValue value, reciprocal;
 } tw_divisor_t;

@@ -89,8 +89,12 @@ static void remark_gather(MlirOperation op) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
   char text[160];
   int dim, bits = tw_gather_vector_bits(op, &dim);
+  tw_spread_t spread;
   tw_describe_tile(tile, sizeof text, text);
-  if (bits > 0)
+  if (tw_gather_spread(op, &spread) && spread.vector > bits + spread.step)
+    tw_op_remark(op, "reads %s, in pieces of up to %d bytes around its neighbours", text,
+                 (tw_memory_bits(tw_element(tile)) << spread.vector) / 8);
+  else if (bits > 0)
     tw_op_remark(op, "reads %s, in pieces of up to %d bytes", text, (tw_memory_bits(tw_element(tile)) << bits) / 8);
   else
     tw_op_remark(

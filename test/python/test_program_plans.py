@@ -91,3 +91,16 @@ def test_the_next_operand_is_made_while_a_product_runs(name: str) -> None:
     loads = [at for at, i in enumerate(loop) if i.opcode.startswith(("LDS", "LDSM"))]
     assert products[-1] < loads[0] and products[-1] - products[0] < 32
     assert not sass.count(loop, "SHFL") and code.spills == 0 and not code.serialized
+
+
+@pytest.mark.parametrize(("name", "elements"), [("rotary pairs", 0), ("stencil", 0), ("causal convolution", 4)])
+def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
+    """All accesses are of 16 bytes, but for the weights of a convolution's taps."""
+    entry = next(entry for whole, entry in PROGRAMS.items() if whole.startswith(name))
+    launch = entry.make(show.Shapes(0), **entry.full)
+    module = launch.kernel.capture("sm_90a", show.key_of(launch))
+    plans.lower(module, compile.GPU_STAGES, module.lower)
+    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    accesses = ptx.count("ld.global") + ptx.count("st.global")
+    assert ptx.count("ld.global.v4.b32") and ptx.count("st.global.v4.b32"), ptx
+    assert accesses - ptx.count("ld.global.v4.b32") - ptx.count("st.global.v4.b32") == elements

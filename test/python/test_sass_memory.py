@@ -95,13 +95,13 @@ PLANS = {
     "cross entropy": Plan(  # what a walk writes lies as what it reads, whatever an earlier walk left
         cross_entropy.cross_entropy,
         (empty(64, 32768), empty(64, dtype=np.int64), empty(64, dtype=np.float32), empty(64, 32768), 4096),
-        loads=8,  # of tiles beyond those that are kept, in either walk
-        stores=8,
+        loads=4,  # of tiles beyond those that are kept, in either walk
+        stores=4,
         barriers=5,
         registers=128,
         narrow=2,
         stored=1,
-        copied=36,  # of nine tiles that are kept
+        copied=18,  # of nine tiles that are kept
     ),
     # Slices of 64 KB, three blocks on a multiprocessor: those of a cluster meet when all have started, and reduce.
     "softmax 65536": Plan(*rows(softmax.softmax, 65536), loads=0, stores=4, barriers=4, registers=80, copied=16, met=3),

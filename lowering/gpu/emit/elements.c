@@ -103,25 +103,29 @@ static bool is_hoisted(const tw_indexed_t *x, MlirOperation op) {
  * registers than it gains. */
 static bool is_still(const tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, MlirValue value) {
   MlirOperation loop = tw_enclosing_loop(op);
-  return e->outside.ptr && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) && is_hoisted(x, op) &&
-         !tw_defined_in(value, tw_loop_body(loop));
+  return e->outside.ptr && x->shift.ptr == NULL && !mlirOperationIsNull(loop) && tw_op_is(loop, TW_SCF_FOR) &&
+         is_hoisted(x, op) && !tw_defined_in(value, tw_loop_body(loop));
 }
 
-/* An extent as an unsigned i32, for indices of 32 bits. It is computed in front of the loop and stays in a register. */
+/* An extent as an unsigned i32, for indices of 32 bits. */
 static MlirValue short_extent(tw_emitter_t *e, MlirValue extent) {
-  MlirBlock here = e->block;
-  e->block = e->outside;
   MlirValue most = twg_const_int(e, e->i64, INT64_C(1) << 31);
-  MlirValue cut = twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
-  e->block = here;
-  return cut;
+  return twg_cast(e, "llvm.trunc", e->i32, twg_binary(e, "llvm.intr.umin", extent, most));
 }
 
-/* Whether an index lies within the array. The comparison is unsigned, so a negative index is outside. */
-static MlirValue is_inside(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index, bool cut) {
+typedef enum { TWG_WHOLE, TWG_SHORT, TWG_SHORT_OUTSIDE } extent_form_t;
+
+/* Whether an index lies within the array. The comparison is unsigned, so a negative index is outside. An extent that
+ * is compared often is made short, in front of the loop if its indices are hoisted. */
+static MlirValue is_inside(tw_emitter_t *e, const tw_indexed_t *x, intptr_t axis, MlirValue index, extent_form_t form) {
   MlirValue extent = twg_array_extent(e, x->array, (int)axis);
-  if (cut && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32)
-    return twg_icmp(e, TW_ULT, index, short_extent(e, extent));
+  if (form != TWG_WHOLE && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32) {
+    MlirBlock here = e->block;
+    e->block = form == TWG_SHORT_OUTSIDE ? e->outside : here;
+    extent = short_extent(e, extent);
+    e->block = here;
+    return twg_icmp(e, TW_ULT, index, extent);
+  }
   if (mlirIntegerTypeGetWidth(mlirValueGetType(index)) < 64)
     index = twg_cast(e, "llvm.sext", e->i64, index);
   return twg_icmp(e, TW_ULT, index, extent);
@@ -141,7 +145,7 @@ static MlirValue find_still(tw_emitter_t *e, MlirOperation op, const tw_indexed_
     MlirValue at = twg_at_register(e, index.tile, r);
     place->still = twg_plus(e, place->still, along(e, x, axis, at));
     if (x->check_bounds && index.scalar.ptr == NULL)
-      guard = twg_both(e, guard, is_inside(e, x, axis, at, true));
+      guard = twg_both(e, guard, is_inside(e, x, axis, at, TWG_SHORT_OUTSIDE));
   }
   e->block = here;
   return guard;
@@ -163,7 +167,8 @@ static MlirValue or_least(tw_emitter_t *e, MlirValue guard, MlirValue index) {
 tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, int r) {
   tw_place_t place = {.still = {NULL}};
   MlirValue guard = find_still(e, op, x, r, &place);
-  bool cut = e->outside.ptr && is_hoisted(x, op);
+  bool outside = e->outside.ptr && x->shift.ptr == NULL && is_hoisted(x, op);
+  extent_form_t form = outside ? TWG_SHORT_OUTSIDE : x->shift.ptr ? TWG_SHORT : TWG_WHOLE;
   if (x->mask.ptr && !is_still(e, op, x, x->mask))
     place.guard = twg_at_register(e, x->mask, r);
   for (intptr_t axis = 0; axis < x->count; axis++) {
@@ -178,7 +183,7 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
       place.apart = twg_plus(e, place.apart, moved_by(e, x, axis, by));
     if (x->shift.ptr && axis == x->shifted)
       at = twg_binary(e, "llvm.add", at,
-                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.zext", e->i64, x->shift)
+                      mlirIntegerTypeGetWidth(mlirValueGetType(at)) == 64 ? twg_cast(e, "llvm.sext", e->i64, x->shift)
                                                                           : x->shift);
     if (index.scalar.ptr && is_still(e, op, x, index.tile)) {
       MlirValue by = twg_lookup(e, index.scalar).at[0];
@@ -191,7 +196,7 @@ tw_place_t twg_locate(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, 
       place.moved = twg_plus(e, place.moved, along(e, x, axis, at));
     }
     if (x->check_bounds)
-      place.guard = twg_both(e, place.guard, is_inside(e, x, axis, at, cut));
+      place.guard = twg_both(e, place.guard, is_inside(e, x, axis, at, form));
   }
   place.guard = twg_both(e, place.guard, guard);
   return place;

@@ -43,6 +43,17 @@ typedef struct twg_loop {
   tw_values_t olds, kept;  /* values kept alive until the loop ends, and their words, a multiple of four */
 } twg_loop_t;
 
+/* An aligned vector that a gather has loaded (rules/load_store.c): `at` elements behind its index `root` in register r.
+ */
+typedef struct {
+  MlirOperation gather;
+  MlirValue root, words[4], guard;
+  int64_t at;
+  int r, vector;
+} tw_loaded_t;
+
+enum { TWG_MAX_LOADED = 64 };
+
 typedef struct tw_emitter {
   MlirContext context;
   MlirLocation location;      /* of the op at hand */
@@ -61,8 +72,10 @@ typedef struct tw_emitter {
   MlirValue warpgroup; /* in entry, made for the first product */
   MlirValue zero;      /* in entry, made when it is asked for: an i32 that is 0, which the assembler cannot tell */
   tw_map_t settled;    /* from a word that twg_settle made to the word that a product left */
-  MlirOperation module, kernel;      /* the old function, whose launch record rules may set */
-  int num_strings;                   /* globals made for print */
+  MlirOperation module, kernel;       /* the old function, whose launch record rules may set */
+  int num_strings;                    /* globals made for print */
+  tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
+  int num_loaded;
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */
   const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */
   MlirValue c_result;                /* where its result goes, if that has an address */

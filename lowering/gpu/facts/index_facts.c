@@ -11,18 +11,22 @@
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
 
-/* Of a tile along one dimension; all three are log2. */
+/* Of a tile along one dimension; all but the last are log2. */
 typedef struct {
-  int run;     /* aligned groups of 2^n neighbours, n <= run, count up by one ... */
-  int divisor; /* ... from a multiple of 2^min(n, divisor) on; with run 0, each element is a multiple */
+  int run;     /* aligned groups of 2^n neighbours, n <= run, count up by 2^step ... */
+  int divisor; /* ... from `offset` plus a multiple of 2^min(n + step, divisor) on; with run 0, each element is that */
   int same;    /* aligned groups of this many neighbours are equal */
+  int step;    /* with run 0: 0 */
+  int64_t offset; /* modulo 2^ANY_BITS */
 } index_facts_t;
 
 enum { ANY_BITS = 30 };
 
-static const index_facts_t nothing = {0, 0, 0};
+static const index_facts_t nothing = {0};
 
 /* Facts of a tile of integers along `dim`; of a scalar with dim -1. */
+static index_facts_t all_facts_of(MlirValue value, int dim);
+/* Without offset and step: only groups that count up by one, from a multiple on. */
 static index_facts_t facts_of(MlirValue value, int dim);
 
 static int min_int(int a, int b) { return a < b ? a : b; }
@@ -35,21 +39,38 @@ static int zeros_below(int64_t value) {
   return bits;
 }
 
-/* Powers of two in each element, as opposed to those in the first of a run. */
-static int divisor_of_each(index_facts_t x) { return x.run > 0 ? 0 : x.divisor; }
+/* Powers of two in each element, as opposed to those in the first of a run, but for its offset. */
+static int divisor_of_each(index_facts_t x) { return x.run > 0 ? min_int(x.step, x.divisor) : x.divisor; }
+
+static int64_t modulo(int64_t x) { return x & ((INT64_C(1) << ANY_BITS) - 1); }
+
+static index_facts_t plain(index_facts_t x) {
+  int divisor = min_int(x.step > 0 ? divisor_of_each(x) : x.divisor, zeros_below(x.offset));
+  return (index_facts_t){.run = x.step > 0 ? 0 : x.run, .divisor = divisor, .same = x.same};
+}
 
 static index_facts_t sum_of(index_facts_t x, index_facts_t y, bool subtracts) {
-  index_facts_t sum = {.same = min_int(x.same, y.same)};
-  sum.run = min_int(x.run, y.same);
-  if (!subtracts)
-    sum.run = max_int(sum.run, min_int(x.same, y.run));
+  index_facts_t sum = {.same = min_int(x.same, y.same),
+                       .offset = modulo(subtracts ? x.offset - y.offset : x.offset + y.offset)};
+  int of_x = min_int(x.run, y.same), of_y = subtracts ? 0 : min_int(x.same, y.run);
+  sum.run = max_int(of_x, of_y);
+  sum.step = sum.run == 0 ? 0 : of_x >= of_y ? x.step : y.step;
   sum.divisor = sum.run > 0 ? min_int(x.divisor, y.divisor) : min_int(divisor_of_each(x), divisor_of_each(y));
   return sum;
 }
 
+/* x times 2^by. */
+static index_facts_t shifted(index_facts_t x, int by) {
+  return (index_facts_t){.run = x.run,
+                         .divisor = min_int(x.divisor + by, ANY_BITS),
+                         .same = x.same,
+                         .step = x.run > 0 ? x.step + by : 0,
+                         .offset = modulo(x.offset << by)};
+}
+
 static index_facts_t product_of(index_facts_t x, index_facts_t y) {
   int divisor = divisor_of_each(x) + divisor_of_each(y);
-  return (index_facts_t){0, min_int(divisor, ANY_BITS), min_int(x.same, y.same)};
+  return (index_facts_t){.divisor = min_int(divisor, ANY_BITS), .same = min_int(x.same, y.same)};
 }
 
 /* x // y and x % y, rounded down, where y is one natural number for many: aligned groups that count up have one
@@ -63,13 +84,15 @@ static index_facts_t quotient_of(index_facts_t x, index_facts_t y) {
 }
 
 static index_facts_t rest_of(index_facts_t x, index_facts_t y) {
-  index_facts_t rest = {group_in_quotient(x, y), min_int(x.divisor, divisor_of_each(y)), min_int(x.same, y.same)};
+  index_facts_t rest = {.run = group_in_quotient(x, y),
+                        .divisor = min_int(x.divisor, divisor_of_each(y)),
+                        .same = min_int(x.same, y.same)};
   if (rest.run == 0)
     rest.divisor = min_int(divisor_of_each(x), divisor_of_each(y));
   return rest;
 }
 
-static index_facts_t all_equal(int divisor) { return (index_facts_t){0, divisor, ANY_BITS}; }
+static index_facts_t all_equal(int divisor) { return (index_facts_t){.divisor = divisor, .same = ANY_BITS}; }
 
 /* The dimension of a reshape's operand that `dim` of its result is, where only ones come and go; else -1. */
 static int dim_before_reshape(MlirType from, MlirType to, int dim) {
@@ -104,14 +127,14 @@ static index_facts_t facts_of_shape(MlirOperation op, int dim) {
     if (tw_extent(to, dim) == 1)
       return facts_of_inserted(input);
     int before = dim_before_reshape(from, to, dim);
-    return before < 0 ? nothing : facts_of(input, before);
+    return before < 0 ? nothing : all_facts_of(input, before);
   }
   int before = dim - (int)(tw_rank(to) - tw_rank(from));
   if (before < 0 || (tw_extent(from, before) == 1 && tw_extent(to, dim) > 1)) {
     index_facts_t facts = facts_of(input, before < 0 ? 0 : before);
     return all_equal(divisor_of_each(facts));
   }
-  return facts_of(input, before);
+  return all_facts_of(input, before);
 }
 
 /* x < y, where x counts up in groups of 2^n from a multiple of that, and y is one multiple of it for all: a group lies
@@ -154,13 +177,14 @@ static bool facts_of_division(MlirOperation op, int dim, index_facts_t *out) {
 static index_facts_t facts_of_op(MlirOperation op, int dim) {
   index_facts_t divided;
   if (tw_op_is(op, TW_TILE_IOTA))
-    return (index_facts_t){zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))), ANY_BITS, 0};
+    return (index_facts_t){.run = zeros_below(tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)))),
+                           .divisor = ANY_BITS};
   if (tw_op_is(op, TW_TENSOR_SPLAT))
-    return all_equal(facts_of(mlirOperationGetOperand(op, 0), -1).divisor);
+    return all_facts_of(mlirOperationGetOperand(op, 0), -1);
   if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_TILE_RESHAPE))
     return facts_of_shape(op, dim);
   if (tw_op_is_conversion(op) || tw_op_is(op, TW_ARITH_EXTSI))
-    return facts_of(mlirOperationGetOperand(op, 0), dim);
+    return all_facts_of(mlirOperationGetOperand(op, 0), dim);
   if (facts_of_division(op, dim, &divided))
     return divided;
   if (tw_op_is(op, TW_ARITH_ANDI)) /* of masks */
@@ -171,9 +195,13 @@ static index_facts_t facts_of_op(MlirOperation op, int dim) {
   bool adds = tw_op_is(op, TW_ARITH_ADDI), subtracts = tw_op_is(op, TW_ARITH_SUBI);
   if (!adds && !subtracts && !tw_op_is(op, TW_ARITH_MULI))
     return nothing;
-  index_facts_t x = facts_of(mlirOperationGetOperand(op, 0), dim);
-  index_facts_t y = facts_of(mlirOperationGetOperand(op, 1), dim);
-  return adds || subtracts ? sum_of(x, y, subtracts) : product_of(x, y);
+  if (adds || subtracts)
+    return sum_of(all_facts_of(mlirOperationGetOperand(op, 0), dim), all_facts_of(mlirOperationGetOperand(op, 1), dim),
+                  subtracts);
+  int64_t by;
+  if (tw_known_int(mlirOperationGetOperand(op, 1), &by) && by > 0 && by == INT64_C(1) << zeros_below(by))
+    return shifted(all_facts_of(mlirOperationGetOperand(op, 0), dim), zeros_below(by));
+  return product_of(facts_of(mlirOperationGetOperand(op, 0), dim), facts_of(mlirOperationGetOperand(op, 1), dim));
 }
 
 /* A loop that starts at a multiple and counts by one goes over multiples. */
@@ -187,19 +215,21 @@ static int divisor_of_scalar(MlirValue value) {
   return tw_argument_divisor_bits(value);
 }
 
-static index_facts_t facts_of(MlirValue value, int dim) {
+static index_facts_t all_facts_of(MlirValue value, int dim) {
   int64_t constant;
   MlirOperation op = tw_def(value);
   if (tw_known_int(value, &constant))
-    return all_equal(zeros_below(constant));
+    return (index_facts_t){.divisor = ANY_BITS, .same = ANY_BITS, .offset = modulo(constant)};
   index_facts_t facts = mlirOperationIsNull(op) ? nothing : facts_of_op(op, dim);
   MlirType type = mlirValueGetType(value);
-  if (!tw_is_tile(type))
-    facts.divisor = max_int(facts.divisor, divisor_of_scalar(value));
+  if (!tw_is_tile(type) && divisor_of_scalar(value) > plain(facts).divisor)
+    facts = all_equal(divisor_of_scalar(value));
   if (!tw_is_tile(type) || tw_extent(type, dim) == 1)
     facts.same = ANY_BITS;
   return facts;
 }
+
+static index_facts_t facts_of(MlirValue value, int dim) { return plain(all_facts_of(value, dim)); }
 
 /* ---- gathers and scatters ------------------------------------------------------------------------------------ */
 
@@ -230,16 +260,21 @@ bool tw_gather_may_end_within_vector(MlirOperation op) {
   return false;
 }
 
+/* Of the indices of an access, or of what moves with them. */
+static MlirType tile_of(MlirOperation op) {
+  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op); i++)
+    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
+      return mlirValueGetType(mlirOperationGetOperand(op, i));
+  return (MlirType){NULL};
+}
+
 int tw_gather_vector_bits(MlirOperation op, int *dim) {
   MlirType array = mlirValueGetType(mlirOperationGetOperand(op, 0));
   int rank = (int)mlirShapedTypeGetRank(array), best = 0;
   *dim = -1;
   if (tw_memory_bits(tw_element(array)) < 8)
     return 0;
-  MlirType tile = {NULL};
-  for (intptr_t i = 1; i < mlirOperationGetNumOperands(op) && mlirTypeIsNull(tile); i++)
-    if (tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, i))))
-      tile = mlirValueGetType(mlirOperationGetOperand(op, i));
+  MlirType tile = tile_of(op);
   int axis = tw_access_contiguous_dim(op, rank);
   if (axis < 0 || mlirTypeIsNull(tile))
     return 0;
@@ -252,6 +287,99 @@ int tw_gather_vector_bits(MlirOperation op, int *dim) {
     }
   }
   return best;
+}
+
+bool tw_gather_spread(MlirOperation op, tw_spread_t *out) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), tile = tile_of(op);
+  int rank = (int)mlirShapedTypeGetRank(type), axis = tw_access_contiguous_dim(op, rank);
+  int most = tw_memory_bits(tw_element(type)) < 8 ? 0 : tw_access_vector_bits(op, rank);
+  intptr_t first, count = tw_operands(op, TW_OPERAND_INDICES, &first);
+  *out = (tw_spread_t){.dim = -1};
+  for (int dim = 0; axis >= 0 && !mlirTypeIsNull(tile) && dim < tw_rank(tile); dim++) {
+    index_facts_t facts = all_facts_of(mlirOperationGetOperand(op, first + axis), dim);
+    int run = facts.run, vector = min_int(most, facts.divisor);
+    for (intptr_t d = 0; d < count; d++)
+      run = d == axis ? run : min_int(run, facts_of(mlirOperationGetOperand(op, first + d), dim).same);
+    if (run > out->run && vector > facts.step)
+      *out = (tw_spread_t){dim, run, facts.step, vector, facts.offset};
+  }
+  return out->run > 0;
+}
+
+MlirValue tw_index_root(MlirValue index, int64_t *by) {
+  int64_t constant;
+  *by = 0;
+  for (MlirOperation op = tw_def(index); !mlirOperationIsNull(op); op = tw_def(index)) {
+    bool adds = tw_op_is(op, TW_ARITH_ADDI), subtracts = tw_op_is(op, TW_ARITH_SUBI);
+    bool sums = (adds || subtracts) && tw_known_int(mlirOperationGetOperand(op, 1), &constant);
+    if (!sums && !tw_op_is(op, TW_TILE_BROADCAST))
+      break;
+    *by += !sums ? 0 : adds ? constant : -constant;
+    index = mlirOperationGetOperand(op, 0);
+  }
+  return index;
+}
+
+/* Whether two accesses are of the same array, at indices that differ by *by (of y less of x) along its contiguous axis.
+ */
+static bool are_apart(MlirOperation x, MlirOperation y, int64_t *by) {
+  intptr_t first, rank = tw_operands(x, TW_OPERAND_INDICES, &first);
+  int axis = tw_access_contiguous_dim(x, (int)rank);
+  int64_t by_x = 0, by_y = 0;
+  bool apart = mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
+               tw_has_attr(x, "check_bounds") == tw_has_attr(y, "check_bounds");
+  for (intptr_t i = first; i < first + rank && apart; i++) {
+    MlirValue of_x = mlirOperationGetOperand(x, i), of_y = mlirOperationGetOperand(y, i);
+    if (i - first == axis)
+      apart = mlirValueEqual(tw_index_root(of_x, &by_x), tw_index_root(of_y, &by_y));
+    else
+      apart = mlirValueEqual(of_x, of_y);
+  }
+  *by = by_y - by_x;
+  return apart;
+}
+
+bool tw_gathers_adjoin(MlirOperation x, MlirOperation y) {
+  int64_t by;
+  return are_apart(x, y, &by) &&
+         mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(x, 0)), mlirValueGetType(mlirOperationGetResult(y, 0)));
+}
+
+/* Whether two scatters store to all second elements each, the first one to the even ones; their mask is alike for those
+ * of a vector. */
+static bool make_pairs(MlirOperation even, MlirOperation odd) {
+  MlirValue mask = tw_operand(even, TW_OPERAND_MASK);
+  tw_spread_t spread;
+  int64_t by;
+  return mlirTypeEqual(mlirValueGetType(tw_operand(even, TW_OPERAND_VALUE)),
+                       mlirValueGetType(tw_operand(odd, TW_OPERAND_VALUE))) &&
+         mlirValueEqual(mask, tw_operand(odd, TW_OPERAND_MASK)) && are_apart(even, odd, &by) && by == 1 &&
+         tw_gather_spread(even, &spread) && spread.step == 1 && spread.first % 2 == 0 &&
+         (mlirValueIsNull(mask) || facts_of(mask, spread.dim).same >= spread.vector - spread.step);
+}
+
+/* The op before or behind that does more than arithmetic; null if there is none. */
+static MlirOperation neighbour_of(MlirOperation op, bool behind) {
+  MlirOperation at = behind ? op : mlirBlockGetFirstOperation(mlirOperationGetBlock(op)), before = tw_null_op();
+  if (behind) {
+    do
+      at = mlirOperationGetNextInBlock(at);
+    while (!mlirOperationIsNull(at) && tw_is_arithmetic(at));
+    return at;
+  }
+  for (; !mlirOperationEqual(at, op); at = mlirOperationGetNextInBlock(at))
+    if (!tw_is_arithmetic(at))
+      before = at;
+  return before;
+}
+
+MlirOperation tw_scatter_pair(MlirOperation op, bool *is_odd) {
+  MlirOperation behind = neighbour_of(op, true), before = neighbour_of(op, false);
+  *is_odd = false;
+  if (!mlirOperationIsNull(behind) && tw_op_scatters(behind) && make_pairs(op, behind))
+    return behind;
+  *is_odd = !mlirOperationIsNull(before) && tw_op_scatters(before) && make_pairs(before, op);
+  return *is_odd ? before : tw_null_op();
 }
 
 int tw_gather_run_bits(MlirOperation op, int dim) {

@@ -8,6 +8,22 @@
  * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
  * together. */
 int tw_gather_vector_bits(MlirOperation op, int *dim);
+/* Aligned groups of 2^n neighbours along `dim`, n <= run, lie 2^step elements apart from each other, the first of them
+ * `first` elements behind a multiple of 2^min(n + step, vector) of them. An access that begins at a multiple of
+ * 2^vector elements and takes as many is inside of the array, or outside. All but `dim` and `first` are log2. */
+typedef struct {
+  int dim, run, step, vector;
+  int64_t first;
+} tw_spread_t;
+/* False where neighbours of a gather or scatter are not known to lie so, or further apart than an access reaches. */
+bool tw_gather_spread(MlirOperation op, tw_spread_t *out);
+/* What an index is made of by adding constants, whose sum *by becomes. */
+MlirValue tw_index_root(MlirValue index, int64_t *by);
+/* Whether two gathers read the same array at indices that differ in constants along its contiguous axis only. */
+bool tw_gathers_adjoin(MlirOperation x, MlirOperation y);
+/* The scatter that stores to the elements between those of this one, right before or behind it; null if there is none.
+ * The first of the two has the even ones. */
+MlirOperation tw_scatter_pair(MlirOperation op, bool *is_odd);
 /* Neighbours along `dim` that lie side by side in the array, however many an access takes, as log2; aligned. */
 int tw_gather_run_bits(MlirOperation op, int dim);
 /* Whether a tile.gather's indices count up, so that only a mask or an extent may part neighbours. */

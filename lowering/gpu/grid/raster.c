@@ -143,23 +143,31 @@ static bool is_id(MlirOperation op) { return tw_op_is(op, TW_TILE_BLOCK_ID) || t
 
 tw_ops_t tw_grid_ids_in(MlirOperation func) { return tw_ops_in(func, is_id, MlirWalkPreOrder); }
 
+/* Blocks run along axis 0 first and along axis 2 last: where slices lie along that, each is counted for itself. */
 void tw_grid_reorder(MlirOperation func, const tw_ops_t *ids, const tw_raster_t *raster) {
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
   MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES], position[TW_GRID_AXES];
   MlirType i64 = tw_i64(at.context);
   MlirValue all = tw_const_int(&at, i64, 1);
+  tw_raster_t counted = *raster;
+  int axes = raster->slices == 2 ? 2 : TW_GRID_AXES;
   for (int axis = 0; axis < TW_GRID_AXES; axis++) {
-    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
+    id[axis] = position[axis] = tw_grid_op(&at, "tile.block_id", axis);
     extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
-    all = tw_binary(&at, "arith.muli", i64, all, tw_unary(&at, "arith.extui", i64, extents[axis]));
+    if (axis < axes)
+      all = tw_binary(&at, "arith.muli", i64, all, tw_unary(&at, "arith.extui", i64, extents[axis]));
   }
-  MlirValue number = binary(&at, "arith.muli", extents[1], id[2]);
-  number = binary(&at, "arith.muli", extents[0], binary(&at, "arith.addi", id[1], number));
-  number = binary(&at, "arith.addi", id[0], number);
+  MlirValue number = axes > 2 ? binary(&at, "arith.muli", extents[1], id[2]) : (MlirValue){NULL};
+  number = axes > 2 ? binary(&at, "arith.addi", id[1], number) : id[1];
+  number = binary(&at, "arith.addi", id[0], binary(&at, "arith.muli", extents[0], number));
   MlirValue small = tw_compare(&at, TW_ULT, all, tw_const_int(&at, i64, INT64_C(1) << 31));
-  tw_raster_code_t code = tw_raster_prepare(&at, raster, extents);
+  counted.slices = axes > 2 ? raster->slices : -1;
+  tw_raster_code_t code = tw_raster_prepare(&at, &counted, extents);
+  code.band.reciprocal.ptr = NULL; /* of numbers that are divided by once */
+  if (raster->group == 0)
+    code.height.reciprocal.ptr = NULL;
   tw_raster_decode(&at, &code, number, position);
-  for (int axis = 0; axis < TW_GRID_AXES; axis++)
+  for (int axis = 0; axis < axes; axis++)
     position[axis] = tw_select(&at, small, position[axis], id[axis]);
   tw_grid_replace_ids(ids, position, NULL);
 }

@@ -72,6 +72,12 @@ static int limited(MlirOperation op, int vector_bits) {
   return bytes < MOST_BYTES ? min_int(vector_bits, most) : vector_bits;
 }
 
+/* Neighbours in a thread whose elements, at a distance, make vectors, as log2: of one gather, of two scatters. */
+static int vector_of_spread(MlirOperation op, tw_spread_t *out) {
+  bool is_odd, whole = tw_op_gathers(op) || (tw_op_scatters(op) && !mlirOperationIsNull(tw_scatter_pair(op, &is_odd)));
+  return whole && tw_gather_spread(op, out) ? min_int(out->run, out->vector - out->step) : 0;
+}
+
 tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
   tw_wish_t wish = {.contiguous = rank - 1, .num_warps = num_warps};
   if (tw_op_loads_tile(op) || tw_op_stores_tile(op)) {
@@ -79,8 +85,12 @@ tw_wish_t tw_wish_of_access(MlirOperation op, int rank, int num_warps) {
     wish.vector_bits = tw_access_inner_vector_bits(op, rank);
   } else {
     int dim, bits = tw_gather_vector_bits(op, &dim);
-    if (bits > 0)
-      wish = (tw_wish_t){.contiguous = dim, .vector_bits = bits, .num_warps = num_warps};
+    tw_spread_t spread;
+    int close = vector_of_spread(op, &spread);
+    if (bits > 0 || close > 0)
+      wish = (tw_wish_t){.contiguous = close > bits ? spread.dim : dim,
+                         .vector_bits = close > bits ? close : bits,
+                         .num_warps = num_warps};
   }
   wish.vector_bits = wish.vector_bits > 0 ? limited(op, wish.vector_bits) : 0;
   return wish;

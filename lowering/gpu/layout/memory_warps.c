@@ -4,6 +4,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/facts/block_axes.h"
+#include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
@@ -73,12 +74,21 @@ static int64_t weighed_bytes(const moved_t *m, MlirOperation op) {
   return bytes_of(twl_accessed(op)) * (again ? LOOP_WEIGHT : 1);
 }
 
+/* Whether a gather before reads nearly the same. */
+static bool is_beside_another(const moved_t *m, int i) {
+  bool found = false;
+  for (int j = 0; j < i && tw_op_gathers(m->accesses.at[i]); j++)
+    found |= tw_op_gathers(m->accesses.at[j]) && tw_gathers_adjoin(m->accesses.at[j], m->accesses.at[i]);
+  return found;
+}
+
 /* Bytes of the tiles that a block loads for itself between two branches or loops. */
 static int64_t bytes_together(const moved_t *m, MlirBlock block) {
   int64_t bytes = 0;
   for (int i = 0; i < m->accesses.count; i++) {
     MlirOperation op = m->accesses.at[i];
-    if (tw_op_loads(op) && mlirBlockEqual(mlirOperationGetBlock(op), block) && is_of_block(m, op))
+    if (tw_op_loads(op) && mlirBlockEqual(mlirOperationGetBlock(op), block) && is_of_block(m, op) &&
+        !is_beside_another(m, i))
       bytes += weighed_bytes(m, op);
   }
   return bytes;

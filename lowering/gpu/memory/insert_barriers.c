@@ -37,6 +37,7 @@
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/same_tile.h"
@@ -261,12 +262,19 @@ static bool find_array(MlirOperation op, open_access_t *out) {
 
 static bool of_one_owner(const open_access_t *x, const open_access_t *y) { return x->owner && x->owner == y->owner; }
 
+/* Two stores to elements that lie between each other's (index_facts.h). */
+static bool are_pair(MlirOperation earlier, MlirOperation op) {
+  bool is_odd;
+  return !mlirOperationIsNull(earlier) && !mlirOperationIsNull(op) && tw_op_scatters(op) &&
+         mlirOperationEqual(tw_scatter_pair(op, &is_odd), earlier);
+}
+
 /* Whether a thread may find by an access what another thread does by an earlier one. Of an array that is read to add a
  * product to it, and may be the one that is written, it is taken to be so: a meeting costs such kernels little. */
 static bool may_touch(const open_access_t *earlier, const open_access_t *access) {
   intptr_t first;
   if (earlier->from < access->to && access->from < earlier->to)
-    return !of_one_owner(earlier, access);
+    return !of_one_owner(earlier, access) && !are_pair(earlier->op, access->op);
   if (mlirOperationIsNull(earlier->op) || mlirOperationIsNull(access->op))
     return false;
   MlirValue a = tw_access_array(earlier->op, &first), b = tw_access_array(access->op, &first);

@@ -324,13 +324,149 @@ static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType eleme
     out.at[lanes[i]] = pads ? twg_select(e, guard, elements[i], twg_at_register(e, x->value, lanes[i])) : elements[i];
 }
 
+/* ---- gathers of neighbours that lie close by: x[i - 1], x[2 * i + 1] ------------------------------------------- */
+
+enum { MAX_SPREAD_BITS = 5 };
+
+/* A group of registers whose elements lie in `count` aligned vectors, `first` behind the start of the first of them.
+ * Those vectors are loaded whole, and each element is taken from its place. */
+typedef struct {
+  int bits, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the registers, and their bits */
+  int step, vector, count;
+  int64_t first;
+  MlirValue root; /* the index, but for a constant: `by` is added */
+  int64_t by;
+} around_t;
+
+/* Whether the gather takes fewer accesses so. */
+static bool find_spread(MlirOperation op, const tw_layout_t *layout, const tw_indexed_t *x, around_t *out) {
+  tw_spread_t facts;
+  int axis = tw_access_contiguous_dim(op, (int)x->count);
+  if (!tw_gather_spread(op, &facts))
+    return false;
+  MlirValue index = mlirOperationGetOperand(op, x->first + axis);
+  if (tw_bits(mlirValueGetType(index)) < 32)
+    return false;
+  *out = (around_t){.step = facts.step};
+  int most = facts.run < MAX_SPREAD_BITS ? facts.run : MAX_SPREAD_BITS;
+  out->bits = tw_layout_vector_bits(layout, facts.dim, most, out->regs);
+  out->vector = out->bits + facts.step < facts.vector ? out->bits + facts.step : facts.vector;
+  out->first = facts.first & ((INT64_C(1) << out->vector) - 1);
+  out->count = (int)((out->first + (((INT64_C(1) << out->bits) - 1) << out->step)) >> out->vector) + 1;
+  out->root = tw_index_root(index, &out->by);
+  return out->count << x->vector < 1 << out->bits;
+}
+
+/* Whether vectors of the gather before serve this one: nothing in between may have changed them. */
+static bool is_alike(MlirOperation before, MlirOperation op) {
+  if (!mlirBlockEqual(mlirOperationGetBlock(before), mlirOperationGetBlock(op)) || !tw_gathers_adjoin(before, op))
+    return false;
+  for (MlirOperation at = before; !mlirOperationEqual(at, op); at = mlirOperationGetNextInBlock(at))
+    if (mlirOperationIsNull(at) || tw_may_write_arrays(at))
+      return false;
+  return true;
+}
+
+/* The vector `at` elements behind the index of register r, and its predicate: as it was loaded for another gather. */
+static tw_loaded_t *find_loaded(tw_emitter_t *e, tw_loaded_t wanted) {
+  for (int i = 0; i < e->num_loaded; i++) {
+    tw_loaded_t *l = &e->loaded[i];
+    if (l->at == wanted.at && l->r == wanted.r && l->vector == wanted.vector && mlirValueEqual(l->root, wanted.root) &&
+        is_alike(l->gather, wanted.gather))
+      return l;
+  }
+  return NULL;
+}
+
+/* Vector k around the registers from r on. A mask says which of its elements are wanted: without one it may serve
+ * other gathers. */
+static tw_loaded_t load_aligned(tw_emitter_t *e, MlirOperation op, tw_indexed_t x, const around_t *s, int r, int k,
+                                MlirValue wanted) {
+  static const uint32_t no_padding[2] = {0, 0};
+  int bits = tw_memory_bits(tw_element(mlirValueGetType(x.array)));
+  int64_t moved = ((int64_t)k << s->vector) - s->first;
+  tw_loaded_t made = {.gather = op, .root = s->root, .at = s->by + moved, .r = r, .vector = s->vector};
+  tw_loaded_t *found = wanted.ptr ? NULL : find_loaded(e, made);
+  if (found)
+    return *found;
+  x.mask.ptr = NULL;
+  x.shifted = tw_access_contiguous_dim(op, (int)x.count);
+  x.shift = twg_const_i32(e, moved);
+  tw_place_t place = twg_locate(e, op, &x, r);
+  made.guard = twg_both(e, place.guard, wanted);
+  guarded_load(e, form_of(bits << s->vector), twg_element_pointer(e, x.array, place, bits), 0, made.guard, no_padding,
+               made.words);
+  made.guard = place.guard;
+  if (!wanted.ptr && e->num_loaded < TWG_MAX_LOADED)
+    e->loaded[e->num_loaded++] = made;
+  return made;
+}
+
+static int64_t place_in(const around_t *s, int i) { return s->first + ((int64_t)i << s->step); }
+
+/* Whether the mask wants an element of vector k; null if there is no mask. */
+static MlirValue wants_some(tw_emitter_t *e, const tw_indexed_t *x, const around_t *s, const int *lanes, int k) {
+  MlirValue wanted = {NULL};
+  for (int i = 0; i < 1 << s->bits && x->mask.ptr; i++) {
+    MlirValue holds = twg_at_register(e, x->mask, lanes[i]);
+    if (place_in(s, i) >> s->vector == k)
+      wanted = wanted.ptr ? twg_binary(e, "llvm.or", wanted, holds) : holds;
+  }
+  return wanted;
+}
+
+/* The elements of the registers from r on. */
+static void load_spread(tw_emitter_t *e, MlirOperation op, const tw_indexed_t *x, const around_t *s, int r,
+                        tw_values_t out) {
+  MlirType element = tw_element(mlirValueGetType(x->array));
+  int lanes[1 << MAX_SPREAD_BITS], have = -1;
+  MlirValue elements[16];
+  tw_loaded_t loaded = {.vector = 0};
+  bool pads = x->value.ptr && !tw_is_zero(x->value); /* zeros are there already */
+  twg_vector_registers(r, s->bits, s->regs, lanes);
+  for (int i = 0; i < 1 << s->bits; i++) {
+    int k = (int)(place_in(s, i) >> s->vector);
+    if (k != have) {
+      loaded = load_aligned(e, op, *x, s, r, k, wants_some(e, x, s, lanes, k));
+      twg_from_words(e, element, tw_memory_bits(element), 1 << s->vector, loaded.words, elements);
+      have = k;
+    }
+    MlirValue taken = elements[place_in(s, i) & ((INT64_C(1) << s->vector) - 1)];
+    MlirValue holds = x->mask.ptr ? twg_at_register(e, x->mask, lanes[i]) : x->mask;
+    if (pads)
+      holds = twg_both(e, holds, loaded.guard);
+    if (holds.ptr && x->value.ptr)
+      taken = twg_select(e, holds, taken, twg_at_register(e, x->value, lanes[i]));
+    out.at[lanes[i]] = taken;
+  }
+}
+
+/* What is still known to be loaded where the gather begins to be emitted, maybe once more. */
+static void forget_loaded(tw_emitter_t *e, MlirOperation op) {
+  for (int i = 0; i < e->num_loaded; i++)
+    if (mlirOperationEqual(e->loaded[i].gather, op))
+      e->num_loaded = 0;
+}
+
 static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING);
   tw_layout_t layout = {0};
-  if (tw_is_tile(type) && tw_layout_of_type(type, &layout))
+  around_t spread;
+  bool tile = tw_is_tile(type) && tw_layout_of_type(type, &layout);
+  if (tile)
     twg_find_vectors(op, &layout, &x);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
+  if (tile && find_spread(op, &layout, &x, &spread)) {
+    forget_loaded(e, op);
+    for (int r = 0; r < out.count; r++)
+      if (twg_starts_vector(r, spread.bits, spread.regs) && twg_first_copy(&layout, r) == r)
+        load_spread(e, op, &x, &spread, r, out);
+    for (int r = 0; r < out.count; r++)
+      out.at[r] = out.at[twg_first_copy(&layout, r)];
+    twg_set_result(e, op, 0, out);
+    return true;
+  }
   for (int r = 0; r < out.count; r++)
     if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
       load_elements(e, &x, tw_element(type), twg_locate(e, op, &x, r), r, out);
@@ -411,6 +547,54 @@ static void store_elements(tw_emitter_t *e, const tw_indexed_t *x, const tw_exch
   guarded_store(e, form_of(bits << (x->vector + exchange->count)), pointer, 0, guard, words);
 }
 
+/* ---- two scatters to even and odd elements: y[2 * i] and y[2 * i + 1] ------------------------------------------- */
+
+/* Whether registers of both make vectors: groups of 2^bits in each. */
+static bool find_pair(MlirOperation even, const tw_layout_t *layout, around_t *out) {
+  tw_spread_t facts;
+  if (!tw_gather_spread(even, &facts))
+    return false;
+  *out = (around_t){.vector = facts.vector, .first = facts.first & ((INT64_C(1) << facts.vector) - 1)};
+  out->bits = tw_layout_vector_bits(layout, facts.dim, facts.vector - 1, out->regs);
+  return out->bits == facts.vector - 1 && out->first == 0;
+}
+
+static void store_pairs(tw_emitter_t *e, MlirOperation even, MlirOperation odd, const tw_layout_t *layout,
+                        const tw_indexed_t *x, const around_t *s) {
+  MlirType type = mlirValueGetType(x->value), element = tw_element(type);
+  MlirValue other = tw_operand(odd, TW_OPERAND_VALUE), owner = twg_owner_guard(e, layout);
+  int bits = tw_memory_bits(element), lanes[16];
+  for (int r = 0; r < tw_register_count(type); r++) {
+    MlirValue elements[32], words[4];
+    if (!twg_starts_vector(r, s->bits, s->regs) || twg_first_copy(layout, r) != r)
+      continue;
+    twg_vector_registers(r, s->bits, s->regs, lanes);
+    for (int i = 0; i < 1 << s->bits; i++) {
+      elements[2 * i] = twg_at_register(e, x->value, lanes[i]);
+      elements[2 * i + 1] = twg_at_register(e, other, lanes[i]);
+    }
+    (void)twg_to_words(e, element, bits, 1 << s->vector, elements, words);
+    tw_place_t place = twg_locate(e, even, x, r);
+    guarded_store(e, form_of(bits << s->vector), twg_element_pointer(e, x->array, place, bits), 0,
+                  twg_both(e, place.guard, owner), words);
+  }
+}
+
+/* Stores both where the second one stands; false if they are not a pair, or their layout keeps them apart. */
+static bool scatter_pair(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout) {
+  bool is_odd;
+  around_t spread;
+  MlirOperation pair = tw_scatter_pair(op, &is_odd), even = is_odd ? pair : op;
+  if (mlirOperationIsNull(pair))
+    return false;
+  tw_indexed_t x = twg_indexed_of(even, TW_OPERAND_VALUE);
+  if (!find_pair(even, layout, &spread))
+    return false;
+  if (is_odd)
+    store_pairs(e, even, op, layout, &x, &spread);
+  return true;
+}
+
 static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
   tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_VALUE);
   MlirType type = mlirValueGetType(x.value), element = tw_element(type);
@@ -422,6 +606,8 @@ static bool rule_scatter(tw_emitter_t *e, MlirOperation op) {
   if (tw_is_tile(type)) {
     if (!tw_layout_of_type(type, &layout))
       return lacks_layout(op);
+    if (scatter_pair(e, op, &layout))
+      return true;
     owner = twg_owner_guard(e, &layout);
     twg_find_vectors(op, &layout, &x);
     if (!find_exchange(e, op, &layout, tw_memory_bits(element), &x, &exchange))

@@ -90,3 +90,58 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Neighbours of one column: of the vectors around a thread's four columns the middle one is loaded once for both, and
+// once more behind a store, which may have changed it.
+// CHECK-LABEL: llvm.func @neighbours
+// CHECK-COUNT-3: ld.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK: st.global
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-NOT: ld.global
+module attributes {tile.target = "sm_90a"} {
+  func.func @neighbours(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %y: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %one = arith.constant dense<1> : tensor<512xi32>
+    %at = tile.iota : tensor<512xi32>
+    %before = arith.subi %at, %one : tensor<512xi32>
+    %behind = arith.addi %at, %one : tensor<512xi32>
+    // expected-remark @below {{reads 512xf32, in pieces of up to 16 bytes around its neighbours}}
+    %a = tile.gather %x[%before] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<512xi32> -> tensor<512xf32>
+    // expected-remark @below {{reads 512xf32, in pieces of up to 16 bytes around its neighbours}}
+    %b = tile.gather %x[%behind] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<512xi32> -> tensor<512xf32>
+    %s = arith.addf %a, %b : tensor<512xf32>
+    tile.store %s, %y[%c0] : tensor<512xf32>, memref<?xf32, strided<[1]>>, i32
+    // expected-remark @below {{reads 512xf32, in pieces of up to 16 bytes around its neighbours}}
+    %c = tile.gather %x[%before] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<512xi32> -> tensor<512xf32>
+    tile.store %c, %y[%c0] : tensor<512xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+// Every second element: one vector has those of two neighbours of four bytes, and is stored at once.
+// CHECK-LABEL: llvm.func @pairs
+// CHECK-COUNT-1: ld.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK-COUNT-1: st.global.v4.b32
+// CHECK-NOT: st.global
+module attributes {tile.target = "sm_90a"} {
+  func.func @pairs(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %y: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %one = arith.constant dense<1> : tensor<256xi32>
+    %two = arith.constant dense<2> : tensor<256xi32>
+    %i = tile.iota : tensor<256xi32>
+    %even = arith.muli %i, %two : tensor<256xi32>
+    %odd = arith.addi %even, %one : tensor<256xi32>
+    // expected-remark @below {{around its neighbours}}
+    %a = tile.gather %x[%even] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<256xi32> -> tensor<256xf32>
+    // expected-remark @below {{around its neighbours}}
+    %b = tile.gather %x[%odd] {check_bounds} : memref<?xf32, strided<[1]>>, tensor<256xi32> -> tensor<256xf32>
+    tile.scatter %b, %y[%even] {check_bounds} : tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi32>
+    tile.scatter %a, %y[%odd] {check_bounds} : tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi32>
+    return
+  }
+}
