@@ -66,7 +66,16 @@ def test_operands_are_late_where_registers_are_short() -> None:
     assert found.counts["wgmma"] and max(found.waits) > 0 and not found.remarks and found.spills < 128, found
 
 
-@pytest.mark.parametrize("name", ["fmha sample", "sigmoid attention", "attention in two passes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fmha sample",
+        "sigmoid attention",
+        "attention in two passes",
+        "softmax in chunks",
+        "softmax of odd rows, by gathers",
+    ],
+)
 def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
     """Weights and quotients of these need none of the steps that make them exact to f32: a few numbers of rows change
     sign, of a thread's 64 elements none."""

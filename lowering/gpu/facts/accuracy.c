@@ -132,9 +132,10 @@ static bool sums_one_sign(MlirOperation op) {
 /* Ops that hand a small relative error on without making it larger. */
 static bool keeps_accuracy(MlirOperation op) {
   tw_op_class_t class = tw_op_class(op);
-  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_ARITH_SELECT) || tw_is_flush(op) ||
-         class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_QUOTIENT || class == TW_CLASS_FLOAT_EXTREME ||
-         is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) || sums_one_sign(op);
+  return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_SELECT) ||
+         tw_is_flush(op) || class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_QUOTIENT ||
+         class == TW_CLASS_FLOAT_EXTREME || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
+         sums_one_sign(op);
 }
 
 /* What is asked of all that is made of a value. */

@@ -231,6 +231,8 @@ static index_facts_t all_facts_of(MlirValue value, int dim) {
 
 static index_facts_t facts_of(MlirValue value, int dim) { return plain(all_facts_of(value, dim)); }
 
+int tw_equal_neighbours(MlirValue tile, int dim) { return facts_of(tile, dim).same; }
+
 /* ---- gathers and scatters ------------------------------------------------------------------------------------ */
 
 /* Neighbours along `dim` of the tile that lie side by side along `axis` of the array, whatever a mask says. */

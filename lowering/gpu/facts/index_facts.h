@@ -4,6 +4,8 @@
 
 #include "lowering/ir.h"
 
+/* Aligned groups of how many neighbours along `dim` are equal in a tile of indices, or a mask, as log2. */
+int tw_equal_neighbours(MlirValue tile, int dim);
 /* Neighbours that one access of a tile.gather, tile.scatter or tile.async_gather may take, as log2, and the dimension
  * of the tile along which they lie (-1 and 0: one at a time). They are aligned, and inside or outside of the array
  * together. */

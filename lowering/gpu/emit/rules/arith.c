@@ -4,6 +4,7 @@
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/convert_float.h"
 
 #include <math.h>
@@ -210,6 +211,37 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
                   twg_convert_float(e, x[1], element, e->f32));
 }
 
+/* Bits of registers that differ in neighbours only for which the mask is equal. */
+static int equal_registers(MlirOperation op) {
+  MlirValue mask = mlirOperationGetResult(op, 0);
+  tw_layout_t layout;
+  int bits = 0;
+  if (!tw_is_tile(mlirValueGetType(mask)) || !tw_layout_of_type(mlirValueGetType(mask), &layout))
+    return 0;
+  for (int dim = 0; dim < layout.rank; dim++) {
+    int equal = tw_equal_neighbours(mask, dim), shift = tw_layout_dim_shift(&layout, dim);
+    for (int i = 0; i < layout.bits[TW_REGISTER]; i++)
+      for (int b = 0; b < equal && b < layout.log_shape[dim]; b++)
+        bits |= layout.basis[TW_REGISTER][i] == UINT32_C(1) << (shift + b) ? 1 << i : 0;
+  }
+  return bits;
+}
+
+/* A mask of indices that are multiples of a vector is one for all of a vector. */
+static bool rule_compare_ints(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  int equal = equal_registers(op);
+  if (equal == 0)
+    return twg_each_register(e, op, compare);
+  tw_values_t out = twg_new_values(e, x.count);
+  for (int r = 0; r < out.count; r++) {
+    MlirValue operands[] = {x.at[r], y.at[y.count == 1 ? 0 : r]};
+    out.at[r] = r & equal ? out.at[r & ~equal] : compare(e, op, operands);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 static bool rule_compare(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, compare); }
 
 static MlirValue choose(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
@@ -248,7 +280,10 @@ static bool rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_r
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   MlirType from = operand_element(op, 0);
   MlirValue y = tw_is_narrow(from) ? twg_convert_float(e, x[0], from, e->f32) : x[0];
-  return twg_float_to_int(e, llvm_name(op), twg_register_type(e, result_element(op)), y);
+  MlirType to = twg_register_type(e, result_element(op));
+  if (tw_bits(to) > 8)
+    return twg_float_to_int(e, llvm_name(op), to, y);
+  return twg_cast(e, "llvm.trunc", to, twg_float_to_int(e, llvm_name(op), e->i32, y)); /* bytes of words pack as is */
 }
 
 static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
@@ -317,7 +352,7 @@ TWG_RULE(TW_ARITH_REMUI, rule_int_divide)
 TWG_RULE(TW_ARITH_FLOORDIVSI, rule_int_divide)
 TWG_RULE(TW_ARITH_CEILDIVSI, rule_int_divide)
 TWG_RULE(TW_ARITH_CEILDIVUI, rule_int_divide)
-TWG_RULE(TW_ARITH_CMPI, rule_compare)
+TWG_RULE(TW_ARITH_CMPI, rule_compare_ints)
 TWG_RULE(TW_ARITH_CMPF, rule_compare)
 TWG_RULE(TW_ARITH_SELECT, rule_select)
 TWG_RULE(TW_UB_POISON, rule_poison)

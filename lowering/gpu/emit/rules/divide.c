@@ -152,10 +152,11 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
     MlirValue sign = bits_and(e, y, INT32_MIN);
     back = twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, back, e->i32), sign), e->f32);
   }
-  /* A dividend so small that its remainders would not be normal floats. */
-  MlirValue tiny = twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x), twg_const_float(e, e->f32, 0x1p-60));
-  x = times(e, x, twg_select(e, tiny, twg_const_float(e, e->f32, 0x1p64), one));
-  MlirValue half_back = twg_select(e, tiny, twg_const_float(e, e->f32, 0x1p-32), one);
+  /* A dividend so small that its remainders would not be normal floats. Where the way back has no power of two for it,
+   * the quotient is nothing. */
+  MlirValue tiny = twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x), twg_const_float(e, e->f32, 0x1p-78));
+  x = twg_select(e, tiny, times(e, x, twg_const_float(e, e->f32, 0x1p48)), x);
+  back = twg_select(e, tiny, times(e, back, twg_const_float(e, e->f32, 0x1p-48)), back);
 
   MlirValue estimate = twg_inverse_of_large(e, size), rough = times(e, x, estimate);
   MlirValue inverse = fma3(e, estimate, fma3(e, negative(e, size), estimate, one), estimate);
@@ -164,7 +165,7 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
   quotient = corrected(e, quotient, x, size, inverse);
   /* Of zero and infinity there are no remainders: the rough quotient is 0, infinity or NaN as it should be. */
   quotient = twg_select(e, twg_fcmp(e, TW_UNO, quotient, quotient), rough, quotient);
-  return times(e, times(e, quotient, half_back), times(e, back, half_back));
+  return times(e, quotient, back);
 }
 
 /* ---- the rule ------------------------------------------------------------------------------------ */
