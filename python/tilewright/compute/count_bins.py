@@ -184,11 +184,9 @@ def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
         def note(place, there):
             """Where all lanes have the same bin, the first one counts for them."""
             found = small(place) if there else small(-1)
-            if cuda.all_sync(-1, i32.equal(found, of_lane(found, 0))):
-                if lane() == 0 and found >= 0:
-                    added(shared, out, found, LANES)
-            elif found >= 0:
-                added(shared, out, found, 1)
+            same = cuda.all_sync(-1, i32.equal(found, of_lane(found, 0)))
+            if found >= 0 and (lane() == 0 or not same):
+                added(shared, out, found, LANES if same else 1)
 
         each(samples, n, per, wide, bins, how, note, cuda.syncthreads)
         cuda.syncthreads()
