@@ -113,3 +113,14 @@ def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
     accesses = ptx.count("ld.global") + ptx.count("st.global")
     assert ptx.count("ld.global.v4.b32") and ptx.count("st.global.v4.b32"), ptx
     assert accesses - ptx.count("ld.global.v4.b32") - ptx.count("st.global.v4.b32") == elements
+
+
+@pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
+def test_bytes_along_rows_come_in_words() -> None:
+    """Weights of 8 bits that lie along the columns of the right operand: ldmatrix turns them two at a time, and
+    arithmetic on words converts them."""
+    entry = PROGRAMS["weights of 8 bits"]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    code = sass.assemble(launch.kernel, show.key_of(launch))
+    (loop,) = code.loops("HGMMA")
+    assert sass.count(loop, "LDSM") == 2 and sass.count(loop, "LDS") <= 1 and not sass.count(loop, "I2F")

@@ -32,13 +32,13 @@ static uint32_t row_address(const case_t *c, int r, uint32_t lane, uint32_t warp
 
 /* Byte address of element `i` of the word that `lane` gets of a matrix. */
 static uint32_t received(const case_t *c, int r, int matrix, uint32_t lane, uint32_t warp, int i) {
-  uint32_t row = c->m.trans ? 2 * (lane % 4) + (uint32_t)i : lane / 4;
-  uint32_t byte = c->m.trans ? 2 * (lane / 4) : 4 * (lane % 4) + (uint32_t)(i * c->elem_bytes);
+  uint32_t within = (uint32_t)(i * c->elem_bytes), row = c->m.trans ? 2 * (lane % 4) + within / 2 : lane / 4;
+  uint32_t byte = c->m.trans ? 2 * (lane / 4) + within % 2 : 4 * (lane % 4) + within;
   return row_address(c, r, (uint32_t)(ROWS * matrix) + row, warp) + byte;
 }
 
 static void check_element(const case_t *c, int r, int matrix, uint32_t lane, uint32_t warp, int i) {
-  int reg = r | i;
+  int reg = r | (c->m.swapped ? (i & 1) << 1 | i >> 1 : i);
   for (int b = 0; b < c->m.matrix_bits; b++)
     reg |= (matrix >> b & 1) << c->m.matrix[b];
   uint32_t byte = received(c, r, matrix, lane, warp, i);
@@ -92,6 +92,37 @@ static void check_operand(int operand, const int64_t *shape, int inner, int elem
   play(&c);
 }
 
+/* The next of each 16 rows in place of each: where a product's left operand has row 8, this has row 1. */
+static void pair_rows(tw_layout_t *tile) {
+  enum { ROWS_OF_WARP = 16 };
+  int shift = tw_layout_dim_shift(tile, 0);
+  for (int g = TW_REGISTER; g <= TW_WARP; g++)
+    for (int i = 0; i < tile->bits[g]; i++) {
+      uint32_t row = tile->basis[g][i] >> shift, turned = row % ROWS_OF_WARP * 2;
+      if (row != 0 && row < ROWS_OF_WARP)
+        tile->basis[g][i] = (turned % ROWS_OF_WARP + turned / ROWS_OF_WARP) << shift;
+    }
+}
+
+/* Bytes that lie along the rows of a left operand of 16 bits, in either order within a word. */
+static void check_bytes(const int64_t *shape, int warps_m, bool swapped) {
+  int order[] = {0, 1};
+  tw_layout_t tile = tw_layout_dot_operand(2, shape, 0, 16, warps_m, 1);
+  tw_layout_t shared = tw_shared_swizzled(2, shape, order, 8, 128);
+  case_t c = {&tile, &shared, 1, {0}};
+  CHECK(!tw_ldmatrix_match(&tile, &shared, 1, &c.m), "rows that are no neighbours");
+  pair_rows(&tile);
+  if (!swapped) {
+    uint32_t first = tile.basis[TW_REGISTER][0];
+    tile.basis[TW_REGISTER][0] = tile.basis[TW_REGISTER][1];
+    tile.basis[TW_REGISTER][1] = first;
+  }
+  bool found = tw_ldmatrix_match(&tile, &shared, 1, &c.m);
+  CHECK(found && c.m.trans && c.m.swapped == swapped, "bytes of %lldx%lld", (long long)shape[0], (long long)shape[1]);
+  if (found)
+    play(&c);
+}
+
 int main(void) {
   static const int64_t shapes[][2] = {{128, 64}, {64, 128}, {64, 64}, {128, 128}, {32, 64}, {64, 32}, {256, 64}};
   static const int warps[][2] = {{1, 1}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {8, 1}};
@@ -101,6 +132,8 @@ int main(void) {
         for (int inner = 0; inner < 2; inner++)
           for (int bits = 8; bits <= 32; bits *= 2)
             check_operand(operand, shapes[s], inner, bits, warps[w][0], warps[w][1]);
+  for (int i = 0; i < 4; i++)
+    check_bytes(shapes[i % 2 * 3], i < 2 ? 4 : 8, i % 2 != 0);
   CHECK(matched > 300, "%d matched", matched);
   if (failures == 0)
     printf("ldmatrix: %d pairs of layouts\n", matched);

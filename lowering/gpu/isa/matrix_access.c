@@ -57,18 +57,22 @@ static bool is_plain(const images_t *at, int elem_bytes) {
 }
 
 static bool is_trans(const images_t *at, int elem_bytes) {
+  enum { TURNED_BYTES = 2 };
   tw_ldmatrix_t *m = at->out;
   m->trans = true;
-  m->pack_bits = 1;
-  if (elem_bytes != 2 || at->tile->bits[TW_REGISTER] < 1)
+  m->pack_bits = tw_log2(WORD_BYTES / elem_bytes);
+  m->swapped = elem_bytes == 1 && m->reg[1] == 1;
+  int row = elem_bytes == 1 && !m->swapped; /* the register bit that selects it */
+  bool pairs = elem_bytes == TURNED_BYTES || (elem_bytes == 1 && m->reg[!row] == 1);
+  if (!pairs || at->tile->bits[TW_REGISTER] < m->pack_bits)
     return false;
   for (int i = 0; i < ROW_LANES; i++)
-    if (at->lane[2 + i] != 2U << i)
+    if (at->lane[2 + i] != (uint32_t)TURNED_BYTES << i)
       return false;
-  m->address[0] = m->reg[0];
+  m->address[0] = m->reg[row];
   m->address[1] = at->lane[0];
   m->address[2] = at->lane[1];
-  return whole_rows(at, 0, 0x3);
+  return m->reg[row] % TW_LDMATRIX_ROW_BYTES == 0 && whole_rows(at, m->pack_bits, 0x3);
 }
 
 bool tw_ldmatrix_match(const tw_layout_t *tile, const tw_layout_t *shared, int elem_bytes, tw_ldmatrix_t *out) {
@@ -130,6 +134,15 @@ static void load_matrices(tw_emitter_t *e, const tw_ldmatrix_t *m, MlirValue poi
     words[i] = count == 1 ? loaded : twg_extract(e, loaded, i, e->i32);
 }
 
+/* Registers as they lie in words, of which four in a row are one, and back. */
+static void swap_within(const tw_ldmatrix_t *m, MlirValue *word) {
+  MlirValue second = word[1];
+  if (m->swapped) {
+    word[1] = word[2];
+    word[2] = second;
+  }
+}
+
 static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ldmatrix_t *m, MlirType element,
                                  MlirValue base) {
   int bits = tw_memory_bits(element), per_word = 1 << m->pack_bits, within = per_word - 1;
@@ -149,6 +162,7 @@ static tw_values_t read_matrices(tw_emitter_t *e, const tw_layout_t *tile, const
       for (int i = 0; i < m->matrix_bits; i++)
         at |= (w >> i & 1) << m->matrix[i];
       twg_from_words(e, element, bits, per_word, &words[w], &out.at[at]);
+      swap_within(m, &out.at[at]);
     }
   }
   for (int r = 0; r < out.count; r++)
@@ -182,7 +196,11 @@ static void write_matrices(tw_emitter_t *e, const tw_layout_t *tile, const tw_ld
       int at = r;
       for (int i = 0; i < m->matrix_bits; i++)
         at |= (w >> i & 1) << m->matrix[i];
-      twg_to_words(e, element, bits, per_word, &in.at[at], &words[w]);
+      MlirValue parts[WORD_BYTES];
+      for (int i = 0; i < per_word; i++)
+        parts[i] = in.at[at + i];
+      swap_within(m, parts);
+      twg_to_words(e, element, bits, per_word, parts, &words[w]);
     }
     MlirValue pointer = twg_offset_pointer(e, base, row_of_thread(e, tile, m, constant & m->thread_mask));
     store_matrices(e, m, twg_add_bytes(e, pointer, constant & ~m->thread_mask), words);

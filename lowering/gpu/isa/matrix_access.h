@@ -7,7 +7,8 @@
  *   plain:  register bits select within a word, lane bits 0 and 1 the word within 16 bytes, lane
  *           bits 2 to 4 the row.
  *   .trans: lane bits 2 to 4 select the element within 16 bytes, register bit 0 and lane bits 0 and
- *           1 the row.
+ *           1 the row. Of bytes, two side by side are an element: one of register bits 0 and 1 selects the
+ *           byte, the other the row.
  *
  * Any other register bits select the matrix. A row may lie at any multiple of 16 bytes, so nothing
  * more is asked of the swizzle. */
@@ -23,6 +24,7 @@ enum { TW_LDMATRIX_ROW_BYTES = 16, TW_LDMATRIX_LANE_BITS = 5, TW_LDMATRIX_MAX_BI
 typedef struct tw_ldmatrix {
   bool trans;
   int pack_bits;                           /* register bits within a word, from bit 0 on */
+  bool swapped;                            /* of a word of four, register bits 0 and 1 are its bits 1 and 0 */
   int matrix_bits;                         /* log2 of the matrices of one instruction */
   int matrix[TW_LDMATRIX_MAX_BITS];        /* the register bits that select them */
   uint32_t address[TW_LDMATRIX_LANE_BITS]; /* what each bit of a lane's number adds (XOR) to its row's address */

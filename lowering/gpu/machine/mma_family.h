@@ -23,6 +23,7 @@
 #define TW_MMA_TRANSPOSED_LHS "tile.transposed_lhs"
 #define TW_MMA_TRANSPOSED_RHS "tile.transposed_rhs"
 #define TW_MMA_PROMOTED "tile.promoted"
+#define TW_MMA_PAIRED_ROWS "tile.paired_rows"
 /* Unit attributes of a kernel: it has such a product; it shall have none (tile-plan-block). */
 #define TW_HAS_ASYNC_MMA "tile.async_mma"
 #define TW_NO_ASYNC_MMA "tile.no_async_mma"
@@ -68,6 +69,8 @@ typedef struct tw_async_mma {
   tw_mma_written_t (*written)(MlirOperation mma, int operand, int num_warps);
   /* Whether it reads the left operand that was written as it lies. */
   bool (*reads_written_lhs)(MlirOperation mma);
+  /* Whether a thread should have two neighbouring rows of its left operand in registers, and so of the sum. */
+  bool (*pairs_rows)(MlirOperation mma);
   /* How much of k an instruction may sum up before its sums are promoted to a wider type; 0: all. */
   int (*promotion)(MlirOperation mma);
   /* Registers that a thread needs for a tile.async_mma beside its sums and operands. */

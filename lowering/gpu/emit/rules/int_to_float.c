@@ -116,9 +116,9 @@ static MlirValue permute_bytes(tw_emitter_t *e, MlirValue low, int64_t high, int
   return twg_intrinsic(e, "llvm.nvvm.prmt", e->i32, 3, operands, TW_PTX_NOTHING);
 }
 
-/* Bytes i and i + 1 of a word, less `excess`. */
-static void pair_to_f16(tw_emitter_t *e, MlirValue word, int i, int64_t excess, MlirValue out[2]) {
-  MlirValue pair = permute_bytes(e, word, 0x64646464, 0x4040 | (i + 1) << 8 | i);
+/* Two bytes of a word, less `excess`. */
+static void pair_to_f16(tw_emitter_t *e, MlirValue word, const int at[2], int64_t excess, MlirValue out[2]) {
+  MlirValue pair = permute_bytes(e, word, 0x64646464, 0x4040 | at[1] << 8 | at[0]);
   MlirValue both[2] = {twg_const_float(e, e->f16, (double)(1024 + excess))};
   both[1] = both[0];
   pair = twg_binary(e, "llvm.fsub", twg_bitcast(e, pair, twg_vector_type(e->f16, 2)), twg_pack(e, e->f16, 2, both));
@@ -139,29 +139,50 @@ static void pair_from_f32(tw_emitter_t *e, MlirType to, const MlirValue x[2], Ml
       out[i] = twg_convert_float(e, x[i], e->f32, to);
 }
 
-/* Whether each `count` bytes are those of a word. */
-static bool are_words(tw_emitter_t *e, int count, tw_values_t bytes) {
-  bool found = bytes.count % count == 0;
-  for (int r = 0; found && r < bytes.count; r += count)
-    found = twg_word_behind(e, count, &bytes.at[r]).ptr != NULL;
-  return found;
+/* How bytes lie in words: so many of them, and which one each is. */
+typedef struct {
+  int count, at[BYTES];
+} packing_t;
+
+/* Last, half words. Second, words that were turned on the way (isa/matrix_access.h). */
+static const packing_t packings[] = {{BYTES, {0, 1, 2, 3}}, {BYTES, {0, 2, 1, 3}}, {BYTES / 2, {0, 1}}};
+
+static MlirValue word_of(tw_emitter_t *e, const packing_t *packing, const MlirValue *bytes) {
+  MlirValue in_order[BYTES];
+  for (int i = 0; i < packing->count; i++)
+    in_order[packing->at[i]] = bytes[i];
+  return twg_word_behind(e, packing->count, in_order);
+}
+
+/* How all of the bytes lie; null if they are not in words. */
+static const packing_t *find_packing(tw_emitter_t *e, tw_values_t bytes) {
+  for (size_t p = 0; p < sizeof packings / sizeof *packings; p++) {
+    const packing_t *packing = &packings[p];
+    bool found = bytes.count % packing->count == 0;
+    for (int r = 0; found && r < bytes.count; r += packing->count)
+      found = word_of(e, packing, &bytes.at[r]).ptr != NULL;
+    if (found)
+      return packing;
+  }
+  return NULL;
 }
 
 static bool convert_words(tw_emitter_t *e, const source_t *source, MlirType to, tw_values_t bytes, tw_values_t out) {
   const field_t *f = &source->field;
   int64_t excess = (f->is_signed ? INT64_C(1) << (f->width - 1) : 0) - source->added;
-  int count = are_words(e, BYTES, bytes) ? BYTES : BYTES / 2;
-  if (bytes.count != out.count || !are_words(e, count, bytes))
+  const packing_t *packing = bytes.count == out.count ? find_packing(e, bytes) : NULL;
+  if (packing == NULL)
     return false;
-  for (int r = 0; r < bytes.count; r += count) {
-    MlirValue word = twg_word_behind(e, count, &bytes.at[r]);
-    word = cut_out(e, f, count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word));
-    for (int i = 0; i < count; i += 2) {
+  for (int r = 0; r < bytes.count; r += packing->count) {
+    MlirValue word = word_of(e, packing, &bytes.at[r]);
+    word = cut_out(e, f, packing->count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word));
+    for (int i = 0; i < packing->count; i += 2) {
+      const int *at = &packing->at[i];
       if (mlirTypeIsAF16(to)) {
-        pair_to_f16(e, word, i, excess, &out.at[r + i]);
+        pair_to_f16(e, word, at, excess, &out.at[r + i]);
         continue;
       }
-      MlirValue x[2] = {byte_to_f32(e, word, i, excess), byte_to_f32(e, word, i + 1, excess)};
+      MlirValue x[2] = {byte_to_f32(e, word, at[0], excess), byte_to_f32(e, word, at[1], excess)};
       pair_from_f32(e, to, x, &out.at[r + i]);
     }
   }

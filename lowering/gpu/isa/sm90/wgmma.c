@@ -12,6 +12,8 @@
 
 /* Of a row of a sum: two neighbours in each of four lanes, again and again. */
 enum { ROW_LANE_BITS = 2, LANE_COLUMN_BITS = 1 };
+/* Of a warp's rows: one, and eight further on another, in each of eight groups of lanes. */
+enum { HALF_ROW_BITS = 3 };
 
 /* ---- kinds --------------------------------------------------------------------------------------- */
 
@@ -106,11 +108,11 @@ static void push_registers(tw_layout_t *l, int dim, int from, int to) {
 
 /* Columns from bit `column` on and rows within a warp, the warps of a group, and the groups: the same for accumulator
  * and lhs, but that groups which share out columns repeat lhs. Those beyond repeat both. */
-static void push_threads(tw_layout_t *l, int column, tw_mma_split_t split, bool is_acc) {
+static void push_threads(tw_layout_t *l, int column, int row, tw_mma_split_t split, bool is_acc) {
   push(l, TW_LANE, 1, column);
   push(l, TW_LANE, 1, column + 1);
-  for (int bit = 0; bit < 3; bit++)
-    push(l, TW_LANE, 0, bit);
+  for (int bit = 0; bit < HALF_ROW_BITS; bit++)
+    push(l, TW_LANE, 0, row + bit);
   push(l, TW_WARP, 0, 4);
   push(l, TW_WARP, 0, 5);
   int groups_m = tw_log2(split.m), groups_n = tw_log2(split.n), same = tw_log2(split.same);
@@ -125,16 +127,17 @@ static void push_threads(tw_layout_t *l, int column, tw_mma_split_t split, bool 
     tw_layout_push(l, TW_WARP, 0);
 }
 
-/* The fragment of 64 rows; then, in further registers, columns and rows. A word has `pack` neighbours (log2). */
-static tw_layout_t fragment(const int64_t *shape, tw_mma_split_t split, int pack, bool is_acc) {
+/* The fragment of 64 rows; then, in further registers, columns and rows. A word has `pack` neighbours (log2). Which row
+ * of a warp's 16 is which of the instruction is free: `paired`, a thread has two neighbours. */
+static tw_layout_t fragment(const int64_t *shape, tw_mma_split_t split, int pack, bool paired, bool is_acc) {
   enum { GROUP_ROW_BITS = 6 };
   tw_layout_t l = tw_layout_empty(2, shape);
   int columns = l.log_shape[1] - (is_acc ? tw_log2(split.n) : 0);
   push_registers(&l, 1, 0, pack);
-  push(&l, TW_REGISTER, 0, 3);
+  push(&l, TW_REGISTER, 0, paired ? 0 : HALF_ROW_BITS);
   push_registers(&l, 1, pack + ROW_LANE_BITS, columns);
   push_registers(&l, 0, GROUP_ROW_BITS, l.log_shape[0] - tw_log2(split.m));
-  push_threads(&l, pack, split, is_acc);
+  push_threads(&l, pack, paired, split, is_acc);
   return l;
 }
 
@@ -206,6 +209,43 @@ static MlirOperation plain_load(MlirValue value, bool *transposed) {
   while (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_RESHAPE))
     op = tw_def(mlirOperationGetOperand(op, 0));
   return !mlirOperationIsNull(op) && mlirOperationEqual(op, tw_load_behind(value)) ? op : tw_null_op();
+}
+
+/* The axis of a tile along which a load that it is made of has neighbours, through transpositions; -1: none. */
+static int axis_of_load(MlirValue value, MlirOperation load, int depth) {
+  MlirOperation op = tw_def(value);
+  MlirType type = mlirValueGetType(value);
+  if (mlirOperationIsNull(op) || depth == 0 || !tw_is_tile(type) || tw_rank(type) != 2)
+    return -1;
+  if (mlirOperationEqual(op, load))
+    return tw_contiguous_axis(load);
+  bool turns = tw_op_is(op, TW_TILE_PERMUTE);
+  if (!turns && tw_op_form(op) != TW_FORM_ELEMENTWISE)
+    return -1;
+  int axis = -1;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && axis < 0; i++)
+    axis = axis_of_load(mlirOperationGetOperand(op, i), load, depth - 1);
+  return axis < 0 ? -1 : axis ^ turns;
+}
+
+/* Whether the operand of 16 bits is made of a load of bytes that lie along its rows. */
+static bool has_bytes_along_rows(MlirValue operand, MlirOperation load) {
+  enum { PAIR_BITS = 16, MAX_DEPTH = 16 };
+  MlirType tile = mlirValueGetType(mlirOperationGetResult(load, 0));
+  return tw_bits(mlirValueGetType(operand)) == PAIR_BITS && 2 * tw_memory_bits(tw_element(tile)) == PAIR_BITS &&
+         axis_of_load(operand, load, MAX_DEPTH) == 0;
+}
+
+/* Such bytes are read two at a time, by instructions that turn words of 16 bits. */
+static bool pairs_rows(MlirOperation mma) {
+  MlirValue lhs = mlirOperationGetOperand(mma, 0);
+  MlirOperation alone = tw_load_behind(lhs);
+  tw_ops_t loads = tw_loads_behind(mma, 0);
+  bool pairs = !mlirOperationIsNull(alone) && has_bytes_along_rows(lhs, alone);
+  for (int i = 0; i < loads.count; i++)
+    pairs |= has_bytes_along_rows(lhs, loads.at[i]);
+  tw_ops_free(&loads);
+  return pairs;
 }
 
 static bool reads_written_lhs(MlirOperation mma) {
@@ -283,9 +323,10 @@ static void plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
   (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);
   MlirStringRef places = tw_attr_string(mma, TW_MMA_PLACES);
   bool writes_lhs = places.length > 0 && places.data[0] == TW_PLACE_WRITTEN;
-  out->acc = fragment(shape[2], split, LANE_COLUMN_BITS, true);
+  bool paired = tw_has_attr(mma, TW_MMA_PAIRED_ROWS);
+  out->acc = fragment(shape[2], split, LANE_COLUMN_BITS, paired, true);
   out->lhs = writes_lhs ? written(mma, 0, num_warps).registers
-                        : fragment(shape[0], split, tw_log2(32 / kind.elem_bits), false);
+                        : fragment(shape[0], split, tw_log2(32 / kind.elem_bits), paired, false);
   out->rhs = written(mma, 1, num_warps).registers;
 }
 
@@ -318,6 +359,7 @@ static const tw_async_mma_t async = {
     .place = place,
     .written = written,
     .reads_written_lhs = reads_written_lhs,
+    .pairs_rows = pairs_rows,
     .promotion = promotion,
     .extra_words = extra_words,
     .may_run_on = may_run_on,
