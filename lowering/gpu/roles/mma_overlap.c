@@ -151,6 +151,13 @@ static bool fits_registers(const tw_overlap_t *overlap) {
 
 /* ---- why not ---------------------------------------------------------------------------------------- */
 
+/* Whether the loop carries its left operand (tile-pipeline-mma), so that the next one is made meanwhile. */
+static bool runs_beside_next(MlirOperation product) {
+  MlirValue lhs = mlirOperationGetOperand(product, 0);
+  return mlirValueIsABlockArgument(lhs) &&
+         mlirBlockEqual(mlirBlockArgumentGetOwner(lhs), mlirOperationGetBlock(product));
+}
+
 /* Of a product for which each iteration waits; null where a remark of its own tells it. */
 static const char *why_waited_for(const overlap_check_t *check, MlirOperation product) {
   if (tw_bits(mlirValueGetType(mlirOperationGetResult(product, 0))) == HALF_BITS)
@@ -161,9 +168,10 @@ static const char *why_waited_for(const overlap_check_t *check, MlirOperation pr
   if (check->overlap.num_products == 0)
     return "is waited for in each iteration, which goes on with its sums: only what is added to sums that the loop "
            "carries runs on into the next one";
-  return tw_mma_reads_registers(product) ? "is waited for in each iteration, for its left operand is computed in "
-                                           "registers, which the next one needs: a tile that is loaded runs on"
-                                         : NULL;
+  bool waits = tw_mma_reads_registers(product) && !runs_beside_next(product);
+  return waits ? "is waited for in each iteration, for its left operand is computed in registers, which the next one "
+                 "needs: a tile that is loaded runs on"
+               : NULL;
 }
 
 static bool is_product_of(MlirOperation op, const void *loop) {
