@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from harness import Backends
@@ -258,3 +259,25 @@ def test_computed_operands(backends: Backends, step: int) -> None:
     wide = w * np.repeat(s, 64, axis=0)[:k]
     assert np.array_equal(c, (a.astype("f4") * v[::step]) @ wide)
     assert np.array_equal(r[:, 0], a.astype("f4").sum(axis=1))
+
+
+@pytest.mark.parametrize("low", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("narrow", [np.int8, np.uint8])
+def test_bytes_that_lie_along_columns_of_the_right_operand(backends: Backends, narrow: Any, low: Any) -> None:
+    """All bytes, whole and as the upper half of each."""
+
+    @ct.kernel
+    def kernel(A, W, C, D):
+        whole, half = ct.zeros((128, 128), dtype=ct.float32), ct.zeros((128, 128), dtype=ct.float32)
+        for k in range(ct.num_tiles(A, axis=1, shape=(128, 64))):
+            a = ct.load(A, index=(0, k), shape=(128, 64), padding_mode=ZERO)
+            w = ct.load(W, index=(k, 0), shape=(64, 128), padding_mode=ZERO)
+            whole = ct.mma(a, w.astype(A.dtype), whole)
+            half = ct.mma(a, (w >> 4).astype(A.dtype), half)
+        ct.store(C, index=(0, 0), tile=whole)
+        ct.store(D, index=(0, 0), tile=half)
+
+    a, w = integers(1, 128, 128, dtype=low), np.arange(1 << 14).reshape(128, 128).astype(np.uint8).view(narrow)
+    _, _, c, d = run(backends, kernel, 1, a, w, f32(128, 128), f32(128, 128))
+    assert np.array_equal(c, a.astype("f4") @ w.astype("f4"))
+    assert np.array_equal(d, a.astype("f4") @ (w >> 4).astype("f4"))
