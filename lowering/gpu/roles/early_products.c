@@ -17,8 +17,10 @@
  *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
  *   }
  *
- * What must hold: the product reads registers, all that it and its waits read is computed without memory, and nothing
- * but loads and barriers of stages of other buffers stands between. The order of products stays. */
+ * What must hold: the product has 128 columns or fewer, and is as short as the loads then (of 256, the other
+ * warpgroup's product covers them, and it is slower: docs/design/measurements.md). It reads registers, all that it and
+ * its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
+ * between. The order of products stays. */
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/specialize_warps.h"
@@ -91,8 +93,10 @@ static void start_early(MlirOperation product) {
   tw_slice_free(&needed);
 }
 
-static bool reads_registers(MlirOperation op) {
+static bool gains(MlirOperation op) {
+  enum { SHORT_COLUMNS = 128 };
   return tw_op_is_async_product(op) && tw_mma_reads_registers(op) &&
+         tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 1) <= SHORT_COLUMNS &&
          tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR);
 }
 
@@ -100,7 +104,7 @@ bool tw_early_products(MlirOperation func) {
   MlirOperation roles = tw_roles_of(func);
   if (mlirOperationIsNull(roles))
     return true;
-  tw_ops_t products = tw_ops_in(roles, reads_registers, MlirWalkPreOrder);
+  tw_ops_t products = tw_ops_in(roles, gains, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     start_early(products.at[i]);
   tw_ops_free(&products);

@@ -27,17 +27,13 @@
  * Nowhere between the two may both groups meet: at a barrier, or before what goes through shared memory. The one that
  * waits for its turn would not come, and the turn not be passed on.
  *
- * So it is where an iteration waits for its only product, and then goes on with the sums: scales them and adds them up,
- * or looks for the nearest. Both groups in step would have the Tensor Core idle meanwhile.
- *
  * What must hold: two warpgroups compute one tile, in loops that run as often for both: they stand in loops only, and
- * functions of tiles follow the products, or what is made of the sums of a single one. Where a product of the iteration
- * before runs meanwhile (tile-pipeline-mma) nothing is gained: there must be one behind the first wait, or the wait
- * must be for all that was started. The last turn that is passed on is taken, or the barrier would be left half full.
- * Runs after tile-specialize-warps. In a race-check build the groups meet around each product, so that none could wait
- * for the other's turn: they take none. */
+ * functions of tiles follow the products. Where a product of the iteration before runs meanwhile (tile-pipeline-mma)
+ * nothing is gained: there must be one behind the first wait. Nor is it where an iteration scales the sums of its only
+ * product, or looks for the least: what passes the turn on costs more (docs/design/measurements.md). The last turn that
+ * is passed on is taken, or the barrier would be left half full. Runs after tile-specialize-warps. In a race-check
+ * build the groups meet around each product, so that none could wait for the other's turn: they take none. */
 #include "lowering/gpu/facts/barrier.h"
-#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/roles/specialize_warps.h"
@@ -116,37 +112,14 @@ static MlirOperation first_product(MlirOperation loop) {
   return tw_first_op(tw_loop_body(loop), tw_op_is_async_product);
 }
 
-static bool computes_on_tile(MlirOperation op) {
-  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
-  return (tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_is_reduction(op)) && tw_is_tile(type) && tw_rank(type) > 1;
-}
-
-/* Whether a loop of a tile waits for all of its only product, and an op of the body then computes on the sums. */
-static bool goes_on_with_sums(MlirOperation loop, MlirOperation product, MlirOperation wait) {
-  tw_ops_t products = tw_ops_in(loop, tw_op_is_async_product, MlirWalkPreOrder);
-  bool only = products.count == 1 && mlirOperationEqual(tw_def(mlirOperationGetOperand(wait, 0)), product);
-  tw_ops_free(&products);
-  if (!only || tw_has_attr(loop, TW_PERSISTENT) || tw_attr_int(wait, "pending", 0) != 0)
-    return false;
-  MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(wait, 0));
-  for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation op = mlirOpOperandGetOwner(use);
-    if (mlirOperationEqual(mlirOperationGetParentOperation(op), loop) && computes_on_tile(op))
-      return true;
-  }
-  return false;
-}
-
 static MlirWalkResult collect(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   MlirOperation product = first_product(op);
   MlirOperation wait = tw_next_op(product, tw_op_waits_for_products);
-  if (mlirOperationIsNull(wait))
+  if (mlirOperationIsNull(wait) || mlirOperationIsNull(tw_next_op(wait, tw_op_is_async_product)))
     return MlirWalkResultAdvance;
-  bool several = !mlirOperationIsNull(tw_next_op(wait, tw_op_is_async_product));
-  bool gains = several ? tw_has_op_like(op, is_function_of_tile) : goes_on_with_sums(op, product, wait);
-  if (gains && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
+  if (tw_has_op_like(op, is_function_of_tile) && stands_in_loops(op) && !mlirOperationIsNull(end_of_order(product)))
     tw_ops_add(user, op);
   return MlirWalkResultAdvance;
 }
