@@ -484,23 +484,30 @@ static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
   slot->now = buffer;
 }
 
+/* One nest over a tile, which fills the buffers that are wanted on its way; with a pointer it copies the tile there. */
+static void run_nest(cpu_t *cx, MlirValue tile, MlirValue pointer) {
+  MlirType type = mlirValueGetType(tile);
+  cpu_nest_t nest;
+  cpu_plan(cx, type, 1, &tile, tw_null_op());
+  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
+  cpu_nest_begin(cx, &nest);
+  MlirValue value = cpu_eval(cx, tile, &nest.point);
+  if (pointer.ptr && !cx->failed)
+    cpu_buffer_store(cx, value, pointer, type, &nest.point);
+  cpu_nest_end(cx, &nest);
+  cpu_planned(cx);
+}
+
 MlirValue cpu_buffer(cpu_t *cx, MlirValue tile) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
   if (slot->kind == CPU_BUFFER || cx->failed)
     return slot->now;
-  MlirType type = mlirValueGetType(tile);
   if (!mlirOperationIsNull(tw_def(tile)) && in_blocks(cx, tile)) {
     fill_in_blocks(cx, slot);
     return slot->now;
   }
   slot->wanted = true;
-  cpu_plan(cx, type, 1, &tile, tw_null_op());
-  cpu_nest_t nest;
-  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
-  cpu_nest_begin(cx, &nest);
-  cpu_eval(cx, tile, &nest.point);
-  cpu_nest_end(cx, &nest);
-  cpu_planned(cx);
+  run_nest(cx, tile, (MlirValue){NULL});
   if (slot->kind != CPU_BUFFER)
     cpu_error(cx, cx->func, "a tile could not be computed");
   return slot->now;
@@ -508,18 +515,8 @@ MlirValue cpu_buffer(cpu_t *cx, MlirValue tile) {
 
 void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer) {
   cpu_slot_t *slot = cpu_slot(cx, tile);
-  if (slot->kind == CPU_BUFFER && mlirValueEqual(slot->now, pointer))
-    return;
-  MlirType type = mlirValueGetType(tile);
-  cpu_plan(cx, type, 1, &tile, tw_null_op());
-  cpu_nest_t nest;
-  cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
-  cpu_nest_begin(cx, &nest);
-  MlirValue value = cpu_eval(cx, tile, &nest.point);
-  if (!cx->failed)
-    cpu_buffer_store(cx, value, pointer, type, &nest.point);
-  cpu_nest_end(cx, &nest);
-  cpu_planned(cx);
+  if (slot->kind != CPU_BUFFER || !mlirValueEqual(slot->now, pointer))
+    run_nest(cx, tile, pointer);
 }
 
 /* --- what deserves a buffer ---------------------------------------------------------------------------------- */
@@ -678,7 +675,6 @@ void cpu_before_write(cpu_t *cx, MlirOperation op, MlirType space, int num, cons
 typedef struct {
   cpu_t *cx;
   MlirOperation outer;
-  bool writes;
 } region_walk_t;
 
 static MlirWalkResult fill_operands(MlirOperation op, void *user) {
@@ -700,17 +696,9 @@ void cpu_before_regions(cpu_t *cx, MlirOperation op) {
   mlirOperationWalk(op, fill_operands, &walk, MlirWalkPreOrder);
 }
 
-static MlirWalkResult find_write(MlirOperation op, void *user) {
-  if (tw_op_has(op, TW_WRITES_ARRAY))
-    *(bool *)user = true;
-  return MlirWalkResultAdvance;
-}
+static bool writes_array(MlirOperation op) { return tw_op_has(op, TW_WRITES_ARRAY); }
 
-bool cpu_writes(MlirOperation op) {
-  bool writes = false;
-  mlirOperationWalk(op, find_write, &writes, MlirWalkPreOrder);
-  return writes;
-}
+bool cpu_writes(MlirOperation op) { return tw_has_op_like(op, writes_array); }
 
 bool cpu_reshape_is_unit(MlirOperation op) {
   MlirType in = mlirValueGetType(mlirOperationGetOperand(op, 0)), out = mlirValueGetType(mlirOperationGetResult(op, 0));
