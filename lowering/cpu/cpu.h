@@ -449,6 +449,10 @@ bool cpu_strip_access(cpu_t *cx, MlirOperation op);
 bool cpu_differs(cpu_t *cx, MlirValue value);
 bool cpu_has_warp_ops(MlirOperation op);
 enum { CPU_WARP = 32 };
+/* Whether what an op gives is of the lanes of a warp, where they meet or just are. */
+static inline bool cpu_is_of_warps(MlirOperation op) {
+  return tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK);
+}
 /* strip_warp.c: a loop of few rounds with such ops, round after round, so that what lanes read of each other is known;
  * false where it is no such loop. */
 bool cpu_unroll_shuffles(cpu_t *cx, MlirOperation op);

@@ -101,7 +101,7 @@ static bool is_foreign(MlirOperation op) {
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))
     return !tw_op_loads(op) && !tw_op_stores(op) && cpu_is_polled(op);
-  if (tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK))
+  if (cpu_is_of_warps(op))
     return false;
   return makes_array(op) ? is_local(op) : !is_barrier(op) && !tw_op_is(op, TW_TILE_FENCE);
 }
@@ -689,8 +689,6 @@ static void rebuild(split_t *s, MlirBlock body) {
   tw_set_attr(s->func, TW_SPLIT, mlirUnitAttrGet(s->context));
 }
 
-static bool is_of_warps(MlirOperation op) { return tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK); }
-
 /* Of a kernel whose lanes meet, what it was is kept in front of it, under another name. */
 static void keep_unsplit(MlirOperation func, MlirOperation was) {
   MlirContext context = mlirOperationGetContext(func);
@@ -805,7 +803,7 @@ static void split_threads(MlirOperation func) {
   if (has_one_thread(func))
     name_only_thread(func);
   MlirBlock body = tw_region_block(func, 0);
-  MlirOperation was = tw_has_op_like(func, is_of_warps) ? mlirOperationClone(func) : tw_null_op();
+  MlirOperation was = tw_has_op_like(func, cpu_is_of_warps) ? mlirOperationClone(func) : tw_null_op();
   split_t s = {.context = mlirOperationGetContext(func), .location = mlirOperationGetLocation(func), .func = func};
   tw_uniform_find(&s.uniform, func);
   if (can_cut(&s, body))

@@ -198,7 +198,7 @@ static bool op_fits(const fit_t *fit, MlirOperation op) {
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))
     return tw_op_loads(op) || tw_op_stores(op) || (mlirOperationGetNumResults(op) == 1 && !cpu_is_polled(op));
-  if (tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK))
+  if (cpu_is_of_warps(op))
     return fit->cx->rows && has_numbers(op);
   if (rule->compute || (rule->eval && rule->space == CPU_LEAF && mlirOperationGetNumOperands(op) == 0))
     return has_numbers(op);

@@ -84,7 +84,7 @@ def test_stores(tmp_path: Path) -> None:
     assert sum("is done by the threads: a kernel has no more tensor maps" in one for one in told) == 4
 
 
-@pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 8)])
+@pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 32)])
 def test_loads_beside_a_reduction(tmp_path: Path, width: int, early: int) -> None:
     """They come an iteration early, as far as registers go; the others say so."""
     first = "acc = ct.zeros((1, 1024), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (1, 1024))):"

@@ -254,7 +254,7 @@ def scatter_window(
 
 
 @op("load")
-def _load(
+def load(
     frame: Frame,
     array: Any,
     index: Any,
@@ -299,7 +299,7 @@ def output(frame: Frame, value: Any, what: str) -> Array:
 
 
 @op("store")
-def _store(
+def store(
     frame: Frame,
     array: Any,
     index: Any,

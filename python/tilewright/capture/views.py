@@ -13,7 +13,7 @@ from ..modes import AtomicAccess
 from . import atomics, memory
 from .checks import array_of, fit
 from .frame import Frame
-from .table import OPS, op
+from .table import op
 from .values import Array, Laid, Shape, Tile, describe
 
 
@@ -69,7 +69,7 @@ class Emitting:
     def load_window(self, array: Array, index: Any, steps: Shape, shape: Shape, **how: Any) -> Any:
         weak = {"order": "C", "memory_order": MemoryOrder.WEAK, "memory_scope": MemoryScope.NONE}
         if steps == (shape or (1,) * array.ndim):
-            return OPS["load"](self.frame, array, index, shape, **how, **weak)
+            return memory.load(self.frame, array, index, shape, **how, **weak)
         places = self._places(array, index, steps, shape or (1,) * array.ndim)
         found = memory.gather_window(self.frame, array, places, how["padding_mode"], how["check_bounds"])
         return found if shape else self.emit.reshape(found, ())
@@ -78,7 +78,7 @@ class Emitting:
         weak = {"order": "C", "memory_order": MemoryOrder.WEAK, "memory_scope": MemoryScope.NONE}
         shape = tile.shape or (1,) * array.ndim
         if steps == shape:
-            OPS["store"](self.frame, array, index, tile, **how, **weak)
+            memory.store(self.frame, array, index, tile, **how, **weak)
             return
         places = self._places(array, index, steps, shape)
         memory.scatter_window(self.frame, array, places, self.emit.reshape(tile, shape), how["check_bounds"])
