@@ -22,10 +22,10 @@ static bool is_spec(MlirStringRef spec) {
   i = after_digits(spec, i);
   if (i < spec.length && spec.data[i] == '.')
     i = after_digits(spec, i + 1);
-  return i + 1 == spec.length && spec.data[i] && strchr("diuoxXeEfFgG", spec.data[i]);
+  return i + 1 == spec.length && spec.data[i] && strchr("diuoxXeEfFgGaA", spec.data[i]);
 }
 
-bool tw_spec_is_of_float(MlirStringRef spec) { return spec.length && strchr("eEfFgG", spec.data[spec.length - 1]); }
+bool tw_spec_is_of_float(MlirStringRef spec) { return spec.length && strchr("eEfFgGaA", spec.data[spec.length - 1]); }
 
 static MlirStringRef take(MlirStringRef *rest, size_t size) {
   MlirStringRef taken = {rest->data, size};

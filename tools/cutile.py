@@ -37,8 +37,8 @@ SUITE = """
 ## Its own tests
 
 cuTile comes with some 8,700 tests. Those below fail here, or cannot run; the list is `tools/cutile_suite.tsv`.
-Files that are about private modules throughout are left out: `test_code_motion`, `test_print`, `test_cli`,
-`test_cache`, `test_bytecode` and `test_bytecode_version_compat`.
+Files that are about private modules throughout are left out: `test_code_motion`, `test_cli`, `test_cache`,
+`test_bytecode` and `test_bytecode_version_compat`.
 
 """
 GROUPS = {

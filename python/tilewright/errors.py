@@ -87,11 +87,11 @@ class TileSyntaxError(TileError):
 
 
 class TileTypeError(TileError, TypeError):
-    """Dtypes or kinds of values that do not fit an operation."""
+    """Dtypes, shapes or kinds of values that do not fit an operation."""
 
 
 class TileValueError(TileError, ValueError):
-    """A value, shape or axis out of its range."""
+    """A value out of its range."""
 
 
 class TileUnsupportedFeatureError(TileError):
@@ -157,7 +157,6 @@ _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))
 _OP = re.compile(r"^'(\w+)\.([\w.]+)' op ")
 _TILE = re.compile(r"\b(\d+(?:x\d+)*)x((?:[bt]?f|i)\d\w*)\b")
 # Words that tell a message about values from one about types.
-_ABOUT_VALUES = re.compile(r"\b(shapes?|axis|axes|permutation|power of two|powers of two|rank)\b")
 
 
 def places_of(location: str) -> tuple[Place, ...]:
@@ -178,9 +177,8 @@ def from_message(message: str, name: str | None = None) -> TileError:
     if match is None:
         return TileCompilationError(message)
     rest = _TILE.sub(_tile_text, message[match.end() :])
-    kind = TileValueError if _ABOUT_VALUES.search(rest) else TileTypeError
     subject = name or _public(match[1], match[2])
-    return kind(f"{subject}: {rest}" if subject else f"this {rest}")
+    return TileTypeError(f"{subject}: {rest}" if subject else f"this {rest}")
 
 
 def _tile_text(tile: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from .dtype import DType
 from .errors import TileValueError
 
 # Letters of conversions: numbers with a sign, the bits of one, floats.
-SIGNED, BITS, FLOATS = "di", "uoxX", "eEfFgG"
+SIGNED, BITS, FLOATS = "di", "uoxX", "eEfFgGaA"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,8 +36,6 @@ _REMEDIES = {
     "c": "a character is a constant: write it into the text",
     "p": "an array has no address in tile code",
     "n": "nothing is written back",
-    "a": "use %e",
-    "A": "use %E",
 }
 
 
@@ -61,7 +59,9 @@ def _conversion(format: str, found: re.Match[str]) -> Conversion:
         raise TileValueError(f"{text}: a width or precision is part of the format; '*' takes none from the values")
     if letter not in SIGNED + BITS + FLOATS + "s" or not letter:
         remedy = _REMEDIES.get(letter, "a '%' that is text is doubled")
-        raise TileValueError(f"{text} is none of %d %i %u %o %x %X %e %f %g and %s; {remedy}")
+        raise TileValueError(f"{text} is none of %d %i %u %o %x %X %e %f %g %a and %s; {remedy}")
+    if letter in "aA" and precision:
+        raise TileValueError(f"{text}: %a has all digits; write it without a precision")
     if letter == "s" and flags + width + precision:
         raise TileValueError(f"{text}: %s takes no width; a number has one, as in %8d or %8.3f")
     _check_digits(text, width, precision)
@@ -73,30 +73,88 @@ def _check_digits(text: str, width: str, precision: str) -> None:
         raise TileValueError(f"{text}: a width or a precision is at most 999")
 
 
+# Python's format language; `f"{x:8.3f}"` has the width 8, the precision .3 and the letter f.
 _PYTHON = re.compile(
-    r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<zero>0)?(?P<width>\d*)(?P<precision>\.\d+)?(?P<letter>[deEfFgGoxX]?)"
+    r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?(?P<width>\d*)"
+    r"(?P<group>[,_])?(?P<precision>\.\d+)?(?P<letter>[a-zA-Z%]?)",
+    re.DOTALL,
 )
+_UNKNOWN_TO_C = {
+    "b": "C prints no binary digits; write x of an integer without a sign",
+    "c": "a character is a constant: write it into the text",
+    "s": "a number is shown by d, e, f or g",
+    ",": 'C groups no digits; write f"{n // 1000},{n % 1000:03d}"',
+    "_": 'C groups no digits; write f"{n // 1000}_{n % 1000:03d}"',
+    "^": "C fills on one side: write < or >",
+    "=": "C fills with zeros behind a sign: write 0, as in 08d",
+    "fill": "C fills with spaces, and with zeros behind a sign: write <8d, 8d or 08d",
+}
 
 
-def python_conversion(spec: str, dtype: DType) -> Conversion:
-    """The conversion that a format of Python means, as in f"{x:8.3f}"; TileValueError where there is none."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class PythonFormat:
+    """What a format of Python means: text, a number under a conversion of C, or a hundred times it, and text."""
+
+    conversion: Conversion
+    before: str = ""
+    after: str = ""
+
+    @property
+    def is_percentage(self) -> bool:
+        return bool(self.after)
+
+
+def python_format(spec: str, dtype: DType, ndim: int) -> PythonFormat:
+    """What a format means for a number or a tile, as in f"{x:8.3f}"; TileValueError where C has no such."""
     found = _PYTHON.fullmatch(spec)
-    letter = found["letter"] if found else ""
-    if found and not letter and not dtype.is_float:
-        letter = "d"
-    fits = bool(letter) and (letter in FLOATS or not (dtype.is_float or (found and found["precision"])))
-    if letter in BITS and fits:
-        fits = dtype.is_integral and dtype.min == 0 and not (found and found["sign"])
-    if found is None or not fits or (found["align"] and found["zero"]):
-        raise TileValueError(f"the format {spec!r} of a run-time value is not supported; {_expected(letter, dtype)}")
+    what = f"the format {spec!r} of a run-time value"
+    if found is None:
+        raise TileValueError(f"{what} is not supported; {_expected('', dtype)}")
+    fill, align, group = found["fill"] or " ", found["align"] or "", found["group"] or ""
+    letter = found["letter"] or ("" if dtype.is_float else "d")
+    zero = found["zero"] or ("0" if (fill, align) == ("0", "=") else "")
+    unknown = group or (letter if letter in "bcs" else "") or (align if align == "^" else "")
+    if not unknown and not zero and fill != " ":
+        unknown = "fill"
+    if not unknown and align == "=" and not zero:
+        unknown = "="
+    if unknown:
+        raise TileValueError(f"{what} is not supported; {_UNKNOWN_TO_C[unknown]}")
+    letter = {"n": "g" if dtype.is_float else "d"}.get(letter, letter)
     _check_digits(f"the format {spec!r}", found["width"], found["precision"] or "")
-    flags = ("-" if found["align"] == "<" else "") + (found["sign"] or "").replace("-", "") + (found["zero"] or "")
-    return Conversion(flags, found["width"], found["precision"] or "", letter)
+    if not _suits(letter, found, dtype) or (align in ("<", ">") and zero):
+        raise TileValueError(f"{what} is not supported; {_expected(letter, dtype)}")
+    before = "0" + letter if found["alternate"] and letter and letter in "oxX" else ""
+    after = "%" if letter == "%" else ""
+    width = int(found["width"] or 0)
+    if ndim and before + after:
+        raise TileValueError(f"{what} is for a number, found a tile; write {'x' if before else '.1f of x * 100'} of it")
+    if (before and width and not zero) or (after and width and align == "<"):
+        raise TileValueError(f"{what} is not supported; C fills before {before or 'a number'} with no spaces: write 0")
+    width = max(0, width - len(before + after)) if width else 0
+    alternate = "#" if found["alternate"] and not before else ""
+    flags = ("-" if align == "<" else "") + (found["sign"] or "").replace("-", "") + alternate + zero
+    shown = Conversion(flags, str(width or ""), found["precision"] or "", letter.replace("%", "f"))
+    return PythonFormat(shown, before, after)
+
+
+def _suits(letter: str, found: re.Match[str], dtype: DType) -> bool:
+    """Whether a dtype has a conversion by the letter."""
+    if letter == "%" or (letter and letter in "eEfFgG"):
+        return True
+    if dtype.is_float or found["precision"]:
+        return False
+    has_no_sign = dtype.is_integral and dtype.min == 0
+    if has_no_sign and found["sign"]:
+        return False
+    return has_no_sign if letter in ("x", "X", "o") else letter == "d" and not found["alternate"]
 
 
 def _expected(letter: str, dtype: DType) -> str:
     if dtype.is_float:
-        return "expected [<>][+ ][0][width][.precision] and one of e f g, as in 8.3f"
+        return "expected [<>][+ ][0][width][.precision] and one of e f g %, as in 8.3f"
     if letter in BITS and letter and dtype.min != 0:
         return "a number with a sign is shown by d; its bits are ct.bitcast(x, ct.uint32)"
-    return "expected [<>][+ ][0][width] and d, or one of e f g, as in 8.3f; without a sign, x X or o"
+    if dtype.is_integral and dtype.min == 0:
+        return "of an integer without a sign expected [<>][0][width] and one of d x X o, or e f g %, as in 8.3f"
+    return "expected [<>][+ ][0][width] and d, or one of e f g %, as in 8.3f"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .dtype import DType
-from .errors import TileTypeError, TileValueError
+from .errors import TileTypeError
 
 Shape = tuple[int, ...]
 MOST_ELEMENTS = 2**30  # of a tile, so that a position in it is an int32
@@ -32,13 +32,13 @@ class ShapeRules:
         shape = self.static_ints(value, what)
         for axis, n in enumerate(shape):
             if n < 1 or n & (n - 1):
-                raise TileValueError(
+                raise TileTypeError(
                     f"{what}: dimension {axis} of {shape} is {n}, which is no power of two; expected "
                     f"1, 2, 4, 8, …, as in {1 << max(0, n - 1).bit_length()} with a padding mode for "
                     "the rest"
                 )
         if math.prod(shape) > MOST_ELEMENTS:
-            raise TileValueError(f"{what}: a tile of shape {shape} is too large; it has at most 2**30 elements")
+            raise TileTypeError(f"{what}: a tile of shape {shape} is too large; it has at most 2**30 elements")
         return shape
 
     def check_length(self, value: Any, what: str) -> Shape:
@@ -52,7 +52,7 @@ class ShapeRules:
     def check_axis(self, value: Any, ndim: int, what: str) -> int:
         axis = self._static_int(value, f"{what}: axis")
         if not -ndim <= axis < ndim:
-            raise TileValueError(
+            raise TileTypeError(
                 f"{what}: axis {axis} is outside a tile of {dimensions(ndim)}; expected {-ndim} to {ndim - 1}"
             )
         return axis % ndim
@@ -68,7 +68,7 @@ class ShapeRules:
     def check_order(self, value: Any, ndim: int, what: str) -> Shape:
         if isinstance(value, str):
             if value not in ("C", "F"):
-                raise TileValueError(f"{what}: order {value!r} is neither 'C', 'F' nor a permutation")
+                raise TileTypeError(f"{what}: order {value!r} is neither 'C', 'F' nor a permutation")
             return tuple(range(ndim)) if value == "C" else tuple(reversed(range(ndim)))
         axes = self.static_ints(value, f"{what}: order")
         if sorted(axes) != list(range(ndim)):
@@ -86,10 +86,10 @@ class ShapeRules:
         if rest > 0 and size % rest == 0:
             wanted = tuple(size // rest if n == -1 else n for n in wanted)
         elif -1 in wanted:
-            raise TileValueError(f"ct.reshape: the {size} elements of shape {shape} do not divide by those of {wanted}")
+            raise TileTypeError(f"ct.reshape: the {size} elements of shape {shape} do not divide by those of {wanted}")
         wanted = self.check_tile_shape(wanted, "ct.reshape: shape")
         if math.prod(wanted) != size:
-            raise TileValueError(
+            raise TileTypeError(
                 f"ct.reshape: shape {shape} has {size} elements, {wanted} has {math.prod(wanted)}; expected as many"
             )
         return wanted
@@ -98,7 +98,7 @@ class ShapeRules:
         values = value if isinstance(value, tuple | list) else (value,)
         order = tuple(self.check_axis(v, ndim, "ct.permute") for v in values)
         if sorted(order) != list(range(ndim)):
-            raise TileValueError(
+            raise TileTypeError(
                 f"ct.permute: axes {value} is no permutation of {ndim} axes; expected each of 0 to {ndim - 1} once"
             )
         return order
@@ -110,7 +110,9 @@ class ShapeRules:
                 raise TileTypeError(f"ct.transpose of a tile of {dimensions(ndim)} needs the two axes to swap")
             return (1, 0)
         if axis0 is None or axis1 is None:
-            raise TileTypeError("ct.transpose needs both axes or none")
+            raise TileTypeError(
+                "ct.transpose needs both axes or none, as in ct.transpose(x, 0, 1); ct.permute(x, axes) takes a tuple"
+            )
         a, b = (self.check_axis(v, ndim, "ct.transpose") for v in (axis0, axis1))
         order = list(range(ndim))
         order[a], order[b] = order[b], order[a]
@@ -136,7 +138,7 @@ def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
     result = []
     for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
         if m != n and m != 1 and n != 1:
-            raise TileValueError(f"{what}: shapes {a} and {b} do not broadcast; expected equal lengths, or 1")
+            raise TileTypeError(f"{what}: shapes {a} and {b} do not broadcast; expected equal lengths, or 1")
         result.append(max(m, n))
     return tuple(result)
 
@@ -144,7 +146,7 @@ def broadcast_shapes(a: Shape, b: Shape, what: str) -> Shape:
 def check_fits(shape: Shape, wanted: Shape, what: str) -> None:
     """Whether a tile of `shape` broadcasts to exactly `wanted`."""
     if broadcast_shapes(shape, wanted, what) != wanted:
-        raise TileValueError(f"{what} of shape {shape} does not broadcast to {wanted}")
+        raise TileTypeError(f"{what} of shape {shape} does not broadcast to {wanted}")
 
 
 def check_nested(value: Any, entry: Callable[[Any], Any]) -> tuple[Shape, list[Any]]:

@@ -1013,7 +1013,7 @@ def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
 
     A float has the fewest digits that tell it, on a GPU up to nine; a tile of more than 64 elements has lines of 16.
     What stands in a structure is written as Python's repr() writes it. f-strings take the formats that C has, too:
-    f"{x:8.3f}", f"{i:5}", and f"{n:08x}" of integers without a sign.
+    f"{x:8.3f}", f"{i:5}", f"{x:.1%}" of a number, and f"{n:08x}" and f"{n:#x}" of integers without a sign.
     """
 
 
@@ -1030,7 +1030,8 @@ def threads(function: Callable[..., Any], /, *args: Any) -> Any:
 
 @op("printf")
 def printf(format: str, *args: Any) -> None:
-    """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g and their capitals, %s.
+    """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g %a and their capitals,
+    %s.
 
     With flags, a width and a precision, as in "%-8.3f". A value is converted to what the letter shows; of a tile, each
     element. %s shows what ct.print shows.

@@ -391,7 +391,7 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
   if (argument == NULL)
     return printf("%s", format);
   memcpy(&d, argument, 8);
-  return strpbrk(format, "eEfFgG") ? printf(format, d) : printf(format, *argument);
+  return strpbrk(format, "eEfFgGaA") ? printf(format, d) : printf(format, *argument);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */

@@ -176,7 +176,7 @@ def test_refused_functions(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ((1, 0), TileValueError, "axis 1 is outside"),
+        ((1, 0), TileTypeError, "axis 1 is outside"),
         ((None, 0), TileTypeError, "axis must be a constant"),
         ((0, (0, 0)), TileTypeError, "identity must be a constant for each"),
         ((0, 300), TileValueError, "300 is outside int8"),

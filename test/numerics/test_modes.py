@@ -151,14 +151,16 @@ def test_isnan_and_divmod(backends: Backends) -> None:
     def kernel(X, Q, R, N):
         x = ct.load(X, 0, 32)
         q, r = ct.divmod(ct.load(Q, 0, 32), 3)
+        again = divmod(ct.load(Q, 0, 32), 3)
+        of_number = divmod(100, ct.load(Q, 0, 32) * 2 + 1)
         ct.store(Q, 0, q + ct.divmod(7, 2)[0])
-        ct.store(R, 0, r)
+        ct.store(R, 0, r + (again[0] - q) + (again[1] - r) + of_number[1] * 10)
         ct.store(N, 0, ct.isnan(x))
 
     x = np.resize(np.array([1, -7, 2.5, np.nan, 100, -0.5], np.float32), 32)
     q = np.arange(-16, 16, dtype=np.int32)
     args = backends.run_all(kernel, 1, lambda: [x, q.copy(), np.zeros_like(q), np.zeros(32, bool)])
-    assert np.array_equal(args[3], np.isnan(x)) and np.array_equal(args[2], q % 3)
+    assert np.array_equal(args[3], np.isnan(x)) and np.array_equal(args[2], q % 3 + 100 % (q * 2 + 1) * 10)
 
 
 @pytest.mark.parametrize("function", [divmod, ct.divmod])

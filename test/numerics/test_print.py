@@ -29,6 +29,7 @@ CONVERSIONS = (
     "%f|%5.2f|%+.1e|%G|%#g|%-9.3f|%09.3f",  # of a float
     "%d|%i|%5d|%-5d|%05d|%+d|% d|%+.3d",  # of an integer
     "%u|%x|%X|%08x|%#x|%o|%#o",  # its bits
+    "%a|%A|%12a|%-12a|%012a|%+a",
     "%d %x %f %s",
     "100%% é\t{}{%d}",
 )
@@ -97,6 +98,75 @@ def test_other_bases_of_python(dtype: type, capfd: pytest.CaptureFixture[str]) -
     top = int(x[3])
     wanted = f"[0, 9, ab, {top:x}] [00000000, 00000009, 000000AB, {top:08X}]|{top:<12o}|{top:12x}|fffffffe\n"
     assert found == expected == wanted
+
+
+@ct.kernel
+def in_format(X, SPEC: ct.Constant):
+    print(f"{ct.load(X, (0,), (1,)).item():{SPEC}}", end="")
+
+
+def _shown(value: float, spec: str, capfd: pytest.CaptureFixture[str]) -> str:
+    """What a kernel prints of a number under a format of Python, in both executions, or how it is refused."""
+    dtype = np.float32 if isinstance(value, float) else np.int32 if value < 0 else np.uint32
+    x, refused = np.array([value], dtype), []
+    for run in (lambda: in_format.interpret(1, (x, spec)), lambda: ct.launch(None, 1, in_format, (x, spec))):
+        try:
+            run()
+        except ct.TileValueError as error:
+            refused.append(str(error).splitlines()[0])
+    printed = capfd.readouterr().out
+    text, again = refused or (printed[: len(printed) // 2], printed[len(printed) // 2 :])
+    assert text == again
+    return text
+
+
+_PYTHON_FORMATS = [".1%", "%", "8.1%", "08.2%", "+.0%", " >8", " <6", "0=8", "=08", "#x", "#010x", "#o", "n", "#.0f"]
+
+
+@pytest.mark.parametrize("spec", _PYTHON_FORMATS)
+@pytest.mark.parametrize("value", [0.125, -2.5, 171, -9, 0])
+def test_formats_are_those_of_python(value: float, spec: str, capfd: pytest.CaptureFixture[str]) -> None:
+    found = _shown(value, spec, capfd)
+    assert found == _by_python(value, spec) or found.startswith("the format")
+
+
+def _by_python(value: float, spec: str) -> str:
+    try:
+        return format(value, spec)
+    except ValueError:
+        return "Python refuses it"
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "shown"),
+    [
+        (0.125, ".1%", "12.5%"),
+        (171, "#x", "0xab"),
+        (171, "#010x", "0x000000ab"),
+        (-9, "0=8", "-0000009"),
+        (3, "n", "3"),
+    ],
+)
+def test_these_formats_are_taken(value: float, spec: str, shown: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert _shown(value, spec, capfd) == shown
+
+
+@pytest.mark.parametrize(
+    ("spec", "remedy"),
+    [
+        (",", 'C groups no digits; write f"{n // 1000},{n % 1000:03d}"'),
+        ("_d", "C groups no digits"),
+        ("b", "C prints no binary digits; write x"),
+        ("c", "a character is a constant"),
+        ("^8d", "C fills on one side"),
+        ("*>8d", "C fills with spaces"),
+        ("#8x", "C fills before 0x with no spaces: write 0"),
+        ("+d", "of an integer without a sign expected"),
+    ],
+)
+def test_formats_that_c_lacks_are_refused_by_name(spec: str, remedy: str, capfd: pytest.CaptureFixture[str]) -> None:
+    found = _shown(171, spec, capfd)
+    assert found.startswith(f"the format {spec!r} of a run-time value is not supported; {remedy}")
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

@@ -151,6 +151,15 @@ def test_a_signature_of_arguments() -> None:
     assert co.demangle_kernel_name(signature.symbol)[1].parameters == signature.parameters
 
 
+def test_an_extent_of_one_is_a_constant_from_version_2_on() -> None:
+    x = np.zeros((8, 1), np.float32)
+    known = [
+        KernelSignature.from_kernel_args(scale, (x, x, 2.0, 128), version).parameters[0].shape_constant
+        for version in (V1, V2)
+    ]
+    assert known == [(None, None), (None, 1)]
+
+
 # --- the code ---------------------------------------------------------------------------------------------------------
 
 

@@ -74,7 +74,7 @@ def test_shape_is_no_power_of_two() -> None:
         ct.load(A, (0, 0), (128, 48))  # here
 
     refused(
-        TileValueError,
+        TileTypeError,
         r"ct.load: shape: dimension 1 of \(128, 48\) is 48, which is no power of two; expected 1, 2, 4, 8, …, "
         r"as in 64 with a padding mode",
         "ct.load(A, (0, 0), (128, 48))",
@@ -105,7 +105,7 @@ def test_shapes_do_not_broadcast() -> None:
         x = ct.zeros((4, 8), ct.float32)
         x + ct.zeros((4, 16), ct.float32)  # here
 
-    error = refused(TileValueError, r"ct.add: ", "x + ct.zeros((4, 16), ct.float32)", kernel)
+    error = refused(TileTypeError, r"ct.add: ", "x + ct.zeros((4, 16), ct.float32)", kernel)
     assert "4, 8" in error.message and "4, 16" in error.message
 
 
@@ -120,9 +120,9 @@ def test_index_of_wrong_length() -> None:
         ct.gather(A, (0, 1, 2))  # here
 
     message = r"the array 'A' has 2 dimensions, the index {} and the tile {}; give one entry of each"
-    refused(TileValueError, "ct.load: " + message.format(1, 2), None, kernel, F32)
-    refused(TileValueError, "ct.store: " + message.format(2, 1), None, tile, F32)
-    refused(TileValueError, "has 2 dimensions, the index is for 3", None, element, F32)
+    refused(TileTypeError, "ct.load: " + message.format(1, 2), None, kernel, F32)
+    refused(TileTypeError, "ct.store: " + message.format(2, 1), None, tile, F32)
+    refused(TileTypeError, "has 2 dimensions, the index is for 3", None, element, F32)
 
 
 def test_reshape_and_axes() -> None:
@@ -135,9 +135,9 @@ def test_reshape_and_axes() -> None:
     def mma():
         ct.mma(ct.zeros((4, 8), ct.float16), ct.zeros((4, 8), ct.float16), ct.zeros((4, 8), ct.float32))  # here
 
-    refused(TileValueError, r"shape \(4, 8\) has 32 elements, \(4, 4\) has 16", None, reshape)
-    refused(TileValueError, "axis 2 is outside a tile of 2 dimensions", None, axis)
-    refused(TileValueError, r"ct.mma: needs shapes \(m, k\), \(k, n\) and \(m, n\)", None, mma)
+    refused(TileTypeError, r"shape \(4, 8\) has 32 elements, \(4, 4\) has 16", None, reshape)
+    refused(TileTypeError, "axis 2 is outside a tile of 2 dimensions", None, axis)
+    refused(TileTypeError, r"ct.mma: needs shapes \(m, k\), \(k, n\) and \(m, n\)", None, mma)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -520,7 +520,7 @@ def test_text_of_an_error() -> None:
     def kernel(n):
         helper(n)
 
-    with pytest.raises(TileValueError) as caught:
+    with pytest.raises(TileTypeError) as caught:
         capture(kernel, [N], "cpu")
     text = re.sub(r'"[^"]*/', '"', str(caught.value))
     first = kernel.__code__.co_firstlineno
@@ -540,7 +540,7 @@ def test_caret_counts_characters() -> None:
     def kernel():
         ct.print("größe", ct.zeros((3,), ct.float32))  # here
 
-    with pytest.raises(TileValueError) as caught:
+    with pytest.raises(TileTypeError) as caught:
         capture(kernel, [], "cpu")
     code, caret = str(caught.value).splitlines()[-2:]
     assert code[caret.index("^") : len(caret)] == "ct.zeros((3,), ct.float32)"
@@ -552,7 +552,7 @@ def test_traceback_is_short() -> None:
         for _ in range(n):
             ct.zeros((3,), ct.float32)
 
-    with pytest.raises(TileValueError) as caught:
+    with pytest.raises(TileTypeError) as caught:
         ct.launch(None, 1, kernel, (1,))
     assert [entry.name for entry in caught.traceback] == ["test_traceback_is_short"]
 
@@ -563,7 +563,7 @@ def test_from_diagnostics() -> None:
     assert type(error) is TileTypeError
     assert error.message == "ct.add: does not fit\na note"
     assert error.places == (Place("k.py", 20, 3, 21, 4), Place("k.py", 12, 5, 12, 9))
-    assert type(from_message("'tile.add' op shapes differ")) is TileValueError
+    assert type(from_message("'tile.add' op shapes differ")) is TileTypeError
     assert type(from_message("something else")) is TileCompilationError
     assert type(from_diagnostics([])) is TileCompilationError
 

@@ -75,7 +75,7 @@ def test_error_points_into_the_kernel() -> None:
     def kernel() -> None:
         ct.zeros((4,), ct.float32) + ct.zeros((8,), ct.float32)
 
-    with pytest.raises(TileValueError, match=r"\(4,\) and \(8,\)") as caught:
+    with pytest.raises(TileTypeError, match=r"\(4,\) and \(8,\)") as caught:
         run(kernel)
     assert any(entry.name == "kernel" for entry in caught.traceback)
     assert not interpret.active()

@@ -11,7 +11,7 @@ import pytest
 
 from tilewright import tile as ct
 from tilewright import tune
-from tilewright.tune import automatic, exhaustive
+from tilewright.tune import automatic, exhaustive, trial
 from tilewright.tune.statistics import Measurement
 
 
@@ -52,6 +52,20 @@ def test_kernels_of_a_function_and_processes(monkeypatch: pytest.MonkeyPatch) ->
         [256], None, lambda T: 16, lambda T: scale, lambda T: (x, y, T), quiet=True, single_run_timeout_sec=5.0
     )
     assert result.best.config == 256 and not y.any()
+
+
+@pytest.mark.parametrize("flush_l2", [True, False])
+def test_the_cache_is_flushed_unless_told_otherwise(flush_l2: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = set()
+    time = trial.Bench.time
+
+    def watch(bench: trial.Bench, number: int, count: int, flush: bool = True) -> list[float]:
+        asked.add(flush)
+        return time(bench, number, count, flush)
+
+    monkeypatch.setattr(trial.Bench, "time", watch)
+    searched([64], monkeypatch, quiet=True, flush_l2=flush_l2)
+    assert asked == {flush_l2}
 
 
 def test_where_nothing_works() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
+import inspect
 import types
 from typing import Any
 
 from .. import tile as ct
 from ..dtype import constant_dtype
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
-from ..names import ELSEWHERE, MODULES, advice, module_advice, thread_advice
+from ..names import ELSEWHERE, MODULES, OF_ARRAYS, advice, module_advice, thread_advice
 from ..views import ARRAY_METHODS, TiledView
 from . import memory, ops, records, shapes, views
 from .branches import each
@@ -138,8 +139,12 @@ def _tile_attribute(frame: Frame, value: Tile, name: str) -> Any:
     near = difflib.get_close_matches(name, ct.TILE_METHODS, n=1)
     meant = f"; did you mean {near[0]}?" if near else f"; it has {known}"
     instead = f"; write {ELSEWHERE[name]}" if name in ELSEWHERE else meant
-    hint = f"; use ct.{name}(x)" if name in ct.OPS else instead
+    hint = f"; use ct.{name}(x)" if _is_function_of_tiles(name) else instead
     raise TileTypeError(f"a tile has no attribute '{name}'{hint}")
+
+
+def _is_function_of_tiles(name: str) -> bool:
+    return name in ct.OPS or (name in dir(ct) and isinstance(getattr(ct, name), types.FunctionType))
 
 
 def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
@@ -157,10 +162,11 @@ def _array_attribute(frame: Frame, value: Array, name: str) -> Any:
         return views.foreign_pointer(frame, value)
     near = difflib.get_close_matches(name, ct.ARRAY_ATTRIBUTES, n=1)
     known = f"did you mean {near[0]}?" if near else f"it has {', '.join(ct.ARRAY_ATTRIBUTES)}"
-    if name in ct.OPS:
-        known = f"use ct.{name}"
-    if name == "size":
-        known = "its extent along an axis is x.shape[axis]"
+    if name in OF_ARRAYS:
+        known = OF_ARRAYS[name]
+    elif _is_function_of_tiles(name):
+        takes_array = "array" in inspect.signature(getattr(ct, name)).parameters
+        known = f"use ct.{name}" if takes_array else f"load a tile of it, and use ct.{name}"
     raise TileTypeError(f"an array has no attribute '{name}' in tile code; {known}")
 
 

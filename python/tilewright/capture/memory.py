@@ -59,7 +59,7 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
     array = array_of(array, "ct.num_tiles")
     tile_shape = check_tile_shape(shape, "ct.num_tiles: shape") or (1,) * array.ndim
     if len(tile_shape) != array.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"ct.num_tiles: {describe(array)} needs a tile of {dimensions(array.ndim)}, found shape {tile_shape}"
         )
     k = check_axis(axis, array.ndim, "ct.num_tiles")
@@ -71,7 +71,7 @@ def _num_tiles(frame: Frame, array: Any, axis: Any, shape: Any, order: Any) -> T
 def _tile_index(frame: Frame, array: Array, index: Any, shape: Shape, what: str) -> list[Tile]:
     values = index if isinstance(index, tuple) else (index,)
     if len(values) != array.ndim or len(shape) != array.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index {len(values)} "
             f"and the tile {len(shape)}; give one entry of each for each dimension"
         )
@@ -339,7 +339,7 @@ def element_indices(frame: Frame, array: Array, indices: Any, what: str) -> tupl
     """One index tile for each axis, all of the shape of the result, and that shape."""
     values = indices if isinstance(indices, tuple) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"{what}: the array '{array.name}' has {dimensions(array.ndim)}, the index is for {len(values)}; "
             "give one entry for each dimension"
         )
@@ -359,7 +359,7 @@ def mask_of(frame: Frame, mask: Any, shape: Shape, what: str) -> list[Any]:
     fits = tile.dtype is bool_
     try:
         fits = fits and broadcast_shapes(tile.shape, shape, what) == shape
-    except TileValueError:
+    except TileTypeError:
         fits = False
     if not fits:
         raise TileTypeError(f"{what}: mask must be a bool_ tile that broadcasts to {shape}, found {describe(tile)}")

@@ -253,6 +253,9 @@ def _compare_parts(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
 
 def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(kind, ast.Is | ast.IsNot):
+        if isinstance(x, Tile) and isinstance(y, Tile):
+            said = "is" if isinstance(kind, ast.Is) else "is not"
+            raise TileTypeError(f"'{said}' asks whether a value is None, found two tiles; == compares their elements")
         return (x is y) is isinstance(kind, ast.Is)
     if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(kind, ast.Eq | ast.NotEq):
         return _compare_parts(frame, kind, x, y)

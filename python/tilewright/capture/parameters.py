@@ -54,7 +54,7 @@ class Binder:
     def _hint(self, args: list[Any], keywords: dict[str, Any]) -> str:
         """What to write instead, as the end of a sentence."""
         unknown = [k for k in keywords if k not in self.by_name]
-        if len(args) > len(self.positional):
+        if len(args) > len(self.positional) and self.rest is None:
             if self.positional[-1:] in (["axes"], ["shape"]):
                 return f"; {self.positional[-1]} is one tuple"
             others = ", the others by name" if self.only_by_name else ""

@@ -18,7 +18,7 @@ from ..dtype import (
     tfloat32,
     uint8,
 )
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileTypeError
 from ..modes import check_fast_accumulation, check_scaled
 from ..shape_rules import broadcast_shapes
 from .checks import constant_flag
@@ -46,7 +46,7 @@ def _mma(frame: Frame, x: Any, y: Any, acc: Any, use_fast_acc: Any) -> Tile:
     check_fast_accumulation(fast, operands[0].dtype)
     for tile in operands:
         if len(tile.shape) < 2:
-            raise TileValueError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
+            raise TileTypeError(f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {describe(tile)}")
     operands[:2] = _same_batch(frame, operands[0], operands[1], "ct.mma")
     return frame.emit.op("tile.mma", operands, {"fast_accum": None} if fast else None, public="mma")
 
@@ -85,9 +85,9 @@ def _matmul(frame: Frame, x: Any, y: Any) -> Tile:
     if accumulator is None:
         raise TileTypeError(f"ct.matmul: inputs of {dtype} are not supported")
     if not 1 <= a.ndim <= 3 or not 1 <= b.ndim <= 3:
-        raise TileValueError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
+        raise TileTypeError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
     if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
-        raise TileValueError(
+        raise TileTypeError(
             f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ; expected (m, k) and (k, n)"
         )
     emit = frame.emit

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..dtype import int32, require_arithmetic, uint8
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileTypeError
 from ..shape_rules import Shape, bits_of, check_bitcast, check_fits, check_nested, check_part, check_same_dtype
 from .checks import RULES, check_axis, check_tile_shape, dtype_of
 from .frame import Frame
@@ -196,6 +196,9 @@ def _broadcast_to(frame: Frame, x: Any, shape: Any) -> Tile:
     return frame.emit.broadcast(tile, wanted)
 
 
+_SELECT = "select elements with ct.where, or with ct.gather from an array"
+
+
 def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
     """x[:, None]: new axes only."""
     entries = index if isinstance(index, tuple) else (index,)
@@ -209,13 +212,14 @@ def new_axes(frame: Frame, tile: Tile, index: Any) -> Tile:
         whole = isinstance(entry, slice) and entry == slice(None)
         if entry is not None and entry is not Ellipsis and not whole:
             found = "a slice with bounds" if isinstance(entry, slice) else describe(entry)
+            turned = isinstance(entry, slice) and entry == slice(None, None, -1)
             raise TileTypeError(
                 f"a tile takes only ':', None and '...' as index, found {found}; "
-                "select elements with ct.where, or with ct.gather from an array"
+                + ("ct.flip(x, axis) turns it round" if turned else _SELECT)
             )
         kept += whole
     if kept > tile.ndim or entries.count(Ellipsis) > 1:
-        raise TileValueError(
+        raise TileTypeError(
             f"too many indices for a tile of shape {tile.shape}; expected ':' {len(tile.shape)} times at most"
         )
     rest = iter(tile.shape)

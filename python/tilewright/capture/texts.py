@@ -12,8 +12,9 @@ import reprlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..dtype import float64
 from ..errors import TileTypeError
-from ..formats import python_conversion
+from ..formats import python_format
 from ..structure import is_record
 from . import records
 from .expressions import evaluate, handles
@@ -138,7 +139,10 @@ def formatted(frame: Frame, value: Any, spec: Any = "") -> str | Format:
     if not isinstance(spec, str):
         raise TileTypeError(f"a format must be known when the kernel is compiled, found {describe(spec)}")
     if isinstance(value, Tile) and spec:
-        return Format(((value, python_conversion(spec, value.dtype)),))
+        shown = python_format(spec, value.dtype, len(value.shape))
+        if shown.is_percentage:
+            value = frame.emit.binary("mul", frame.emit.cast(value, float64), 100.0)
+        return text(part for part in (shown.before, (value, shown.conversion), shown.after) if part)
     if _is_dataclass(value) and records.method_of(value, "__format__") is not None:
         kind = type(value).__name__
         raise TileTypeError(f"'{kind}' has its own __format__, which tile code does not call; write {{x!s}} or {{x!r}}")

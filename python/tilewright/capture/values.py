@@ -212,6 +212,8 @@ def describe(value: Any) -> str:
         return f"the constant {number_text(value)}"
     if isinstance(value, tuple):
         return f"({', '.join(describe(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict) and any(map(is_run_time, value.values())):
+        return f"{{{', '.join(f'{key!r}: {describe(entry)}' for key, entry in value.items())}}}"
     if hasattr(type(value), "__tw_tree__"):
         return f"a {type(value).__name__}"
     if isinstance(value, DType):
@@ -258,5 +260,7 @@ def _made(value: Any, what: str) -> str:
         return "; an f-string makes text of values, as in f'{x}'" if what == "ct.mod" else ""
     if value is None:
         return "; a function without 'return', as ct.store, gives None"
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return "; ct.arange, ct.full and ct.astile make tiles, or pass the array to the kernel and load it"
     of_constants = isinstance(value, tuple) and not is_run_time(value)
     return "; ct.astile makes a tile of constants" if of_constants else ""

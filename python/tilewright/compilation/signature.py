@@ -303,11 +303,23 @@ class KernelSignature:
         kernel: Any, kernel_args: Sequence[Any], calling_convention: CallingConvention, *, symbol: str | None = None
     ) -> KernelSignature:
         """What a launch with these arguments would take for granted, their alignment too: for tests and trials."""
-        for name, marks in parameter_marks(kernel.function).items():
+        found = parameter_marks(kernel.function)
+        for name, marks in found.items():
             marks.check(name)
         _, key = kernel.specialization(tuple(kernel_args))
-        signature = KernelSignature([_of_fact(*entry) for entry in key], calling_convention, symbol)
+        parameters = [_of_fact(*entry) for entry in key]
+        if calling_convention.version >= 2:
+            for i, (marks, argument) in enumerate(zip(found.values(), kernel_args, strict=False)):
+                parameter = parameters[i]
+                if isinstance(parameter, ArrayConstraint) and not marks.extents:
+                    parameters[i] = _with_single_extents(parameter, argument.shape)
+        signature = KernelSignature(parameters, calling_convention, symbol)
         return signature if symbol is not None else signature.with_mangled_symbol(kernel.name)
+
+
+def _with_single_extents(array: ArrayConstraint, shape: Sequence[int]) -> ArrayConstraint:
+    """An extent of 1 is a constant where no annotation says which are."""
+    return dataclasses.replace(array, shape_constant=[1 if extent == 1 else None for extent in shape])
 
 
 def _of_fact(kind: str, *facts: Any) -> ParameterConstraint:

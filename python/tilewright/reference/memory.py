@@ -57,7 +57,7 @@ def first_element(array: Array, index: Any, steps: Shape, what: str) -> Shape:
     """Where a tile begins: its index times the steps from tile to tile."""
     values = index if isinstance(index, Sequence) else (index,)
     if len(values) != array.ndim or len(steps) != array.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"{what}: the array has {array.ndim} dimensions, the index {len(values)} and the tile {len(steps)}"
         )
     return tuple(_scalar_index(v, what) * n for v, n in zip(values, steps, strict=True))
@@ -176,7 +176,7 @@ def element_indices(
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
     values = indices if isinstance(indices, tuple | list) else (indices,)
     if len(values) != array.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"{what}: the array has {dimensions(array.ndim)}, the index is for {len(values)}; "
             "give one entry for each dimension"
         )

@@ -62,12 +62,28 @@ def _convert(number: Any, conversion: Conversion, bits: int, signed: bool) -> st
         number = float(number)
         if not math.isfinite(number):
             flags = flags.replace("0", "")
-        spec = f"%{flags}{conversion.width}{conversion.precision}{conversion.letter}"
+        elif conversion.letter in "aA":
+            return _hexadecimal(number, flags, conversion)
+        spec = (
+            f"%{flags}{conversion.width}{conversion.precision}{conversion.letter.replace('a', 'f').replace('A', 'F')}"
+        )
         return spec % (number if number == number else math.nan)
     number = int(number)
     if signed and conversion.letter not in BITS:
         return _padded(f"{number:d}", flags, conversion)
     return _bits(number % 2**bits, flags.replace("+", "").replace(" ", ""), conversion)
+
+
+def _hexadecimal(number: float, flags: str, conversion: Conversion) -> str:
+    """As %a shows it: the bits of a double, without zeros at the end."""
+    digits, _, power = number.hex().partition("p")
+    head, _, fraction = digits.lstrip("-").partition(".")
+    fraction = fraction.rstrip("0")
+    point = "." if fraction or "#" in flags else ""
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    text = f"{sign}{head.removeprefix('0x')}{point}{fraction}p{power}"
+    shown = _padded(text, flags, conversion, "0x")
+    return shown.upper() if conversion.letter == "A" else shown
 
 
 def _bits(number: int, flags: str, conversion: Conversion) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtype as dt
 from ..annotations import RoundingMode
 from ..dtype import DType
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileTypeError
 from ..modes import STEPS, check_fast_accumulation, check_flush, check_rounding, check_scaled, is_directed
 from ..shape_rules import broadcast_shapes
 from .checks import check_axes, check_axis
@@ -237,12 +237,12 @@ def _check_mma_dtypes(x: Tile, y: Tile, acc: Tile) -> None:
 
 def _check_mma_shapes(x: Tile, y: Tile, acc: Tile) -> None:
     if x.ndim not in (2, 3) or not x.ndim == y.ndim == acc.ndim:
-        raise TileValueError(
+        raise TileTypeError(
             f"ct.mma: needs three tiles of 2 or of 3 dimensions, found {x.shape}, {y.shape} and {acc.shape}"
         )
     batch, m, k = x.shape[:-2], x.shape[-2], x.shape[-1]
     if y.shape[:-1] != (*batch, k) or acc.shape != (*batch, m, y.shape[-1]):
-        raise TileValueError(
+        raise TileTypeError(
             f"ct.mma: shapes (m, k), (k, n) and (m, n) needed, found {x.shape}, {y.shape} and {acc.shape}"
         )
 
@@ -298,9 +298,9 @@ def matmul(x: Any, y: Any) -> Tile:
     if dtype not in _MMA_ACCUMULATORS:
         raise TileTypeError(f"ct.matmul: inputs of {dtype} are not supported")
     if not 1 <= a.ndim <= 3 or not 1 <= b.ndim <= 3:
-        raise TileValueError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
+        raise TileTypeError(f"ct.matmul: 1 to 3 dimensions needed, found {a.shape}, {b.shape}")
     if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
-        raise TileValueError(f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ")
+        raise TileTypeError(f"ct.matmul: the inner lengths of {a.shape} and {b.shape} differ")
     broadcast_shapes(a.shape[:-2], b.shape[:-2], "ct.matmul")
     accumulator = _MMA_ACCUMULATORS[dtype][0]
     total = np.asarray(_product(convert(a, dtype), convert(b, dtype)))

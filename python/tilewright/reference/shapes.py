@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import tile as ct
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileTypeError
 from ..modes import check_cast_rounding, rounds_by_mode
 from ..shape_rules import bits_of, check_bitcast, check_fits, check_nested, check_part, check_same_dtype
 from .checks import RULES, check_axis, check_tile_shape
@@ -177,7 +177,7 @@ def getitem(x: Tile, index: Any) -> Tile:
                 "select elements with ct.where, or with ct.gather from an array"
             )
     if sum(e is not None and e is not Ellipsis for e in index) > x.ndim:
-        raise TileValueError(f"too many indices for a tile of shape {x.shape}")
+        raise TileTypeError(f"too many indices for a tile of shape {x.shape}")
     return Tile(x._data[index], x.dtype)
 
 

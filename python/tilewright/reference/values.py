@@ -19,7 +19,7 @@ from .. import dtype as dt
 from .. import tile as ct
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from ..formats import python_conversion
+from ..formats import python_format
 
 if TYPE_CHECKING:
     from ..views import ForeignPointer, RawArrayMemory, TiledView
@@ -58,6 +58,8 @@ class Tile:
         def __rfloordiv__(self, other: Any) -> Tile: ...
         def __mod__(self, other: Any) -> Tile: ...
         def __rmod__(self, other: Any) -> Tile: ...
+        def __divmod__(self, other: Any) -> tuple[Tile, Tile]: ...
+        def __rdivmod__(self, other: Any) -> tuple[Tile, Tile]: ...
         def __pow__(self, other: Any) -> Tile: ...
         def __rpow__(self, other: Any) -> Tile: ...
         def __matmul__(self, other: Any) -> Tile: ...
@@ -134,7 +136,11 @@ class Tile:
     def __format__(self, spec: str) -> str:
         from .printing import show  # which needs this class
 
-        return show(self, python_conversion(spec, self._dtype)) if spec else str(self)
+        if not spec:
+            return str(self)
+        shown = python_format(spec, self._dtype, self.ndim)
+        value = ct.mul(convert(self, dt.float64), 100.0) if shown.is_percentage else self
+        return shown.before + show(value, shown.conversion) + shown.after
 
     # Scalars in Python's places for numbers.
 
@@ -198,6 +204,7 @@ def add_operators() -> None:
         for value in (Tile, Array):  # of arrays, to say that they must be loaded first
             setattr(value, f"__{name}__", binary(public))
             setattr(value, f"__r{name}__", reflected(public))
+    Tile.__divmod__, Tile.__rdivmod__ = binary(ct.divmod), reflected(ct.divmod)  # type: ignore[assignment]
     for node, public in ct.COMPARISONS.items():
         setattr(Tile, f"__{dunder[node]}__", binary(public))
     for name, public in (("neg", ct.negative), ("invert", ct.bitwise_not), ("abs", ct.abs)):

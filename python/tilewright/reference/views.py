@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -159,4 +160,10 @@ def add_methods() -> None:
 
 
 def _method(run: Any) -> Any:
-    return lambda self, *args, **keywords: run(Running(), self, *args, **keywords)
+    def method(self: Array, *args: Any, **keywords: Any) -> Any:
+        return run(Running(), self, *args, **keywords)
+
+    _, array, *rest = inspect.signature(run).parameters.values()  # the first is the machine
+    method.__doc__ = run.__doc__
+    method.__signature__ = inspect.Signature([array.replace(name="self"), *rest])  # type: ignore[attr-defined]
+    return method

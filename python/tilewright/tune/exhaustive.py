@@ -63,6 +63,7 @@ def exhaustive_search(
     *,
     quiet: bool = False,
     single_run_timeout_sec: float | None = None,
+    flush_l2: bool = True,
 ) -> TuningResult[Any]:
     """Measure every configuration of the space: `grid_fn`, `args_fn` and `hints_fn` make a launch of it.
 
@@ -70,6 +71,7 @@ def exhaustive_search(
     stream: the launches are on one of the search's own.
     quiet: print nothing; else a bar on a terminal, and the result.
     single_run_timeout_sec: run each in a process of its own, which ends where a launch takes longer.
+    flush_l2: each launch finds the GPU's L2 cache empty; False: what the launch before has left there.
 
     What a configuration raises drops it; ValueError where none is left.
     """
@@ -83,7 +85,7 @@ def exhaustive_search(
             made = kernel if isinstance(kernel, tile_kernel) else kernel(config)
             made = made.replace_hints(**(hints_fn(config) if hints_fn is not None else {}))
             try:
-                measured = _measure(made, args_fn(config), grid_fn(config), single_run_timeout_sec)
+                measured = _measure(made, args_fn(config), grid_fn(config), single_run_timeout_sec, flush_l2)
                 successes.append(dataclasses.replace(measured, config=config))
             except TileError as error:
                 failures.append((config, type(error), str(error)))
@@ -98,7 +100,9 @@ def exhaustive_search(
     return result
 
 
-def _measure(kernel: tile_kernel, args: tuple[Any, ...], grid: Any, timeout: float | None) -> Measurement:
+def _measure(
+    kernel: tile_kernel, args: tuple[Any, ...], grid: Any, timeout: float | None, flush_l2: bool
+) -> Measurement:
     found = search(
         kernel,
         args,
@@ -107,6 +111,7 @@ def _measure(kernel: tile_kernel, args: tuple[Any, ...], grid: Any, timeout: flo
         budget=BUDGET_SECONDS,
         timeout=timeout or 60.0,
         isolate=timeout is not None,
+        flush_l2=flush_l2,
         record_file=False,
         progress=False,
     )

@@ -150,6 +150,7 @@ def search(
     compile_timeout: float = 60.0,
     tolerance: float | None = None,
     isolate: bool = True,
+    flush_l2: bool = True,
     record_file: str | os.PathLike[str] | bool | None = True,
     progress: bool | None = None,
 ) -> Result:
@@ -173,14 +174,15 @@ def search(
         one that fits the dtype.
     isolate: run the candidates in a process of their own, on copies of the arrays. False: here, on the arrays
         themselves, which have their contents back afterwards; a candidate that hangs or faults then ends this process.
+    flush_l2: each launch that is measured finds the GPU's L2 cache empty; False: what the one before has left there.
     record_file: where the best is kept (default: TILEWRIGHT_TUNED, else beside the disk cache); False or None: nowhere.
     progress: show a bar (with rich, if it is installed); by default on a terminal.
 
     What hangs, faults, fails to compile or gives another result is dropped; `Result.trials` says why.
     """
-    return _Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress)).run(
-        space, limit, budget, isolate, record_file
-    )
+    found = _Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress))
+    found.flush_l2 = flush_l2
+    return found.run(space, limit, budget, isolate, record_file)
 
 
 def search_problem(problem: Problem, space: Space, budget: float, timeout: float) -> Result:
@@ -189,6 +191,8 @@ def search_problem(problem: Problem, space: Space, budget: float, timeout: float
 
 
 class _Search:
+    flush_l2 = True
+
     def __init__(
         self, problem: Problem, tolerance: float | None, timeout: float, compile_timeout: float, progress: Progress
     ) -> None:
@@ -325,7 +329,8 @@ class _Search:
         for turn in range(MAX_ROUNDS):
             for number in list(alive):
                 try:
-                    taken = bench.call("time", number, counts[number], timeout=self.timeout * counts[number])
+                    limit = self.timeout * counts[number]
+                    taken = bench.call("time", number, counts[number], self.flush_l2, timeout=limit)
                 except (FailedError, LostError) as error:
                     self.trials[number].dropped = f"worked at first, then: {error}"
                     alive.remove(number)
@@ -353,7 +358,7 @@ class _Search:
         end = time.monotonic() + WARM_UP_SECONDS
         with contextlib.suppress(FailedError, LostError):
             while time.monotonic() < end:
-                bench.call("time", number, 1, timeout=self.timeout)
+                bench.call("time", number, 1, self.flush_l2, timeout=self.timeout)
 
     def _entry(self, result: Result) -> record.Entry:
         from .. import __version__

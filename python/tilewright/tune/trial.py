@@ -164,12 +164,12 @@ class Bench:
 
     # --- timing -------------------------------------------------------------------------------------------------------
 
-    def time(self, number: int, count: int) -> list[float]:
-        """Seconds of `count` launches, each with the arguments as at first and, on a GPU, with the L2 cache emptied."""
+    def time(self, number: int, count: int, flush_l2: bool = True) -> list[float]:
+        """Seconds of `count` launches with the arguments as at first, and on a GPU with an empty L2 cache if asked."""
         written = self._written(self.launches[number][2])
-        return [self._time_once(number, written) for _ in range(count)]
+        return [self._time_once(number, written, flush_l2) for _ in range(count)]
 
-    def _time_once(self, number: int, written: list[int]) -> float:
+    def _time_once(self, number: int, written: list[int], flush_l2: bool) -> float:
         self._restore(written)
         device = self.layout.device
         if device is None:
@@ -177,7 +177,8 @@ class Bench:
             self._launch(number)
             return time.perf_counter() - start
         begin, end = self.events
-        _core.memory_fill(device, self.flush, 0, self.flush_bytes)  # also hides the time of the calls
+        if flush_l2:
+            _core.memory_fill(device, self.flush, 0, self.flush_bytes)  # also hides the time of the calls
         _core.event_record(device, begin)
         self._launch(number)
         _core.event_record(device, end)
