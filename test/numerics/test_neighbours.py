@@ -122,3 +122,19 @@ def test_neighbours_in_a_part_of_an_array(backends: Backends) -> None:
     found = backends.run_all(ends, 1, lambda: [x.copy(), np.zeros(128, np.float32), 128])[1]
     want = sum(taken(x[row : row + 1, : 16 * (row + 1)], np.arange(128) + 1, 0)[0] for row in range(4))
     assert np.array_equal(found, want)
+
+
+def test_more_neighbours_than_are_kept(backends: Backends) -> None:
+    """Thirty gathers of four vectors each for a thread."""
+
+    @ct.kernel
+    def sums(X, Y, T: ct.Constant):
+        at = ct.arange(T, dtype=ct.int32)
+        total = ct.zeros((T,), ct.float32)
+        for by in ct.static_iter(range(30)):
+            total += ct.gather(X, at + by) * (by + 1.0)
+        ct.store(Y, 0, total)
+
+    x = np.random.default_rng(5).integers(-3, 4, 544).astype(np.float32)
+    found = backends.run_all(sums, 1, lambda: [x.copy(), np.zeros(512, np.float32), 512])[1]
+    assert np.array_equal(found, sum((by + 1) * x[by : by + 512] for by in range(30)))

@@ -397,7 +397,9 @@ static tw_loaded_t load_aligned(tw_emitter_t *e, MlirOperation op, tw_indexed_t 
   guarded_load(e, form_of(bits << s->vector), twg_element_pointer(e, x.array, place, bits), 0, made.guard, no_padding,
                made.words);
   made.guard = place.guard;
-  if (!wanted.ptr && e->num_loaded < TWG_MAX_LOADED)
+  if (e->num_loaded == TWG_MAX_LOADED) /* those that are needed still are the last ones */
+    e->num_loaded = 0;
+  if (!wanted.ptr)
     e->loaded[e->num_loaded++] = made;
   return made;
 }
