@@ -131,6 +131,15 @@ def turned_again(X, W, Y, T: ct.Constant[int]):
 
 
 @ct.kernel
+def stored_over(X, W, Y, T: ct.Constant[int]):
+    """A product is stored, and something else over it: by the accelerator and by threads."""
+    x = ct.load(X, index=(0, 0), shape=(T, T))
+    w = ct.load(W, index=(0, 0), shape=(T, T))
+    ct.store(Y, index=(1, 0), tile=ct.mma(x, w, ct.zeros((T, T), dtype=ct.float32)).astype(Y.dtype))
+    ct.store(X, index=(1, 0), tile=x + 1)
+
+
+@ct.kernel
 def turned_tile(X, Y, T: ct.Constant[int]):
     """A tile that lies on the diagonal, the other way round."""
     i = ct.bid(0)
@@ -196,6 +205,11 @@ def test_the_fast_code_serves(name: str, target: str) -> None:
 ELSEWHERE: dict[str, tuple[Any, tuple[int, ...], Callable[[], list[Any]]]] = {
     "reversed row": (reversed_row, (1,), lambda: [*twice(integers(9, 300, dtype=np.int32)), 256]),
     "moved row": (moved_row, (1,), lambda: [*twice(integers(9, 300, dtype=np.int32)), 256]),
+    "stored over": (
+        stored_over,
+        (1,),
+        lambda: [*twice(integers(9, 128, 64, dtype="f2"), np.roll(np.eye(64, dtype="f2"), 1, axis=1)), 64],
+    ),
     "turned again": (
         turned_again,
         (1,),

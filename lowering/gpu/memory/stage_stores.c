@@ -17,10 +17,11 @@
  *
  * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
  * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can
- * see when it happens; within a loop of the program it stores to another place each time, and no other array that the
- * kernel accesses shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers
- * leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the array are
- * dropped by the accelerator. Where there is no room for the exchange above either, threads store what they computed.
+ * see when it happens; within a loop of the program it stores to another place each time; no other array that the
+ * kernel writes, or reads behind it, shares memory with this one (aliasing.h); and the tile is made of boxes
+ * (store_boxes.h). The buffers leave room for everything else, twice for what is copied in the loops of a block.
+ * Elements outside of the array are dropped by the accelerator. Where there is no room for the exchange above either,
+ * threads store what they computed.
  */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
@@ -140,9 +141,19 @@ typedef struct {
   MlirOperation store;
 } staged_store_t;
 
+/* Whether the op may run behind the store: if a loop of the program is around the store, everything may. */
+static bool may_follow(MlirOperation store, MlirOperation op) {
+  MlirOperation at = store;
+  while (!tw_inside(op, mlirOperationGetBlock(at)))
+    at = mlirOperationGetParentOperation(at);
+  return tw_loop_around(store) != NULL ||
+         mlirOperationIsBeforeInBlock(at, tw_ancestor_in(op, mlirOperationGetBlock(at)));
+}
+
 static bool may_share(MlirOperation op, const void *user) {
   const staged_store_t *staged = user;
-  for (intptr_t i = 0; !tw_is_index_fact(op) && i < mlirOperationGetNumOperands(op); i++) {
+  bool matters = !tw_is_index_fact(op) && (tw_stores_to_array(op) || may_follow(staged->store, op));
+  for (intptr_t i = 0; matters && i < mlirOperationGetNumOperands(op); i++) {
     MlirValue other = mlirOperationGetOperand(op, i);
     if (mlirTypeIsAMemRef(mlirValueGetType(other)) && !mlirValueEqual(other, staged->array) &&
         !tw_assume_unwritten(other, staged->array, loads_in_place(op, staged->store)))
@@ -151,7 +162,8 @@ static bool may_share(MlirOperation op, const void *user) {
   return false;
 }
 
-/* Whether the array shares memory with none that the kernel writes, or reads elsewhere than the store. */
+/* Whether the array shares memory with none that is written, or is read behind the store. Fences order what threads
+ * write to shared memory with the accelerator, not what they write to arrays. */
 static bool is_alone(const stager_t *s, MlirValue array, MlirOperation store) {
   return mlirOperationIsNull(tw_find_op(s->func, may_share, &(staged_store_t){array, store}));
 }
@@ -210,8 +222,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
     return "shared memory has no room for its boxes";
   if (reason == NULL && s->num_staged == MAX_STAGED)
     return "a kernel has no more tensor maps";
-  if (reason == NULL && tw_loop_around(store) != NULL && !is_alone(s, array, store)) /* last: it may make assumptions */
-    return "it is in a loop, and the array may be another that the kernel accesses";
+  if (reason == NULL && !is_alone(s, array, store)) /* last: it may make assumptions */
+    return "the array may be another that the kernel writes, or reads behind it";
   return reason;
 }
 

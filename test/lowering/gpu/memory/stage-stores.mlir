@@ -7,7 +7,9 @@
 // REMARK: remark: 'tile.store' op is done by the threads: it says allow_tma=False
 // REMARK: remark: 'tile.store' op is done by the threads: a loop may store to the same place again
 // REMARK: remark: 'tile.store' op is done by the threads: a loop may store to the same place again
-// REMARK: remark: 'tile.store' op is done by the threads: it is in a loop, and the array may be another that the kernel accesses
+// REMARK: remark: 'tile.store' op is done by the threads: the array may be another that the kernel writes, or reads behind it
+// REMARK: remark: 'tile.store' op is done by the threads: the array may be another that the kernel writes, or reads behind it
+// REMARK: remark: 'tile.store' op is done by the threads: the array may be another that the kernel writes, or reads behind it
 // REMARK: remark: 'tile.store' op is done by the threads: the array is not known to have an address
 // REMARK: remark: 'tile.store' op is done by the threads: warpgroups do not own boxes of its tile
 // REMARK: remark: 'tile.store' op is done by the threads: shared memory has no room for its boxes
@@ -142,6 +144,23 @@ module attributes {tile.target = "sm_90a"} {
         tile.store %t, %c[%first, %second] : tensor<64x64xbf16, #acc>, !C, i32, i32
       }
     }
+    return
+  }
+}
+
+// -----
+
+!C = memref<?x?xbf16, strided<[?, 1]>>
+#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+// What is stored behind it, or before it, may lie in the same place.
+// CHECK-LABEL: func.func @stored_over
+// CHECK-COUNT-2: tile.store
+module attributes {tile.target = "sm_90a"} {
+  func.func @stored_over(%b: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %c: !C {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %i: i32) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 4 : i32, may_alias}} {
+    %t = arith.constant dense<1.0> : tensor<64x64xbf16, #acc>
+    tile.store %t, %b[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
+    tile.store %t, %c[%i, %i] : tensor<64x64xbf16, #acc>, !C, i32, i32
     return
   }
 }
