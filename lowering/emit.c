@@ -188,12 +188,13 @@ static bool is_pure_assembly(LLVMValueRef op) {
 
 /* Assembly without side effects computes, and ends: accesses to memory may move across it. */
 static void tell_pure_assembly(LLVMModuleRef module) {
-  static const char *const names[] = {"memory", "willreturn"}; /* memory(none) is 0 */
+  static const char *const names[] = {"memory", "willreturn", "nounwind"}; /* memory(none) is 0 */
+  enum { NAMES = sizeof names / sizeof *names };
   LLVMContextRef context = LLVMGetModuleContext(module);
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
       for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
-        for (int i = 0; i < 2 && is_pure_assembly(op); i++) {
+        for (int i = 0; i < NAMES && is_pure_assembly(op); i++) {
           unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
           LLVMAddCallSiteAttribute(op, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                    LLVMCreateEnumAttribute(context, kind, 0));

@@ -174,11 +174,13 @@ def trials(
     noise = device.uint32(seed) + device.uint32(number) * 2654435761
     for step in range(rounds):
         trial = (group * rounds + step) * LANES + lane
+        x, y = device.atomic_ref(locations, (0, trial, 0)), device.atomic_ref(locations, (1, trial, 0))
+        x.load("relaxed", scope)  # a load that waits for DRAM sees what is stored meanwhile
+        y.load("relaxed", scope)
         meet(device.atomic_ref(gates, group * rounds + step), lane, roles)
         noise = noise * 1664525 + 1013904223
         for _ in range(device.int32(noise >> 25)):  # up to 127 steps: some hundred cycles
             noise = noise * 1664525 + 1013904223
-        x, y = device.atomic_ref(locations, (0, trial, 0)), device.atomic_ref(locations, (1, trial, 0))
         a, b = program(role, x, y, device.int32(-1), device.int32(-1), write, read, scope)
         read_by[trial, role, 0], read_by[trial, role, 1] = a, b
 
@@ -283,7 +285,7 @@ def main() -> int:
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--groups", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=512, help="of 32 trials, of each group of roles")
+    parser.add_argument("--rounds", type=int, default=64, help="of 32 trials, of each group of roles")
     parser.add_argument("--seconds", type=float, default=50, help="of all variants together; each runs once at least")
     options = parser.parse_args()
     if options.cpu:

@@ -24,7 +24,7 @@ def _kernel(align: int) -> Any:
         device.syncthreads()
         total = device.float32(0)
         for k in range(BLOCK):
-            total += rows[k, 3] * device.rsqrt(rows[k, 0] + rows[k, 1] * rows[k, 2])
+            total += device.rsqrt(rows[k, 0] + rows[k, 1] * rows[k, 2]) * rows[k, 3]
         out[t] = total
 
     return sums
