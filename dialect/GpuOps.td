@@ -287,7 +287,7 @@ def Tile_BarrierWaitOp : Tile_GpuOp<"barrier_wait", [MemoryEffects<[MemWrite]>]>
     A fresh barrier is in its phase of parity 0, so that a wait for parity 1 passes at
     once: that of the producer for stages nobody has filled yet. With `gathered` threads
     have filled the stage, which a `tile.async_mma` behind it may read. With `once` the
-    thread waits that does what is done once, as `tile.barrier_expect`: others, which
+    warp waits of which a lane does what is done once, as `tile.barrier_expect`: others, which
     nothing holds back, might come when two more phases have ended, and wait for good.
   }];
   let arguments = (ins Tile_BarriersType:$barriers, I32:$stage, I32:$parity, UnitAttr:$gathered, UnitAttr:$once);

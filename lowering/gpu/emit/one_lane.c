@@ -19,31 +19,43 @@ static void enter_if(tw_emitter_t *e, MlirValue condition, MlirBlock otherwise) 
   e->block = block;
 }
 
+static MlirValue is_warp(tw_emitter_t *e, int64_t number) {
+  return twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number));
+}
+
 void twg_enter_alone(tw_emitter_t *e, int64_t number, MlirBlock otherwise) {
-  enter_if(e, twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, number)), otherwise);
+  enter_if(e, is_warp(e, number), otherwise);
   enter_if(e, elect(e), otherwise);
 }
 
-MlirValue twg_is_first_lane(tw_emitter_t *e) {
-  MlirValue first = twg_icmp(e, TW_EQ, twg_uniform_warp(e), twg_const_i32(e, 0));
-  return twg_binary(e, "llvm.and", first, elect(e));
-}
+MlirValue twg_is_first_lane(tw_emitter_t *e) { return twg_binary(e, "llvm.and", is_warp(e, 0), elect(e)); }
 
-MlirBlock twg_begin_alone(tw_emitter_t *e) {
+MlirBlock twg_begin_first_warp(tw_emitter_t *e) {
   if (e->is_alone)
     return (MlirBlock){NULL};
   MlirBlock rest = twg_new_block(e, 0, NULL);
-  twg_enter_alone(e, 0, rest);
+  enter_if(e, is_warp(e, 0), rest);
+  return rest;
+}
+
+void twg_end_first_warp(tw_emitter_t *e, MlirBlock rest) {
+  if (mlirBlockIsNull(rest))
+    return;
+  twg_branch(e, rest, 0, NULL);
+  e->block = rest;
+}
+
+MlirBlock twg_begin_alone(tw_emitter_t *e) {
+  MlirBlock rest = twg_begin_first_warp(e);
+  if (!mlirBlockIsNull(rest))
+    enter_if(e, elect(e), rest);
   e->is_alone = true;
   return rest;
 }
 
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest) {
-  if (mlirBlockIsNull(rest))
-    return;
-  twg_branch(e, rest, 0, NULL);
-  e->block = rest;
-  e->is_alone = false;
+  e->is_alone = mlirBlockIsNull(rest);
+  twg_end_first_warp(e, rest);
 }
 
 MlirValue twg_barrier_pointer(tw_emitter_t *e, MlirOperation op, intptr_t at) {

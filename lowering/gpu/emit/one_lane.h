@@ -11,6 +11,9 @@ MlirValue twg_uniform_warp(tw_emitter_t *e);
  * returns the block where the others go on, for `end`. */
 MlirBlock twg_begin_alone(tw_emitter_t *e);
 void twg_end_alone(tw_emitter_t *e, MlirBlock rest);
+/* The same for the whole first warp, whose lanes meet before one of them is alone again. */
+MlirBlock twg_begin_first_warp(tw_emitter_t *e);
+void twg_end_first_warp(tw_emitter_t *e, MlirBlock rest);
 /* Whether this lane is that one. */
 MlirValue twg_is_first_lane(tw_emitter_t *e);
 /* Pointer to the barrier that operands `at` (barriers) and `at` + 1 (stage) name. */

@@ -14,7 +14,7 @@ enum { BARRIER_BYTES = TWG_BARRIER_BYTES, ALL_LANES = -1 };
 static const MlirType nothing = {NULL};
 
 static bool rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
-  MlirBlock rest = tw_has_attr(op, "once") ? twg_begin_alone(e) : (MlirBlock){NULL};
+  MlirBlock rest = tw_has_attr(op, "once") ? twg_begin_first_warp(e) : (MlirBlock){NULL};
   MlirValue operands[] = {twg_barrier_pointer(e, op, 0), twg_operand(e, op, 2).at[0]};
   twg_asm(e,
           "{ .reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra DONE;\n"
@@ -22,7 +22,7 @@ static bool rule_barrier_wait(tw_emitter_t *e, MlirOperation op) {
           "r,r", nothing, 2, operands, TW_PTX_FENCE);
   if (tw_has_attr(op, "gathered")) /* by threads, for the asynchronous proxy */
     twg_asm(e, "fence.proxy.async.shared::cta;", "", nothing, 0, NULL, TW_PTX_EFFECT);
-  twg_end_alone(e, rest);
+  twg_end_first_warp(e, rest);
   return true;
 }
 
