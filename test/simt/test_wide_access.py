@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cuda import device
+from simt_kernels import nbody
 from tilewright.cli import lower
 
 BLOCK = 8
@@ -61,3 +62,11 @@ def test_sides_of_a_branch_store_once() -> None:
     array = ("array", "float32", 1, 4, (1,), ((1, 1),), True, False)
     text = lower(border, (array, array), "sm_90a", "ptx").decode()
     assert len(re.findall(r"st\.global", text)) == 1
+
+
+def test_a_body_is_read_at_once() -> None:
+    """A function stands between its numbers. Rows of global memory stay apart: their registers would be neighbours."""
+    rows = ("array", "float32", 2, 16, (4, 4), ((0, 4), (1, 1)), True, False)
+    text = lower(nbody, (rows, rows), "sm_90a", "ptx").decode()
+    assert re.findall(r"ld\.shared\.\S+", text) == ["ld.shared.v4.b32"]
+    assert "ld.global.v4" not in text
