@@ -100,6 +100,12 @@ class ComputeKernel(Kernel):
             found.load(_gpu_of(values))
 
 
+def resident(kernel: ComputeKernel, threads: int, blocks: int) -> ComputeKernel:
+    """The kernel with as few registers as it takes for a multiprocessor to hold so many of its blocks."""
+    kernel.hints = {"most_threads": threads, "occupancy": blocks}
+    return kernel
+
+
 _shared: dict[Any, dict[Any, Any]] = {}
 
 

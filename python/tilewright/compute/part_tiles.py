@@ -14,7 +14,7 @@ from typing import Any
 from ..dtype import int32, int64
 from ..numba import intrinsics as cuda
 from .integers import add32
-from .launching import ComputeKernel, Kernels, Launch, Part, size
+from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack
 from .scan_tiles import Rows, first_of, loading_rows
 from .types import Convert, ItemType, Shared, size_of
@@ -48,7 +48,10 @@ class TileParting(Kernels):
         width = width_for(*types)
         largest = max(map(size_of, types))
         most = max(1, min(4, 16 // width, _MOST_SHARED // (256 * width * largest)))
-        self.rows, self.staged = Rows(width, most), 256 * width * largest <= _MOST_SHARED
+        self.rows, self.staged = (
+            Rows(width, most, blocks=4 if counted == 1 else 3),
+            256 * width * largest <= _MOST_SHARED,
+        )
         self.counted = counted
         self.back = LookBack((int64,) * counted, _add_counts, self.rows.threads)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)
@@ -87,7 +90,7 @@ class TileParting(Kernels):
                 values = held if column is columns[0] else load(inputs, at, whole, last)
                 store(outputs, values, parts, found, bases, mine, start, min(n - start, tile_size))
 
-        return ComputeKernel(part_tiles)
+        return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
 
 
 def _add_counts(arrays, a, b):

@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any
 
 from ..numba import intrinsics as cuda
-from .launching import ComputeKernel, Kernels, Launch, Part, size
+from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack
 from .types import ItemType, Shared, Zero
 from .vectors import aligned, is_aligned
@@ -26,6 +26,7 @@ class Rows:
     width: int  # items side by side
     rounds: int  # rows of a warp
     threads: int = 256
+    blocks: int = 4  # that a multiprocessor holds
 
     @property
     def warps(self) -> int:
@@ -49,7 +50,8 @@ class Rows:
 
 
 def rows_for(width: int) -> Rows:
-    return Rows(width, max(1, min(4, 16 // width)))
+    rounds = max(1, min(4, 16 // width))
+    return Rows(width, rounds, 512, 3) if width >= 4 else Rows(width, rounds)
 
 
 def first_of(rows: Rows):
@@ -178,4 +180,4 @@ class TileScan(Kernels):
                 there = True
             store(states, at, whole, n - 1, found)
 
-        return ComputeKernel(scan_tiles)
+        return resident(ComputeKernel(scan_tiles), rows.threads, rows.blocks)
