@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -158,6 +158,13 @@ def test_an_extent_of_one_is_a_constant_from_version_2_on() -> None:
         for version in (V1, V2)
     ]
     assert known == [(None, None), (None, 1)]
+
+    @ct.kernel
+    def plain(X, Y: Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,))]):
+        ct.store(X, (0, 0), ct.load(Y, (0, 0), (8, 1)))
+
+    parameters = KernelSignature.from_kernel_args(plain, (x, x), V2).parameters
+    assert [p.shape_constant for p in parameters] == [(None, 1), (8, None)]
 
 
 # --- the code ---------------------------------------------------------------------------------------------------------

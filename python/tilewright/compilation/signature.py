@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..dtype import BY_NAME, DType, int32, int64, uint32
 from ..shape_rules import dimensions
-from ..structure import parameter_marks
+from ..structure import UNMARKED, parameter_marks, parameters_of
 
 ConstantValue: TypeAlias = bool | int | float
 
@@ -309,9 +309,9 @@ class KernelSignature:
         _, key = kernel.specialization(tuple(kernel_args))
         parameters = [_of_fact(*entry) for entry in key]
         if calling_convention.version >= 2:
-            for i, (marks, argument) in enumerate(zip(found.values(), kernel_args, strict=False)):
+            for i, (name, argument) in enumerate(zip(parameters_of(kernel.function), kernel_args, strict=False)):
                 parameter = parameters[i]
-                if isinstance(parameter, ArrayConstraint) and not marks.extents:
+                if isinstance(parameter, ArrayConstraint) and not found.get(name, UNMARKED).extents:
                     parameters[i] = _with_single_extents(parameter, argument.shape)
         signature = KernelSignature(parameters, calling_convention, symbol)
         return signature if symbol is not None else signature.with_mangled_symbol(kernel.name)
