@@ -17,8 +17,8 @@ enum {
   TW_MAX_PLACE_RANK = 8, /* dimensions of an array argument */
   TW_MAX_MAPS = 32,      /* tensor maps of a kernel, 128 bytes each before the words */
   TW_MAX_MAP_RANK = 5,
-  TW_MAX_NO_ALIAS = 64, /* pairs of arrays that a launch looks at */
-  TW_MAX_LOADED = 64,   /* as many arrays as a kernel may have */
+  TW_MAX_NO_ALIAS = 256, /* pairs of arrays that a launch looks at */
+  TW_MAX_LOADED = 64,    /* as many arrays as a kernel may have */
   TW_SLICE_CLASSES = 3,
   TW_PLANS = 5,
   TW_COARSEN_STORES = 24,

@@ -84,6 +84,15 @@ def test_stores(tmp_path: Path) -> None:
     assert sum("is done by the threads: a kernel has no more tensor maps" in one for one in told) == 4
 
 
+def test_pairs_of_arrays(tmp_path: Path) -> None:
+    """Those that a launch does not look at are not taken for separate."""
+    names = [f"{name}{i}" for i in range(17) for name in "XY"]
+    last = "\n".join(f"ct.store(Y{i}, (0, b), ct.transpose(x{i}))" for i in range(17))
+    kernel = make(tmp_path, ", ".join(names), "b = ct.bid(0)", "xN = ct.load(XN, (b, 0), (64, 32))", 17, last)
+    _, told = lowered(kernel, tuple(np.zeros((64, 64), np.float32) for _ in names), "sm_90a", "nvvm")
+    assert any("cannot rely on all of its arrays being apart: a launch looks at 256 pairs" in one for one in told)
+
+
 @pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 32)])
 def test_loads_beside_a_reduction(tmp_path: Path, width: int, early: int) -> None:
     """They come an iteration early, as far as registers go; the others say so."""

@@ -18,7 +18,7 @@ import foreign
 import newcomers
 
 # What is read side by side, but not from multiples of a vector on: elements, of which the first cache has the others.
-NEIGHBOURS = {"causal convolution, taps as an axis", "stencil of 7 points, flat", "pooling 2x2, flat"}
+NEIGHBOURS = {"causal convolution, taps as an axis", "stencil of 7 points, flat"}
 # Tiles of 64 elements have two for each lane of a warp.
 SMALL = {"rope of halves, flat"}
 
