@@ -387,11 +387,28 @@ void emu_named_barrier(int32_t id, int32_t count) {
 }
 
 int32_t emu_vprintf(const char *format, const uint64_t *argument) {
-  double d;
-  if (argument == NULL)
-    return printf("%s", format);
-  memcpy(&d, argument, 8);
-  return strpbrk(format, "eEfFgGaA") ? printf(format, d) : printf(format, *argument);
+  while (*format) {
+    size_t text = strcspn(format, "%");
+    printf("%.*s", (int)text, format);
+    format += text;
+    if (format[0] == '%' && format[1] == '%') {
+      putchar('%');
+      format += 2;
+    } else if (format[0]) {
+      char spec[32];
+      double d;
+      size_t size = strcspn(format + 1, "diouxXeEfFgGaAs") + 2;
+      snprintf(spec, sizeof spec, "%.*s", (int)size, format);
+      memcpy(&d, argument, sizeof d);
+      if (strchr("eEfFgGaA", format[size - 1]))
+        printf(spec, d);
+      else
+        printf(spec, *argument);
+      argument++;
+      format += size;
+    }
+  }
+  return 0;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */

@@ -171,12 +171,13 @@ def test_formats_that_c_lacks_are_refused_by_name(spec: str, remedy: str, capfd:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_conversions_on_a_gpu(target: str) -> None:
-    """The driver's vprintf gets them with the length of what is passed."""
-    _, key = formatted.specialization((np.zeros(4, np.int32), "%+5d %#x", 2))
+    """The driver's vprintf gets them with the length of what is passed, and a line at once: other blocks print, too."""
+    _, key = formatted.specialization((np.zeros(4, np.int32), "100%% of %+5d %#x", 2))
     module = formatted.capture(target, key)
     for stage in ("legal", "layout", "pipelined", "nvvm"):
         module.lower(stage)
-    assert "%+5lld\\00" in module.text() and "%#llx\\00" in module.text()
+    text = module.text()
+    assert "100%% of [%+5lld, %+5lld, %+5lld, %+5lld] [%#llx, " in text and text.count("@vprintf") == 3
 
 
 @dataclasses.dataclass(frozen=True)

@@ -217,7 +217,7 @@ static void mark(selector_t *s, MlirOperation mma) {
   }
   tw_set_attr(mma, TW_MMA_FAMILY, mlirStringAttrGet(context, tw_str(s->family->name)));
   tw_set_attr(mma, TW_MMA_PLACES, mlirStringAttrGet(context, tw_str(letters)));
-  if (place[0] == TW_PLACE_REGISTERS && s->async->pairs_rows(mma))
+  if (place[0] == TW_PLACE_REGISTERS && s->async->pairs_rows && s->async->pairs_rows(mma))
     tw_set_attr(mma, TW_MMA_PAIRED_ROWS, mlirUnitAttrGet(context));
   if (s->async->promotion(mma) > 0)
     tw_set_int(mma, TW_MMA_PROMOTED, tw_i32(context), s->async->promotion(mma));

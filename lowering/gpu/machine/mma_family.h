@@ -69,7 +69,8 @@ typedef struct tw_async_mma {
   tw_mma_written_t (*written)(MlirOperation mma, int operand, int num_warps);
   /* Whether it reads the left operand that was written as it lies. */
   bool (*reads_written_lhs)(MlirOperation mma);
-  /* Whether a thread should have two neighbouring rows of its left operand in registers, and so of the sum. */
+  /* Whether a thread should have two neighbouring rows of its left operand in registers, and so of the sum; null:
+   * never. */
   bool (*pairs_rows)(MlirOperation mma);
   /* How much of k an instruction may sum up before its sums are promoted to a wider type; 0: all. */
   int (*promotion)(MlirOperation mma);

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, arrays, knobs
 from ..device import records
-from ..errors import LaunchError, TileTypeError
+from ..errors import LaunchError, TileCheckError, TileTypeError
 from . import types
 from .host_memory import HostArray, on_device
 
@@ -42,7 +42,14 @@ class Configured:
         if kernel.signature is not None:
             args = _typed(kernel, kernel.signature, args)
         on_gpu, copies = _place(args, self.stream)
-        _launch(self, on_gpu)
+        try:
+            _launch(self, on_gpu)
+        except TileCheckError:  # the kernel has run to its end
+            self._bring_back(copies)
+            raise
+        self._bring_back(copies)
+
+    def _bring_back(self, copies: list[tuple[Any, Any]]) -> None:
         for host, copy in copies:
             copy.copy_to_host(host, self.stream)
 
