@@ -17,7 +17,7 @@ from ..dtype import int16, int32, int64
 from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, size
-from .types import Convert, Shared, size_of
+from .types import Convert, ItemType, Shared, size_of
 
 THREADS = 256
 i32 = In(int32)
@@ -190,6 +190,15 @@ def sorting(op: Any, has_values: bool):
     return sort
 
 
+def shared_arrays(key: ItemType, value: ItemType | None, room: int, halves: int):
+    """A function for kernels: shared arrays for keys and their places, of so many halves, and for values."""
+    keys = Shared(key, halves * room)
+    if value is None:
+        return lambda: (keys(), (), ())
+    places, values = Shared(int16, halves * room), Shared(value, room)
+    return lambda: (keys(), places(), values())
+
+
 class _Parts:
     def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int) -> None:
         self.pairs, self.types, self.op, self.items = pairs, types, op, items
@@ -197,12 +206,7 @@ class _Parts:
         self.each = tuple(range(items))
 
     def _shared(self, halves: int):
-        """Arrays for keys and their places, so many times, and for values."""
-        keys, places = Shared(self.types[0], halves * self.tile), Shared(int16, halves * self.tile)
-        values = Shared(self.types[-1], self.tile)
-        if not self.has_values:
-            return lambda: (keys(), (), ())
-        return lambda: (keys(), places(), values())
+        return shared_arrays(self.types[0], self.types[-1] if self.has_values else None, self.tile, halves)
 
     def _loaded(self):
         """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""

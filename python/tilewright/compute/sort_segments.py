@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import UNSIGNED_BY_BITS, DType, int16, int32, int64, uint32, uint64
+from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
 from ..numba import intrinsics as cuda
 from .digits import SortOrder, bits_of
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, size
-from .merge_tiles import sorting
+from .merge_tiles import shared_arrays, sorting
 from .onesweep import native
-from .types import Convert, ItemType, Shared, size_of
+from .types import Convert, ItemType, size_of
 from .warps import LANES, lane
 
 WARPS, BLOCK = 8, 512  # of a block that sorts short ones; threads of one that sorts a longer one
@@ -106,12 +106,7 @@ class _Sorting:
         return one
 
     def _shared(self, room: int):
-        """Arrays for keys and their places, twice, and for values."""
-        keys = Shared(self.key, 2 * room)
-        if self.value is None:
-            return lambda: (keys(), (), ())
-        places, moved = Shared(int16, 2 * room), Shared(self.value, room)
-        return lambda: (keys(), places(), moved())
+        return shared_arrays(self.key, self.value, room, 2)
 
     def by_warps(self, bounds: Any, short: int, longer: int) -> ComputeKernel:
         start_of, end_of = bounds
