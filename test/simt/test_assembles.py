@@ -62,7 +62,7 @@ def threads() -> None:
 def orders() -> None:
     for variant in litmus.variants("MP"):
         with pytest.raises(AssembledError):
-            litmus.run(np.array, np.array, variant, 1, 1, 1)
+            litmus.run(litmus.zeros, variant, litmus.Setting(), 1, 1, 1)
 
 
 def benchmarks() -> None:
