@@ -31,11 +31,27 @@ from tilewright.sweep.run import Outcome, Plan, Sweep
 from tilewright.sweep.shapes import Shape
 from tilewright.tune.cost import machine_of
 
+
+def linear(m: int, n: int, k: int) -> Shape:
+    arrays = (f"X=bf16[{m},{k}]", f"W=bf16[{n},{k}]", f"BIAS=f32[{n}]", f"RESIDUAL=bf16[{m},{n}]", f"Y=bf16[{m},{n}]")
+    constants = ("ACTIVATION='gelu'", "TM=128", "TN=128", "TK=64")
+    return Shape((*arrays, *constants), (), "cdiv(Y.shape[0], TM), cdiv(Y.shape[1], TN)")
+
+
+def turned(length: int, d: int) -> Shape:
+    arrays = (f"X=bf16[4,16,{length},{d}]", f"COS=f32[{length},{d // 2}]", f"SIN=f32[{length},{d // 2}]")
+    constants = (f"Y=bf16[4,16,{length},{d}]", "T=32", f"HALF={d // 2}")
+    return Shape((*arrays, *constants), (), "cdiv(X.shape[2], T), X.shape[1], X.shape[0]")
+
+
+# Beside those of regress.py; odd sizes.
 ODD: dict[str, list[Shape]] = {
     "vector_add.py:vector_add": [vectors(12_345_678), vectors(3_000_001)],
     "softmax.py:softmax": [rows(1001, 4096), rows(8191, 1024)],
     "matmul.py:matmul": [square(1234, (128, 128, 64)), square(3000, (128, 128, 64)), square(777, (128, 128, 64))],
     "attention.py:attention": [heads(1234), heads(3000)],
+    "kernels/linear.py:linear": [linear(1000, 3000, 1096), linear(333, 4099, 1024)],
+    "kernels/rope.py:rope": [turned(1001, 128), turned(4095, 64)],
 }
 # Choices of the compiler alone: the program stays as it is written.
 LAYOUTS: dict[str, tuple[str, ...]] = {
@@ -50,6 +66,8 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
         "warps=auto,4,8",
     ),
     "attention.py:attention": ("roles=auto,one,pingpong", "stages=auto,2..4", "warps=auto,4,8", "family=auto,mma.sync"),
+    "kernels/linear.py:linear": ("roles=auto,one,pingpong", "stages=auto,2..5", "warps=auto,4,8", "raster=auto,0,1"),
+    "kernels/rope.py:rope": ("layout(x1)", "warps=auto,2..8", "vector=auto,2,4,8"),
 }
 
 
@@ -62,7 +80,7 @@ def gaps(folder: Path, on: str, only: str, trials: int | None) -> list[dict[str,
     """Of each shape: how much longer the compiler's own choice takes than the best."""
     found = []
     for place, axes in LAYOUTS.items():
-        shapes = [*CASES[place][0], *ODD[place]] if only in place else []
+        shapes = [*CASES.get(place, ([], []))[0], *ODD[place]] if only in place else []
         for outcome in swept(place, shapes, axes, folder, on=on, trials=trials) if shapes else []:
             given, best = outcome.given, outcome.measured[0]
             odd = outcome.shape in ODD[place]
