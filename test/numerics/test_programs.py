@@ -29,6 +29,7 @@ WARPGROUPS: dict[str, dict[str, Any]] = {
     "weights of 8 bits": PACKED,
     "weights of 4 bits by groups": PACKED,
     "convolution by computed taps": {"images": 1, "side": 14, "c": 64, "outs": 128, "taps": 2, "tiles": (128, 128, 64)},
+    "MLA decode": {"batch": 1, "heads": 64, "length": 128, "tiles": (64, 64), "parts": (512, 64)},
     "k-means": {"points": 128, "centers": 384, "d": 64, "tiles": (128, 128)},
 }
 

@@ -46,6 +46,16 @@ def test_products_overlap(name: str) -> None:
     assert found.votes == (name in OVERLAPPING), found
 
 
+def test_products_of_one_sum_are_waited_for_once() -> None:
+    """Scores are a product of latent parts and one of rotary parts, in a row; each iteration has one more product."""
+    entry = PROGRAMS["MLA decode"]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    module = launch.kernel.capture("sm_90a", show.key_of(launch))
+    plans.lower(module, compile.GPU_STAGES, module.lower)
+    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    assert ptx.count("wgmma.mma_async") == 40 and ptx.count("wgmma.wait_group") == 2
+
+
 @pytest.mark.parametrize("name", ["fp8 in blocks, by gathers", "k-means"])
 def test_sums_of_each_iteration_take_no_turns(name: str) -> None:
     """Where an iteration goes on with its product's sums, warpgroups are not made to wait for each other."""

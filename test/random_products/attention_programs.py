@@ -126,6 +126,8 @@ class Attention(Heads):
         if c["early values"]:
             lines.add(f"v = {self.values(n)}")
         lines.add("s = ct.mma(q, k, ct.zeros((TM, TN), ct.float32))")
+        if c.get("two parts"):
+            lines.add("s = ct.mma(q, k, s)")
         self.change_scores(lines)
         if masked:
             self.mask(lines)
@@ -219,7 +221,8 @@ class Attention(Heads):
 
     def cut_off(self, largest: float) -> float:
         """How far off one score may be by what the Tensor Core drops of each product of 8-bit floats."""
-        return self.d * 2.0**-13 * largest * self.scale if self.dtype.startswith("float8") else 0
+        parts = 2 if self.c.get("two parts") else 1
+        return parts * self.d * 2.0**-13 * largest * self.scale if self.dtype.startswith("float8") else 0
 
     def allowed(self, p: Any, total: Any, seen: Any, v: Any, most: float) -> Any:
         """Weights round to the dtype of the values, and in it partial sums where the program says so."""
@@ -255,7 +258,7 @@ class Attention(Heads):
             narrow = "float32" if c["scale"] == "wide" else self.dtype
             factor = float(rounded(numbers, numbers.integers(0, 1, (1,)) + self.scale, narrow)[0])
             q, factor = rounded(numbers, q * factor, self.dtype), 1.0
-        s = (q @ k.swapaxes(1, 2)) * factor
+        s = (q @ k.swapaxes(1, 2)) * factor * (2 if c.get("two parts") else 1)
         row, column = numbers.arange(self.length)[:, None], numbers.arange(self.length)[None, :]
         if c["bias"] == "slopes":
             slopes = SLOPE * (row - column) / self.length

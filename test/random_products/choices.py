@@ -123,9 +123,9 @@ BACKWARD: dict[str, list[Any]] = {
 LATER: dict[str, dict[str, tuple[Any, float]]] = {
     "gemm": {
         "dtype": ("float32", 0.1), "loop": ("ahead", 0.08), "grid": ("persistent swizzle", 0.08),
-        "tile": ((128, 128, 256), 0.05),
+        "tile": ((128, 128, 256), 0.05), "one sum": (True, 0.3),
     },
-    "attention": {"flush": (True, 0.2)},
+    "attention": {"flush": (True, 0.2), "two parts": (True, 0.15)},
 }  # fmt: skip
 
 TABLES = {"gemm": GEMM, "attention": ATTENTION, "backward": BACKWARD}

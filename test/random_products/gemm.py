@@ -25,6 +25,7 @@ class Gemm:
             self.out = "float32"
         self.gm, self.gn = (-(-x // t) for x, t in zip(self.size[:2], self.tile[:2], strict=True))
         self.blocks = blocks
+        self.two_sums = bool(c["second"]) and not c.get("one sum")
         self.factor = 0.5 if c["data"] == "integers" or self.dtype == "tfloat32" else 0.3
         self.arrays: dict[str, Any] = {}
 
@@ -116,13 +117,13 @@ class Gemm:
         self.indices(lines, "m")
         self.indices(lines, "n")
         lines.add(f"acc = {self.init()}")
-        if c["second"]:
+        if self.two_sums:
             lines.add(f"acc2 = ct.zeros((TM, TN), ct.{self.sum})")
         if c["loop"] == "ahead":
             self.ahead(lines)
         else:
             lines.loop(c["loop"], "k", "ct.cdiv(K, TK)", lambda k: self.step(lines, k))
-        if c["second"]:
+        if self.two_sums:
             lines.add("acc = acc + acc2")
         self.finish(lines)
 
@@ -189,7 +190,9 @@ class Gemm:
     def products(self, lines: Lines) -> None:
         self.add_product(lines, "acc", "a", "b")
         if self.c["second"]:
-            self.add_product(lines, "acc2", "a2" if self.c["second"] == "both" else "a", "w")
+            self.add_product(
+                lines, "acc2" if self.two_sums else "acc", "a2" if self.c["second"] == "both" else "a", "w"
+            )
 
     def ahead(self, lines: Lines) -> None:
         """Tiles of the next step are loaded before the product of this one, by hand: the loop carries them."""

@@ -48,6 +48,14 @@
  *
  * so that products are started in a row, and the assembler sees no accumulator read (%c) while one is under way.
  *
+ * A product that only goes on with the sums of another one starts right behind it, and one wait is for both:
+ *
+ *   %s = tile.async_mma %q[%0], %k[%0], %zero      ; %s' = tile.mma_wait %s, 0
+ *   %t = tile.async_mma %r[%0], %l[%0], %s'        ; %t' = tile.mma_wait %t, 0
+ *   ->
+ *   %s = tile.async_mma %q[%0], %k[%0], %zero
+ *   %t = tile.async_mma %r[%0], %l[%0], %s         ; %t' = tile.mma_wait %t, 0
+ *
  * In the end, where registers are short, what products read from registers moves down to them (late_operands.h).
  *
  * What must hold for an op to move before a wait: nothing that it reads depends on the wait, it writes to no buffer
@@ -55,6 +63,7 @@
  * array and registers suffice. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/schedule/late_operands.h"
 #include "lowering/ir.h"
@@ -346,6 +355,38 @@ static void write_early(MlirOperation store) {
   tw_slice_free(&slice);
 }
 
+/* ---- sums of several products -------------------------------------------------------------------------- */
+
+/* Whether nothing but waits of products, and what stands between these and their barriers, has effects from `op` up to
+ * the product. */
+static bool follows_at_once(MlirOperation op, MlirOperation product) {
+  while (!mlirOperationEqual(op, product) && (tw_op_waits_for_products(op) || orders_products(op) || !has_effects(op)))
+    op = mlirOperationGetNextInBlock(op);
+  return mlirOperationEqual(op, product);
+}
+
+/* Whether sums stay in the instruction's registers, as 32 bits each, while the next product adds to them. */
+static bool keeps_sums(MlirOperation product) {
+  enum { SUM_BITS = 32 };
+  return !tw_has_attr(product, "promoted") && tw_bits(mlirValueGetType(mlirOperationGetResult(product, 0))) == SUM_BITS;
+}
+
+/* Drops the wait for a product whose sums the next one goes on with: the Tensor Core runs them in their order. What the
+ * first one reads lies in shared memory, which nothing writes until the second one is waited for. */
+static void join_sums(MlirOperation wait) {
+  MlirOperation product = product_of(wait), next = tw_only_user(mlirOperationGetResult(wait, 0));
+  if (mlirOperationIsNull(product) || mlirOperationIsNull(next) || mlirOperationGetNumOperands(wait) > 1 ||
+      !tw_has_one_use(mlirOperationGetResult(product, 0)) || !tw_op_is_async_product(next) ||
+      !mlirBlockEqual(mlirOperationGetBlock(next), mlirOperationGetBlock(wait)) || !keeps_sums(product) ||
+      !keeps_sums(next) || tw_mma_reads_registers(product) || !follows_at_once(wait, next))
+    return;
+  MlirOperation barrier = barrier_of(wait);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(wait, 0), mlirOperationGetResult(product, 0));
+  mlirOperationDestroy(wait);
+  if (!mlirOperationIsNull(barrier))
+    mlirOperationDestroy(barrier);
+}
+
 /* ---- moving ---------------------------------------------------------------------------------------- */
 
 static void delay(MlirOperation op) {
@@ -389,6 +430,9 @@ bool tw_run_sink_waits(MlirOperation func) {
   tw_ops_t stores = tw_ops_in(func, tw_op_stores_buffer, MlirWalkPreOrder);
   for (int i = 0; i < stores.count; i++)
     write_early(stores.at[i]);
+  tw_ops_t first = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
+  for (int i = 0; i < first.count; i++)
+    join_sums(first.at[i]);
   tw_ops_t waits = tw_ops_in(func, tw_op_waits_for_products, MlirWalkPreOrder);
   for (int i = waits.count - 1; i >= 0; i--)
     delay(waits.at[i]);
@@ -400,6 +444,7 @@ bool tw_run_sink_waits(MlirOperation func) {
   for (int i = 0; i < placed.count; i++)
     count_pending(placed.at[i]);
   tw_ops_free(&stores);
+  tw_ops_free(&first);
   tw_ops_free(&waits);
   tw_ops_free(&moved);
   tw_ops_free(&placed);

@@ -12,12 +12,14 @@ func.func @overtaken(%c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tenso
   // CHECK: %[[X:.*]] = tile.async_mma
   // CHECK-NEXT: %[[Z:.*]] = tile.async_mma
   // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 1 {complete}
-  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma {{.*}}, %[[X2]]
+  // CHECK-NEXT: %[[N:.*]] = arith.negf %[[X2]]
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma {{.*}}, %[[N]]
   // CHECK-NEXT: tile.mma_wait %[[Y]], 0 :
   // CHECK-NEXT: tile.mma_wait %[[Z]], 0 :
   %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
-  %y = tile.async_mma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %n = arith.negf %x2 : tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %n : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %w = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
   %w2 = tile.mma_wait %w, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
@@ -179,4 +181,70 @@ func.func @held(%a: memref<?x?xbf16, strided<[?, 1]>>, %c: tensor<64x64xf32, #l>
     scf.yield %w, %next : tensor<64x64xf32, #l>, tensor<64x64xbf16, #l>
   }
   return %r#0 : tensor<64x64xf32, #l>
+}
+
+// Two products of one sum have one wait, behind the second; the barrier of the first goes with its wait.
+// CHECK-LABEL: @one_sum
+func.func @one_sum(%c: tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l> {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma {{.*}}, %[[X]] :
+  // CHECK-NEXT: %[[V:.*]] = tile.async_mma {{.*}}, %[[Y]] :
+  // CHECK-NEXT: tile.mma_wait %[[V]], 0 :
+  // CHECK-NEXT: tile.barrier {tile.products}
+  // CHECK-NEXT: return
+  %x = tile.async_mma %b[%z], %b[%z], %c : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.barrier {tile.products}
+  %y = tile.async_mma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.barrier {tile.products}
+  %v = tile.async_mma %b[%z], %b[%z], %y2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v2 = tile.mma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.barrier {tile.products}
+  return %v2 : tensor<64x64xf32, #l>
+}
+
+// Each has its own where the first reads registers, where threads write what the second reads (it may be what the first
+// reads), where another op reads the sum, and where sums are added up outside of the Tensor Core.
+// CHECK-LABEL: @own_waits
+func.func @own_waits(%p: tensor<64x64xbf16, #l>, %c: tensor<64x64xf32, #l>) -> (tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>) {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #s>
+  // CHECK: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: tile.mma_wait %[[X]], 0
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma
+  // CHECK-NEXT: tile.mma_wait %[[Y]], 0
+  // CHECK-NEXT: tile.local_store
+  // CHECK-NEXT: %[[U:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[U2:.*]] = tile.mma_wait %[[U]], 0
+  // CHECK-NEXT: %[[V:.*]] = tile.async_mma {{.*}}, %[[U2]] :
+  // CHECK-NEXT: tile.mma_wait %[[V]], 0
+  %x = tile.async_mma %p, %b[%z], %c : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %x2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  tile.local_store %p, %b[%z] : tensor<64x64xbf16, #l>, !tile.buffer<1x64x64xbf16, #s>
+  %u = tile.async_mma %b[%z], %b[%z], %y2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %u2 = tile.mma_wait %u, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v = tile.async_mma %b[%z], %b[%z], %u2 : !tile.buffer<1x64x64xbf16, #s>, !tile.buffer<1x64x64xbf16, #s>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %v2 = tile.mma_wait %v, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  return %y2, %u2, %v2 : tensor<64x64xf32, #l>, tensor<64x64xf32, #l>, tensor<64x64xf32, #l>
+}
+
+#f = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 16], [2, 32], [4, 64], [8, 0], [16, 0], [32, 0]]>
+
+// CHECK-LABEL: @promoted
+func.func @promoted(%c: tensor<64x64xf32, #l>) -> tensor<64x64xf32, #l> {
+  %z = arith.constant 0 : i32
+  %b = tile.alloc_shared : !tile.buffer<1x64x128xf8E4M3FN, #f>
+  // CHECK: %[[X:.*]] = tile.async_mma
+  // CHECK-NEXT: %[[X2:.*]] = tile.mma_wait %[[X]], 0
+  // CHECK-NEXT: %[[Y:.*]] = tile.async_mma {{.*}}, %[[X2]] promoted 128
+  %x = tile.async_mma %b[%z], %b[%z], %c promoted 128 {transposed_rhs} : !tile.buffer<1x64x128xf8E4M3FN, #f>, !tile.buffer<1x64x128xf8E4M3FN, #f>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %x2 = tile.mma_wait %x, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y = tile.async_mma %b[%z], %b[%z], %x2 promoted 128 {transposed_rhs} : !tile.buffer<1x64x128xf8E4M3FN, #f>, !tile.buffer<1x64x128xf8E4M3FN, #f>, tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  %y2 = tile.mma_wait %y, 0 : tensor<64x64xf32, #l> -> tensor<64x64xf32, #l>
+  return %y2 : tensor<64x64xf32, #l>
 }
