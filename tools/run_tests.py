@@ -102,6 +102,27 @@ PYTEST = {  # only in the closing line, which ends with the time
 }
 
 
+@dataclass
+class Part:
+    """A runner with what it is started with; `test/python/test_every_test_runs.py` asks each what it would run."""
+
+    name: str
+    command: list[str]
+    counts: dict[str, str]
+
+
+def parts(build: Path, jobs: str, sanitize: bool = False) -> list[Part]:
+    """The runners, quick ones first. Without the sanitizers pytest runs what pyproject.toml says: all of test/."""
+    unit = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j", jobs]
+    lit = [str(BIN / "lit"), "-s", "-j", jobs, "test"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", jobs, "--durations=10"]
+    if sanitize:
+        # Packaging, the command line and the documents start processes of their own and add no C.
+        pytest += ["-o", f"pythonpath={build / 'python'}", "test/numerics", "test/simt", "test/python"]
+        pytest += [f"--ignore=test/python/test_{name}.py" for name in ("wheel", "cli", "docs", "adding_an_op")]
+    return [Part("unit", unit, CTEST), Part("lit", lit, LIT), Part("pytest", pytest, PYTEST)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs every test, quick ones first, and counts them at the end.")
     parser.add_argument("--build", type=Path, required=True, help="the tree of make build, or of make sanitize")
@@ -119,23 +140,14 @@ def main() -> int:
             "PYTHONPATH": str(build / "python"),
         }
 
-    results = []
-    if not options.sanitize:
-        results.append(quick_checks(build))
-    unit = ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j", options.jobs]
-    results.append(run("unit", unit, CTEST, environment))
-    results[-1].passed -= results[-1].failed
-    lit = [str(BIN / "lit"), "-s", "-j", options.jobs, "test"]
-    results.append(run("lit", lit, LIT, environment))
-    pytest = [sys.executable, "-m", "pytest", "-q", "-n", options.jobs, "--durations=10"]
-    if options.sanitize:
-        # The interpreter knows nothing of the sanitizer, so that must be loaded before it. Packaging, the command line
-        # and the documents start processes of their own and add no C.
-        pytest += ["-o", f"pythonpath={build / 'python'}", "test/numerics", "test/simt", "test/python"]
-        pytest += [f"--ignore=test/python/test_{name}.py" for name in ("wheel", "cli", "docs", "adding_an_op")]
-        library = ["clang-22", "-print-file-name=libclang_rt.asan-x86_64.so"]
-        environment["LD_PRELOAD"] = subprocess.check_output(library, text=True).strip()
-    results.append(run("pytest", pytest, PYTEST, environment))
+    results = [] if options.sanitize else [quick_checks(build)]
+    for part in parts(build, options.jobs, options.sanitize):
+        if options.sanitize and part.name == "pytest":  # the interpreter knows nothing of them: they are loaded before
+            library = ["clang-22", "-print-file-name=libclang_rt.asan-x86_64.so"]
+            environment["LD_PRELOAD"] = subprocess.check_output(library, text=True).strip()
+        results.append(run(part.name, part.command, part.counts, environment))
+        if part.name == "unit":
+            results[-1].passed -= results[-1].failed
 
     print("\n== summary")
     for result in results:

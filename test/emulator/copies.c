@@ -92,14 +92,7 @@ void emu_wgmma_commit(void) {
 
 /* ---- copies by the tensor memory accelerator --------------------------------------------------------- */
 
-enum { MAX_RANK = 5, MAX_MAPS = 16, MAX_BOXES = 4096 };
-
-typedef struct {
-  int word, rank, bytes, swizzle, axes[MAX_RANK], box[MAX_RANK];
-} map_form_t;
-
-extern const int emu_num_maps;
-extern const map_form_t emu_map_forms[];
+enum { MAX_MAPS = 16, MAX_BOXES = 4096 };
 
 typedef struct {
   map_form_t form;
@@ -133,9 +126,9 @@ static void check_box(const map_form_t *form) {
 }
 
 void make_maps(const int64_t *words) {
-  for (int i = 0; i < emu_num_maps; i++) {
+  for (int i = 0; i < kernel->num_maps; i++) {
     map_t *m = &maps[i];
-    m->form = emu_map_forms[i];
+    m->form = kernel->maps[i];
     const int64_t *array = words + m->form.word;
     m->base = (const unsigned char *)(uintptr_t)array[0];
     for (int d = 0; d < m->form.rank; d++) {

@@ -49,13 +49,6 @@ APPROXIMATE = {
     "cvt.rn.tf32.f32": "emu_tf32",
     "add.rn.ftz.f32": "emu_flush",  # of -0
 }
-# What a kernel has of its own beside its code: shared memory, and its tensor maps in the form that copies.c knows.
-SHARED = """typedef struct { int word, rank, bytes, swizzle, axes[5], box[5]; } map_form_t;
-typedef struct { int word, plus, by; } factor_t;
-typedef struct { int num; factor_t at[4]; } product_t;
-typedef struct { int from, word, rank; product_t bounds[5], pitch; } view_t;
-unsigned char emu_shared[1 << 18] __attribute__((aligned(1024)));
-"""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "half": 2, "bfloat": 2}
 
 
@@ -116,6 +109,7 @@ class Rewriter:
         self.accesses = 0  # that are checked
         self.together: set[str] = set()  # assembly that all lanes of a warp come to
         self.sites = 0
+        self.words = 0  # of the kernel's arguments
 
     # ---- inline assembly ----------------------------------------------------------------------
 
@@ -595,7 +589,7 @@ class Rewriter:
         checked = self.access_of(kind, address, size_of(type_), found[0], int(alignment))
         return f"  {address} = ptrtoint ptr {space} {pointer} to i64\n{checked}"
 
-    def module(self, text: str, start: Start) -> str:
+    def module(self, text: str) -> str:
         text = re.sub(r"^target .*$", "", text, flags=re.M)
         text = re.sub(
             r'call ([^@\n]+?) asm (sideeffect )?"(.*?)", "(.*?)"\((.*?)\)( #\d+|, ![^\n]*)?$',
@@ -641,11 +635,11 @@ class Rewriter:
         assert kernel, "no kernel"
         parameters = split(kernel[2])
         maps = sum(type_of(p) == "ptr" for p in parameters)
-        words = len(parameters) - maps
+        self.words = words = len(parameters) - maps
         text = text.replace(f"define ptx_kernel void @{kernel[1]}(", "define internal void @emu_kernel(")
         if "@emu_shared" not in text:
             text += "@emu_shared = external addrspace(3) global [262144 x i8]\n"
-        entry = ["define void @emu_call(ptr %words) {"]
+        entry = ["define hidden void @emu_call(ptr %words) {"]
         entry += [
             f"  %p{i} = getelementptr i64, ptr %words, i64 {i}\n  %w{i} = load i64, ptr %p{i}" for i in range(words)
         ]
@@ -720,105 +714,95 @@ declare i32 @emu_tf32(float)
 declare i32 @emu_narrow(ptr, float)
 declare i32 @emu_widen(ptr, i32)
 """
-        count = f"@emu_num_threads = constant i32 {start.threads}\n@emu_num_words = constant i32 {words}\n"
-        count += f"@emu_persistent = constant i32 {start.persistent}\n"
-        count += f"@emu_joined = constant i32 {start.joined}\n"
-        count += f"@emu_parts = constant i32 {start.parts}\n"
-        count += f"@emu_dynamic = constant i32 {start.dynamic}\n"
-        count += f"@emu_shared_bytes = constant i32 {start.shared}\n"
-        count += f"@emu_dependent = constant i32 {start.dependent}\n"
-        count += f"@emu_registers = constant i32 {registers_of(text, start.threads)}\n"
-        count += f"@emu_members = constant i32 {start.members}\n"
-        count += f"@emu_grid_scale = constant [3 x i32] [{', '.join(f'i32 {n}' for n in start.grid_scale)}]\n"
         for mode, (letter, kind) in itertools.product(("rn", "rz", "rm", "rp"), (("f", "float"), ("d", "double"))):
             for name in ("add", "mul", "div", "sqrt"):
                 given = kind if name == "sqrt" else f"{kind}, {kind}"
                 declared += f"declare {kind} @emu_{name}_{mode}_{letter}({given})\n"
-        return text + declared + count + "\n".join([*self.extra, *entry])
+        return text + declared + "\n".join([*self.extra, *entry])
 
 
-def map_forms(maps: Any) -> str:
-    """The tensor maps that a kernel takes, as C."""
-    rows = []
-    for word, size, swizzle, axes, box in maps:
-        numbers = [", ".join(map(str, n)) for n in (axes, box)]
-        rows.append(f"{{{word}, {len(axes)}, {size}, {swizzle}, {{{numbers[0]}}}, {{{numbers[1]}}}}}")
-    return (
-        f"const int emu_num_maps = {len(rows)};\nconst map_form_t emu_map_forms[] = {{{', '.join(rows) or '{0}'}}};\n"
-    )
-
-
-def tile_grid_form(tiles: dict[str, Any] | None) -> str:
-    """The grid in place of the launch's, as C: two axes, each with its factors."""
-    axes = [tiles[axis] for axis in ("rows", "columns")] if tiles else [[], []]
-    rows = [", ".join(f"{{{f['word']}, {f['plus']}, {f['by']}}}" for f in axis) or "{0}" for axis in axes]
-    return (
-        f"const int emu_tile_grid = {int(tiles is not None)}, emu_any_grid = {int(bool(tiles and tiles['any']))};\n"
-        f"const int emu_num_factors[2] = {{{len(axes[0])}, {len(axes[1])}}};\n"
-        f"const factor_t emu_factors[2][4] = {{{{{rows[0]}}}, {{{rows[1]}}}}};\n"
-    )
-
-
-def product_form(factors: list[dict[str, int]]) -> str:
+def factors_form(factors: list[dict[str, int]]) -> str:
     rows = ", ".join(f"{{{f['word']}, {f['plus']}, {f['by']}}}" for f in factors) or "{0}"
     return f"{{{len(factors)}, {{{rows}}}}}"
 
 
-def view_forms(views: list[dict[str, Any]]) -> str:
-    """Arrays as the kernel accesses them, as C."""
-    rows = []
-    for view in views:
-        bounds = ", ".join(product_form(bound["factors"]) for bound in view["bounds"])
-        first = f"{view['array']['word']}, {view['word']}, {len(view['bounds'])}"
-        rows.append(f"{{{first}, {{{bounds}}}, {product_form(view['pitch'])}}}")
-    return f"const int emu_num_views = {len(rows)};\nconst view_t emu_views[] = {{{', '.join(rows) or '{0}'}}};\n"
+def map_form(word: int, size: int, swizzle: int, axes: Sequence[int], box: Sequence[int]) -> str:
+    numbers = [", ".join(map(str, n)) for n in (axes, box)]
+    return f"{{{word}, {len(axes)}, {size}, {swizzle}, {{{numbers[0]}}}, {{{numbers[1]}}}}}"
 
 
-def runtime_objects() -> list[Path]:
-    """The files in C, which are the same for all kernels, each built once."""
-    header = (HERE / "threads.h").read_text()
-    return [built_object(path, header) for path in sorted(HERE.glob("*.c"))]
+def view_form(view: dict[str, Any]) -> str:
+    bounds = ", ".join(factors_form(bound["factors"]) for bound in view["bounds"])
+    first = f"{view['array']['word']}, {view['word']}, {len(view['bounds'])}"
+    return f"{{{first}, {{{bounds}}}, {factors_form(view['pitch'])}}}"
 
 
-def built_object(source: Path, header: str) -> Path:
-    text = header + source.read_text()
-    built = FOLDER / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.o"
-    if not built.exists():
-        new = built.with_name(f"{built.name}.{os.getpid()}")
-        command = [
-            CLANG,
-            "-O2",
-            "-ffp-contract=off",
-            "-w",
-            "-fPIC",
-            "-fvisibility=hidden",
-            "-c",
-            str(source),
-            "-o",
-            str(new),
-        ]
-        subprocess.run(command, check=True)
-        os.replace(new, built)
-    return built
+def kernel_form(start: Start, words: int, registers: int) -> str:
+    """The kernel as kernel.h has it, and its entry, which has the signature of a CPU kernel's."""
+    tiles = [start.tiles[axis] for axis in ("rows", "columns")] if start.tiles else []
+    facts = {
+        "call": "emu_call",
+        "num_threads": start.threads,
+        "num_words": words,
+        "persistent": start.persistent,
+        "joined": start.joined,
+        "parts": start.parts,
+        "dynamic": start.dynamic,
+        "members": start.members,
+        "grid_scale": f"{{{', '.join(map(str, start.grid_scale))}}}",
+        "shared_bytes": start.shared,
+        "registers": registers,
+        "dependent": start.dependent,
+        "tile_grid": int(start.tiles is not None),
+        "any_grid": int(bool(start.tiles and start.tiles["any"])),
+        "tiles": f"{{{', '.join(map(factors_form, tiles)) or '{0}'}}}",
+        "num_views": len(start.views),
+        "num_maps": len(start.maps),
+        "views": "views",
+        "maps": "maps",
+    }
+    return f"""#include "kernel.h"
+void emu_call(const int64_t *words);
+static const view_t views[] = {{{", ".join(map(view_form, start.views)) or "{0}"}}};
+static const map_form_t maps[] = {{{", ".join(map_form(*m) for m in start.maps) or "{0}"}}};
+static const kernel_t kernel = {{{", ".join(f".{name} = {value}" for name, value in facts.items())}}};
+void emu_entry(const int64_t *words, const int32_t *dims, int64_t from, int64_t to, void *scratch) {{
+  emu_run(&kernel, words, dims, from, to);
+}}
+"""
+
+
+def built(name: str, sources: dict[str, str], command: list[str]) -> Path:
+    """A shared object of sources, and of a name that says what is in it; several processes may build one at once."""
+    library = FOLDER / f"{name}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            for file, text in sources.items():
+                Path(folder, file).write_text(text)
+            subprocess.run([*command, "-o", library.name], cwd=folder, check=True)
+            os.replace(Path(folder, library.name), library)
+    return library
+
+
+@functools.cache
+def runtime() -> Path:
+    """The files in C: a library that all kernels of a process share, so that what it keeps of threads is there once."""
+    FOLDER.mkdir(exist_ok=True)
+    files = sorted(HERE.glob("*.[ch]"))
+    text = "".join(path.read_text() for path in files)
+    command = [CLANG, "-O2", "-ffp-contract=off", "-w", "-fPIC", "-shared", "--rtlib=compiler-rt", "-Wl,-Bsymbolic"]
+    command += [str(path) for path in files if path.suffix == ".c"]
+    return built(f"runtime-{hashlib.sha256(text.encode()).hexdigest()[:24]}", {}, [*command, "-lm"])
 
 
 def shared_object(text: str, start: Start) -> ctypes.CDLL:
     """Builds (once for each text) and opens the host code of a kernel."""
-    FOLDER.mkdir(exist_ok=True)
-    source = Rewriter().module(text, start)
-    data = SHARED + map_forms(start.maps) + tile_grid_form(start.tiles) + view_forms(start.views)
-    runtime = runtime_objects()
-    name = hashlib.sha256((source + data + "".join(part.name for part in runtime)).encode()).hexdigest()[:24]
-    library = FOLDER / f"{name}.so"
-    if not library.exists():
-        part = FOLDER / f"{name}.{os.getpid()}"  # several processes may build the same text at once
-        ir, c, new = (part.with_name(f"{part.name}.{suffix}") for suffix in ("ll", "c", "so"))
-        ir.write_text(source)
-        c.write_text(data)
-        command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", str(ir), str(c), *map(str, runtime)]
-        subprocess.run([*command, "-lm", "-o", str(new)], check=True)
-        os.replace(new, library)
-    return ctypes.CDLL(str(library))
+    rewriter = Rewriter()
+    sources = {"code.ll": rewriter.module(text)}
+    sources["facts.c"] = kernel_form(start, rewriter.words, registers_of(text, start.threads))
+    name = hashlib.sha256("".join([*sources.values(), runtime().name]).encode()).hexdigest()[:24]
+    command = [CLANG, "-O0", "-w", "-shared", "-fPIC", "--rtlib=compiler-rt", f"-I{HERE}", *sources, str(runtime())]
+    return ctypes.CDLL(str(built(name, sources, [*command, "-lm"])))
 
 
 def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None, overlapping: bool = False) -> Any:

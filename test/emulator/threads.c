@@ -1,5 +1,6 @@
 /* threads.c - a block of GPU threads on one CPU thread: a fiber each, which yields at barriers and at what
- * a warp does together. Built into each emulated kernel by emulate.py; a test tool, never shipped.
+ * a warp does together. Built into a library that all emulated kernels of a process share, with the files beside this
+ * one, by emulate.py; a test tool, never shipped.
  *
  * Shared memory is filled with garbage before each block, and an asynchronous copy moves its bytes only when
  * it is waited for, so that code which reads too early reads rubbish. What the tensor memory accelerator brings
@@ -19,28 +20,11 @@
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
 
-extern const int emu_num_threads, emu_num_words, emu_persistent, emu_members, emu_joined, emu_parts, emu_dynamic,
-    emu_grid_scale[3], emu_shared_bytes, emu_registers, emu_dependent;
-extern const int emu_tile_grid, emu_any_grid, emu_num_factors[2]; /* of the tiles that the program counts */
-typedef struct {
-  int word, plus, by;
-} factor_t;
-typedef struct {
-  int num;
-  factor_t at[4];
-} product_t;
-typedef struct {
-  int from, word, rank;
-  product_t bounds[5], pitch;
-} view_t;
-extern const factor_t emu_factors[2][4];
-extern const int emu_num_views;
-extern const view_t emu_views[];
-void emu_call(const int64_t *words);
-
+unsigned char emu_shared[SHARED_BYTES] __attribute__((aligned(1024)));
+const kernel_t *kernel;
 thread_t threads[MAX_THREADS];
 int current, per_block, at_once, members = 1, member;
-static int block_dims[3], dynamic_bytes; /* of a SIMT kernel's launch; else emu_num_threads in a row */
+static int block_dims[3], dynamic_bytes; /* of a SIMT kernel's launch; else those of a block in a row */
 static int grid[3], block[3];            /* block: the first of its cluster */
 static unsigned char kept[MOST_MEMBERS][SHARED_BYTES];
 static ucontext_t scheduler;
@@ -93,7 +77,7 @@ void emu_warp(void) { yield_as(AT_WARP); }
 void emu_setmaxnreg(int32_t count, int32_t more) {
   enum { LEAST = 24, MOST = 256, STEP = 8 };
   thread_t *t = &threads[current];
-  int had = t->registers ? t->registers : emu_registers;
+  int had = t->registers ? t->registers : kernel->registers;
   if (count < LEAST || count > MOST || count % STEP != 0 || (more ? count < had : count > had))
     give_up("a warp with %d registers a thread asks for %d", had, count);
   t->registers = count;
@@ -102,16 +86,16 @@ void emu_setmaxnreg(int32_t count, int32_t more) {
 static void check_registers(void) {
   int64_t asked = 0;
   for (int i = 0; i < num_threads(); i++)
-    asked += threads[i].registers ? threads[i].registers : emu_registers;
-  if (asked > (int64_t)emu_registers * num_threads())
+    asked += threads[i].registers ? threads[i].registers : kernel->registers;
+  if (asked > (int64_t)kernel->registers * num_threads())
     give_up("the warps of a block ask for %lld registers, of which a launch gives %d to each of %d threads",
-            (long long)asked, emu_registers, num_threads());
+            (long long)asked, kernel->registers, num_threads());
 }
 
 /* Whether the launch says how many threads a block has: a SIMT kernel. */
-static int is_simt(void) { return emu_num_threads == 0; }
+static int is_simt(void) { return kernel->num_threads == 0; }
 /* Whether rows of threads are blocks of the program. */
-static int has_rows(void) { return emu_joined && !is_simt(); }
+static int has_rows(void) { return kernel->joined && !is_simt(); }
 static int64_t shared_bytes(void);
 
 int32_t emu_sreg(int32_t which) {
@@ -244,7 +228,7 @@ void give_up(const char *format, ...) {
   abort();
 }
 
-static int64_t shared_bytes(void) { return (emu_shared_bytes + 15) / 16 * 16 + dynamic_bytes; }
+static int64_t shared_bytes(void) { return (kernel->shared_bytes + 15) / 16 * 16 + dynamic_bytes; }
 
 void check_bounds(const void *at, int64_t bytes) {
   int64_t offset = (const unsigned char *)at - emu_shared;
@@ -414,7 +398,7 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
 /* ---- blocks ------------------------------------------------------------------------------------------ */
 
 static void body(void) {
-  emu_call(arguments);
+  kernel->call(arguments);
   if (!threads[current].goes_on)
     give_up("it ends before the kernel before this one");
   threads[current].state = DONE;
@@ -581,7 +565,7 @@ static void run_block(void) {
     t->state = READY;
     t->num_copies = t->group = t->arrivals = t->waits = t->registers = 0;
     t->site = ANY_SITE;
-    t->goes_on = !emu_dependent;
+    t->goes_on = !kernel->dependent;
     getcontext(&t->context);
     t->context.uc_stack.ss_sp = t->stack;
     t->context.uc_stack.ss_size = STACK_BYTES;
@@ -644,36 +628,36 @@ static int64_t workspace(void) {
 /* Three more words: how many blocks share each tile but the first, and where. Returns how many blocks that makes. */
 static int64_t share_tiles(int64_t blocks, int64_t *words) {
   int64_t whole = blocks > 1;
-  words[0] = emu_parts;
+  words[0] = kernel->parts;
   words[1] = whole;
   words[2] = workspace();
-  return whole + (blocks - whole) * emu_parts;
+  return whole + (blocks - whole) * kernel->parts;
 }
 
 /* As the launcher does it: few blocks run all, or each several, or more share them, and learn of the grid from more
  * words. */
 static void run_other_grid(const int64_t *words, const int32_t *dims) {
   int64_t longer[MAX_WORDS], blocks = 1;
-  int given = emu_num_words - 3 - (emu_parts ? 3 : 0) - emu_dynamic;
+  int given = kernel->num_words - 3 - (kernel->parts ? 3 : 0) - kernel->dynamic;
   memcpy(longer, words, (size_t)given * sizeof *longer);
   for (int i = 0; i < 3; i++)
     blocks *= longer[given + i] = dims[i];
-  if (emu_parts)
+  if (kernel->parts)
     blocks = share_tiles(blocks, longer + given + 3);
-  if (emu_dynamic)
+  if (kernel->dynamic)
     longer[given + 3] = workspace();
-  int rows = is_simt() ? emu_joined : per_block / 32;
-  int in_line = (int)(emu_persistent && blocks > RESIDENT ? RESIDENT : blocks);
+  int rows = is_simt() ? kernel->joined : per_block / 32;
+  int in_line = (int)(kernel->persistent && blocks > RESIDENT ? RESIDENT : blocks);
   if (members > 1)
     in_line = in_line > members ? 2 * members : members;
-  int32_t started[3] = {emu_joined ? (dims[0] + rows - 1) / rows : in_line, emu_joined ? dims[1] : 1,
-                        emu_joined ? dims[2] : 1};
+  int32_t started[3] = {kernel->joined ? (dims[0] + rows - 1) / rows : in_line, kernel->joined ? dims[1] : 1,
+                        kernel->joined ? dims[2] : 1};
   run_plain(longer, started, 0, (int64_t)started[0] * started[1] * started[2]);
-  if (emu_parts || emu_dynamic)
+  if (kernel->parts || kernel->dynamic)
     workspace();
 }
 
-static int64_t product_of(const product_t *product, const int64_t *words) {
+static int64_t product_of(const factors_t *product, const int64_t *words) {
   int64_t all = 1;
   for (int i = 0; i < product->num; i++)
     all *= ((product->at[i].word < 0 ? 0 : words[product->at[i].word]) + product->at[i].plus) / product->at[i].by;
@@ -684,8 +668,8 @@ static int64_t product_of(const product_t *product, const int64_t *words) {
  */
 static int show_views(int64_t *words) {
   int fits = 1;
-  for (int i = 0; i < emu_num_views; i++) {
-    const view_t *view = &emu_views[i];
+  for (int i = 0; i < kernel->num_views; i++) {
+    const view_t *view = &kernel->views[i];
     const int64_t *from = words + view->from;
     int64_t *to = words + view->word, own[5], pitch = view->pitch.num ? product_of(&view->pitch, words) : 0;
     to[0] = from[0];
@@ -706,31 +690,26 @@ static int show_views(int64_t *words) {
 static void unfold_grid(const int64_t *words, int32_t dims[3]) {
   int64_t extents[2] = {1, 1};
   for (int axis = 0; axis < 2; axis++)
-    for (int i = 0; i < emu_num_factors[axis]; i++) {
-      int word = emu_factors[axis][i].word;
-      extents[axis] *= ((word < 0 ? 0 : words[word]) + emu_factors[axis][i].plus) / emu_factors[axis][i].by;
-    }
-  if (!emu_num_factors[1])
+    extents[axis] = product_of(&kernel->tiles[axis], words);
+  if (!kernel->tiles[1].num)
     extents[1] = dims[0] / extents[0];
-  if (!emu_any_grid && (extents[0] * extents[1] != dims[0] || dims[2] != 1)) {
+  if (!kernel->any_grid && (extents[0] * extents[1] != dims[0] || dims[2] != 1)) {
     fprintf(stderr, "emulator: a grid of %d blocks for %d x %d tiles\n", dims[0], (int)extents[0], (int)extents[1]);
     abort();
   }
-  dims[2] = emu_any_grid ? 1 : dims[1];
+  dims[2] = kernel->any_grid ? 1 : dims[1];
   dims[1] = (int32_t)extents[1];
   dims[0] = (int32_t)extents[0];
 }
 
-/* The signature of a CPU kernel. */
-__attribute__((visibility("default"))) void emu_entry(const int64_t *words, const int32_t *dims, int64_t from,
-                                                      int64_t to, void *scratch) {
+void emu_run(const kernel_t *of, const int64_t *words, const int32_t *dims, int64_t from, int64_t to) {
   int32_t grid_scale[3], tiles[3] = {dims[0], dims[1], dims[2]};
   int64_t slices = 1, blocks = 1;
-  (void)scratch;
   pthread_mutex_lock(&one_at_a_time);
+  kernel = of;
   int64_t shown[MAX_WORDS];
-  if (emu_num_views) {
-    memcpy(shown, words, (size_t)emu_views[0].word * sizeof *words);
+  if (kernel->num_views) {
+    memcpy(shown, words, (size_t)kernel->views[0].word * sizeof *words);
     if (!show_views(shown)) {
       fprintf(stderr, "emulator: rows do not lie in an array as the kernel takes them to\n");
       abort();
@@ -738,20 +717,20 @@ __attribute__((visibility("default"))) void emu_entry(const int64_t *words, cons
     words = shown;
   }
   make_maps(words);
-  members = emu_members;
-  per_block = emu_num_threads ? emu_num_threads : dims[3] * dims[4] * dims[5];
+  members = kernel->members;
+  per_block = kernel->num_threads ? kernel->num_threads : dims[3] * dims[4] * dims[5];
   for (int i = 0; i < 3; i++)
-    block_dims[i] = is_simt() ? dims[3 + i] : i ? 1 : emu_num_threads;
+    block_dims[i] = is_simt() ? dims[3 + i] : i ? 1 : kernel->num_threads;
   dynamic_bytes = is_simt() ? dims[6] : 0;
-  if (emu_tile_grid)
+  if (kernel->tile_grid)
     unfold_grid(words, tiles);
   for (int i = 0; i < 3; i++) {
-    int scale = emu_grid_scale[i];
+    int scale = kernel->grid_scale[i];
     slices *= scale;
     blocks *= grid_scale[i] = scale < 0 ? (tiles[i] - scale - 1) / -scale : tiles[i] * scale;
   }
-  int other = emu_persistent || emu_joined || emu_parts;
-  if (!other && slices == 1 && !emu_tile_grid)
+  int other = kernel->persistent || kernel->joined || kernel->parts;
+  if (!other && slices == 1 && !kernel->tile_grid)
     run_plain(words, dims, from, to);
   else if (from == 0 && other) /* the call that has the first block runs all */
     run_other_grid(words, grid_scale);

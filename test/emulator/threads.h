@@ -2,8 +2,9 @@
 #ifndef TILEWRIGHT_TEST_EMULATOR_THREADS_H
 #define TILEWRIGHT_TEST_EMULATOR_THREADS_H
 
+#include "kernel.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_CO
 enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16, ANY_SITE = -1 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
+extern const kernel_t *kernel; /* that runs */
 
 /* --- threads.c --- */
 
