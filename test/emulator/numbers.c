@@ -97,7 +97,12 @@ float emu_lg2(float x) {
   double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
   return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);
 }
-float emu_rcp(float x) { return off_by(0x1p-23, 1 / (double)x, x); }
+/* Of a significand of ones the nearest float, as a GPU has it: from no other do Newton's steps come to that. */
+float emu_rcp(float x) {
+  int exponent;
+  bool ones = fabsf(frexpf(x, &exponent)) == 0x1.fffffep-1F;
+  return ones ? (float)(1 / (double)x) : off_by(0x1p-23, 1 / (double)x, x);
+}
 float emu_rsqrt(float x) { return off_by(0x1p-23, 1 / sqrt((double)x), x); }
 float emu_tanh(float x) { return off_by(0x1p-11, tanh(x), x); }
 float emu_sqrt(float x) { return off_by(0x1p-23, sqrt((double)x), x); }
