@@ -24,50 +24,27 @@ import product_kernels  # noqa: F401
 import row_kernels  # noqa: F401
 from numbers_of import NumPy
 from program import PROGRAMS
-from respell import SHORT
-
-from tilewright import cli
 
 
 class Shapes(NumPy):
-    """Arrays that have a shape and no memory."""
+    """Arrays of zeros whose memory no one has touched: a launch knows of them what it would, and they cost nothing."""
 
     def integers(self, low: int, high: int, shape: tuple[int, ...]) -> Any:
-        return np.broadcast_to(np.float64(0), shape)
+        return np.zeros(shape)
 
     def normal(self, shape: tuple[int, ...]) -> Any:
-        return np.broadcast_to(np.float64(0), shape)
+        return np.zeros(shape)
 
     def of_dtype(self, x: Any, dtype: str) -> Any:
-        return np.broadcast_to(super().of_dtype(np.zeros(()), dtype), np.shape(x))
+        return np.zeros(np.shape(x), super().of_dtype(np.zeros(()), dtype).dtype)
 
     def poisoned(self, shape: tuple[int, ...], dtype: str) -> Any:
         return self.of_dtype(np.broadcast_to(np.float64(0), shape), dtype)
 
 
-SCALARS = {"float": "f32", "int": "i32"}
-MULTIPLE = 16  # what launches compile for, of numbers that are not negative
-
-
-def described(name: str, annotation: str, value: Any) -> str:
-    """An argument as the command line names it: an aligned array, a number of a launch, a constant."""
-    if isinstance(value, np.ndarray):
-        return f"{name}={SHORT.get(str(value.dtype), str(value.dtype))}[{','.join('?' * value.ndim)}]"
-    return f"{name}={SCALARS.get(annotation, value)}"
-
-
 def key_of(launch: Any) -> Any:
-    annotations = launch.kernel.function.__annotations__
-    pairs = zip(launch.kernel.parameters, launch.arguments, strict=True)
-    given = [(described(n, annotations.get(n, ""), value), value) for n, value in pairs]
-    entries = cli.specialization(launch.kernel, [text for text, _ in given])
-    return tuple(known(entry, value) for entry, (_, value) in zip(entries, given, strict=True))
-
-
-def known(entry: Any, value: Any) -> Any:
-    """An entry of a key with what a launch with this number says of it."""
-    is_multiple = entry[:2] == ("scalar", "int32") and value % MULTIPLE == 0
-    return ("scalar", "int32", MULTIPLE) if is_multiple else entry
+    """What the launch is compiled for."""
+    return launch.kernel.specialization(tuple(launch.arguments))[1]
 
 
 def main() -> int:
