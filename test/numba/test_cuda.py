@@ -1,6 +1,8 @@
 """What programs use of numba.cuda beside the specification: today's typing, atomics, warps, arrays, streams."""
 
 import math
+import re
+import runpy
 import subprocess
 import sys
 
@@ -388,6 +390,44 @@ def numpy_names(x, out):
 def test_functions_by_their_names_in_numpy(run):
     _, out = run(numpy_names, 1, 1, np.array([1, 2, -3, 1.7e308, 2.345]), np.zeros(5))
     np.testing.assert_allclose(out, [np.arctan2(1, 2), 5, 1, 1.7e308, 2.35], rtol=1e-15)
+
+
+@cuda.jit
+def with_outputs(x, y, out, narrow):
+    np.arctan2(x, 2, out)
+    np.maximum(out, y, out=out)
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        np.sin(x[i], narrow[i])
+        np.sqrt(narrow[i, 0, 1:], np.absolute(narrow[i, 0, 1:], narrow[i, 0, 1:]))
+
+
+def test_functions_of_numpy_that_have_an_output(run):
+    """They go over the elements, whatever their axes, of what a thread gives them; one array may be both."""
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
+    *_, out, narrow = run(with_outputs, 1, 1, x, y, np.zeros_like(x), np.zeros(x.shape, np.float32))
+    np.testing.assert_allclose(out, np.maximum(np.arctan2(x, 2), y), rtol=1e-15)
+    expected = np.zeros(x.shape)
+    expected[0] = np.sin(x[0])
+    expected[0, 0, 1:] = np.sqrt(np.abs(expected[0, 0, 1:]))
+    np.testing.assert_allclose(narrow, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("np.sin(x, 3)", "numpy.sin writes to an array, found the constant 3"),
+        ("np.sin(x, x[0])", "of the 2-D float64 array 'x' does not fill the 1-D"),
+        ("np.sin(x, x, x)", "numpy.sin takes a value, and an output"),
+        ("np.arctan2(x, out=x)", "numpy.arctan2 takes 2 values, and an output"),
+        ("np.sin(x)", "sin needs a number, found the 2-D"),
+    ],
+)
+def test_outputs_that_do_not_fit(source, words, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(f"import numpy as np\ndef kernel(x):\n    {source}\n")
+    with pytest.raises(TileTypeError, match=re.escape(words)):
+        cuda.jit(runpy.run_path(str(path))["kernel"])[1, 1](np.zeros((2, 2)))
 
 
 def test_loops_over_arrays(run):

@@ -169,7 +169,25 @@ class _Functions:
 def of_numpy(known: dict[Any, Function]) -> dict[Any, Function]:
     """NumPy's functions of the same names as those of `math`."""
     same = {name: f for name, f in vars(math).items() if callable(f) and f in known and hasattr(np, name)}
-    return {getattr(np, name): known[f] for name, f in (same | _OTHER_NAMES).items()}
+    named = {getattr(np, name): known[f] for name, f in (same | _OTHER_NAMES).items()}
+    return {f: _with_output(f, run) if isinstance(f, np.ufunc) else run for f, run in named.items()}
+
+
+def _with_output(function: np.ufunc, of_numbers: Function) -> Function:
+    """Of numbers, or, as in `numpy.sin(x, out)`, of all elements of arrays."""
+
+    def run(frame: Frame, *values: Any, out: Any = None) -> Any:
+        if out is None and len(values) == function.nin + 1:
+            values, out = values[:-1], values[-1]
+        if len(values) != function.nin:
+            takes = "a value" if function.nin == 1 else f"{function.nin} values"
+            raise TileTypeError(f"numpy.{function.__name__} takes {takes}, and an output for arrays")
+        if out is None:
+            return of_numbers(frame, *values)
+        arrays.write_results(frame, function, list(values), out)
+        return out
+
+    return run
 
 
 _OTHER_NAMES: dict[str, Any] = {

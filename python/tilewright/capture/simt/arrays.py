@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from ... import assign
 from ...dtype import int32
 from ...errors import TileTypeError
@@ -46,6 +48,22 @@ def _write_part(frame: Frame, part: Array, value: Any) -> None:
 
     code: Any = assign.rows if isinstance(value, Array) and value.ndim == part.ndim else assign.fill
     inline(frame, code, [part, value], {}, frame.node)
+
+
+def write_results(frame: Frame, function: np.ufunc, values: list[Any], out: Any) -> None:
+    """`function(*values, out)` of NumPy: the results for all elements, which one thread computes in order."""
+    from ..inlining import inline
+
+    name = f"numpy.{function.__name__}"
+    if not isinstance(out, Array) or out.ndim == 0:
+        raise TileTypeError(f"{name} writes to an array, found {describe(out)}")
+    is_array = [isinstance(value, Array) for value in values]
+    for value in values:
+        if isinstance(value, Array) and value.ndim != out.ndim:
+            raise TileTypeError(f"{name} of {describe(value)} does not fill {describe(out)}: their axes differ")
+    code: Any = assign.of_each if len(values) == 1 else assign.of_each_pair
+    given = is_array[0] if len(values) == 1 else tuple(is_array)
+    inline(frame, code, [function, *values, given, out], {}, frame.node)
 
 
 def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
