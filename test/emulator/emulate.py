@@ -171,6 +171,8 @@ class Rewriter:
             return "  ret i32 0\n"
         if text.startswith("xor.b32"):
             return "  %r = xor i32 %a0, %a1\n  ret i32 %r\n"
+        if text.startswith("lop3.b32 $0, $1, $2, $3, 0xEA"):
+            return "  %m = and i32 %a0, %a1\n  %r = or i32 %m, %a2\n  ret i32 %r\n"
         if "@p st.shared.v4.b32 [$0]" in text:  # where the first operand is not 0, and it is
             return "  ret void\n"
         store = re.search(r"(?:@\$(\d+) )?st\.\w+(?:\.v\d)?\.b(\d+) \[\$(\d+) \+ (-?\d+)\], ", text)

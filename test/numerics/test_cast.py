@@ -176,6 +176,35 @@ def test_integers_of_16_bits(backends: Backends, source: str, target: str) -> No
     backends.run_all(kernel, (65536 // TILE,), lambda: [x.copy(), np.zeros(65536, getattr(ct, target).numpy)])
 
 
+SMALL = [
+    "(x >> 9) & 127",
+    "x & 128",
+    "x & 1023",
+    "(x & 85) - 64",
+    "(x & 15) + 128",
+    "(x & 127) - 129",
+    "(x ^ 8) % 64",
+]
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16"])
+@pytest.mark.parametrize("source", ["int16", "int32", "uint32"])
+@pytest.mark.parametrize("field", SMALL)
+def test_small_fields_of_words(backends: Backends, kernel_of: Any, field: str, source: str, target: str) -> None:
+    """Weights of a few bits, several in a word, of which some fit behind the exponent of the result and some do not."""
+    kernel = kernel_of(f"""
+from tilewright import tile as ct
+
+@ct.kernel
+def kernel(X, Z):
+    x = ct.load(X, (0, 0), (4, 256))
+    ct.store(Z, (0, 0), ({field}).astype(ct.{target}).astype(ct.float32))
+""")
+    dtype = getattr(np, source)
+    x = np.random.default_rng(5).integers(0, 1 << np.dtype(dtype).itemsize * 8, (4, 256), np.uint64).astype(dtype)
+    backends.run_all(kernel, (1,), lambda: [x.copy(), np.zeros((4, 256), np.float32)])
+
+
 def halfway(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Dividends and divisors whose quotients lie halfway between two numbers of 8 bits, but for the rounding of one."""
     numbers = np.unique(np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32))

@@ -18,8 +18,8 @@ def callers(function: str) -> set[str]:
 
 def test_warps_are_chosen_by_one_pass() -> None:
     assert callers("tw_launch_set_num_warps") == {"plan_block.c"}
-    # slice_tiles asks before there is a decision: what a whole tile would get.
-    assert callers("tw_mma_num_warps") == {"plan_block.c", "grid/slice_tiles.c"}
+    # Slices and coarser tiles ask before there is a decision: what a whole tile would get.
+    assert callers("tw_mma_num_warps") == {"plan_block.c", "grid/slice_tiles.c", "grid/coarsen_tiles.c"}
     assert callers("tw_strip_mine_warps") == callers("tw_memory_num_warps") == {"plan_block.c"}
 
 

@@ -118,6 +118,27 @@ def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
     assert accesses - ptx.count("ld.global.v4.b32") - ptx.count("st.global.v4.b32") == elements
 
 
+@pytest.mark.parametrize("name", ["weights of 8 bits, 16 rows", "weights of 4 bits by groups, 16 rows"])
+def test_few_rows_are_columns_of_a_product(name: str) -> None:
+    """A few rows against computed weights: two warpgroups multiply from registers, and blocks share the sum over k."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    told: list[tuple[int, str, str]] = []
+    found = plan.of(launch.kernel, show.key_of(launch), told=told)
+    assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["mma"], found
+    assert found.spills == 0 and any("is split along k over several blocks" in message for _, _, message in told)
+
+
+@pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
+def test_words_of_small_numbers_need_no_conversion() -> None:
+    """Weights of 4 bits: two are cut out of their words and put behind an exponent by two instructions."""
+    entry = PROGRAMS["weights of 4 bits by groups"]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    (loop,) = sass.assemble(launch.kernel, show.key_of(launch)).loops("HGMMA")
+    assert not sass.count(loop, "I2F") and not sass.count(loop, "I2FP") and not sass.count(loop, "F2FP")
+    assert sass.count(loop, "PRMT") == 16 and len(loop) < 260
+
+
 @pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
 def test_bytes_along_rows_come_in_words() -> None:
     """Weights of 8 bits that lie along the columns of the right operand: ldmatrix turns them two at a time, and

@@ -123,6 +123,16 @@ bool tw_has_loads_behind(MlirOperation mma, int operand) {
   return loads.count > 0;
 }
 
+bool tw_computes_operand(MlirOperation mma, int operand) {
+  MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
+  MlirOperation load = tw_load_behind(value);
+  if (mlirOperationIsNull(load))
+    return tw_has_loads_behind(mma, operand);
+  MlirType loaded = mlirValueGetType(mlirOperationGetResult(load, 0));
+  return mlirBlockEqual(mlirOperationGetBlock(load), mlirOperationGetBlock(mma)) &&
+         !mlirTypeEqual(tw_element(mlirValueGetType(value)), tw_element(loaded));
+}
+
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition) {
   tw_builder_t at = tw_build_before(gather);
   MlirType tile = mlirValueGetType(mlirOperationGetResult(gather, 0));

@@ -25,6 +25,9 @@
  * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
+ * An operand that is computed from loads is computed by each of the neighbours, too: tiles grow along the axis that
+ * leaves it as it is, if they can.
+ *
  * Rows that begin within lines of the cache count twice there, so that larger tiles pay sooner.
  *
  * Whether tiles are coarsened is decided at each launch (runtime/resize_tiles.c), as it is whether they are sliced; the
@@ -52,6 +55,7 @@ typedef struct {
   MlirOperation func, loop;
   tw_block_axes_t axes;
   tw_dims_t dims;
+  int64_t warps;
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
   tw_plans_t plans;        /* an axis is a way to coarsen */
 } coarsener_t;
@@ -132,7 +136,7 @@ static const char *find_classes(coarsener_t *f) {
 typedef struct {
   coarsener_t *coarsener;
   tw_plan_t *plan;
-  int64_t flop_cycles;
+  int64_t flop_cycles, computed;      /* elements that threads compute */
   bool splits;                        /* lines that are loaded begin within those of the cache */
   int64_t lines, alike[TW_GRID_AXES]; /* of the cache, that a step touches; that neighbours along an axis touch, too */
 } coarsen_cost_t;
@@ -172,6 +176,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   if (mlirOperationGetNumResults(op) == 0)
     return MlirWalkResultAdvance;
   MlirValue tile = mlirOperationGetResult(op, 0);
+  cost->computed += tw_computed_elements(op) * growth(cost, tile);
   int64_t bits = tw_count(mlirValueGetType(tile)) * tw_memory_bits(tw_element(mlirValueGetType(tile)));
   if (tw_op_is_product(op)) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
@@ -194,7 +199,9 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   int64_t lines = line_cycles(&cost);
-  plan->cycles = tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes);
+  plan->computing = tw_computes_operands(f->loop) ? tw_computing_cycles(cost.computed, f->warps) : 0;
+  plan->cycles =
+      tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
   return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
 }
 
@@ -264,6 +271,7 @@ bool tw_coarsen_tiles(MlirOperation func) {
   f.axes = tw_block_axes_of(func);
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);
+  f.warps = tw_mma_num_warps(func);
   const char *why = decide(&f, wanted);
   if (why != NULL)
     tw_op_remark(func, "coarsens no tiles: %s", why);

@@ -55,6 +55,7 @@ enum { MAX_CLASSES = TW_PLAN_WAYS };
 typedef struct {
   MlirOperation func, scope; /* the loop whose iterations count, or the function */
   tw_dims_t dims;
+  int64_t warps;
   int classes[MAX_CLASSES], num_classes; /* that may be sliced */
   tw_plans_t plans;                      /* a class is a way to slice */
 } slicer_t;
@@ -88,7 +89,7 @@ static const char *find_classes(slicer_t *c) {
 typedef struct {
   slicer_t *slicer;
   const tw_plan_t *plan;
-  int64_t flop_cycles, bytes;
+  int64_t flop_cycles, computed, bytes; /* elements that threads compute */
 } slice_cost_t;
 
 static int64_t extent_of(slice_cost_t *cost, MlirValue tile, int dim) {
@@ -114,18 +115,32 @@ static int64_t bytes_of(slice_cost_t *cost, MlirOperation op) {
   return bytes * (line > TW_SECTOR_BYTES ? line : TW_SECTOR_BYTES);
 }
 
+/* Of what is computed for the tile that an op makes, the slice's part. */
+static int64_t sliced(slice_cost_t *cost, MlirOperation op, int64_t of_tile) {
+  MlirValue tile = mlirOperationGetResult(op, 0);
+  for (int i = 0; i < tw_rank(mlirValueGetType(tile)); i++)
+    of_tile = of_tile * extent_of(cost, tile, i) / tw_extent(mlirValueGetType(tile), i);
+  return of_tile;
+}
+
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
   slice_cost_t *cost = user;
-  if (tw_op_is_product(op)) {
-    MlirValue sum = mlirOperationGetResult(op, 0);
-    int64_t cycles = tw_mma_cycles(op);
-    for (int i = 0; i < tw_rank(mlirValueGetType(sum)); i++)
-      cycles = cycles * extent_of(cost, sum, i) / tw_extent(mlirValueGetType(sum), i);
-    cost->flop_cycles += cycles;
-  } else if (tw_op_loads(op) || tw_op_stores(op)) {
+  int64_t computed = tw_computed_elements(op);
+  if (computed > 0)
+    cost->computed += sliced(cost, op, computed);
+  else if (tw_op_is_product(op))
+    cost->flop_cycles += sliced(cost, op, tw_mma_cycles(op));
+  else if (tw_op_loads(op) || tw_op_stores(op))
     cost->bytes += bytes_of(cost, op);
-  }
   return MlirWalkResultAdvance;
+}
+
+/* The warps of a slice, which are fewer than those of its tile. */
+static int64_t warps_of(const slicer_t *c, const tw_plan_t *plan) {
+  int64_t warps = c->warps;
+  for (int i = 0; i < c->num_classes; i++)
+    warps >>= plan->log[i];
+  return warps > 0 ? warps : 1;
 }
 
 /* Parts that load the least are as square as possible, and sliced along lines in memory. They load less than before, or
@@ -138,7 +153,8 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
     return false;
   slice_cost_t cost = {.slicer = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
-  plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes);
+  plan->computing = tw_computes_operands(c->scope) ? tw_computing_cycles(cost.computed, warps_of(c, plan)) : 0;
+  plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes) + plan->computing;
   plan->bytes = cost.bytes;
   return plan->bytes < before;
 }
@@ -245,6 +261,7 @@ static const char *decide(slicer_t *c, int64_t wanted) {
   if (why != NULL)
     return why;
   c->scope = tw_dims_loop(&c->dims);
+  c->warps = tw_mma_num_warps(c->func);
   tw_make_plans(&c->plans, c->num_classes, false, weigh, c);
   int log = tw_plan_for(&c->plans, wanted > 1 ? wanted : INT64_MAX);
   const tw_plan_t *plan = &c->plans.at[log];

@@ -53,11 +53,11 @@
 enum { MAX_SUMS = 8 };
 
 typedef struct {
-  MlirOperation func, loop;                /* the one over k */
-  MlirOperation blocks;                    /* the one over blocks; null in a kernel that is not persistent */
-  MlirBlock block;                         /* what is done for one tile */
-  int64_t flop_cycles, tile_cycles, bytes; /* of an iteration */
-  bool waits;                              /* products are done by the warps that make their operands */
+  MlirOperation func, loop;             /* the one over k */
+  MlirOperation blocks;                 /* the one over blocks; null in a kernel that is not persistent */
+  MlirBlock block;                      /* what is done for one tile */
+  int64_t flop_cycles, computed, bytes; /* of an iteration; elements that threads compute */
+  bool waits;                           /* products are done by the warps that make their operands */
   tw_steps_t steps;
 } splitter_t;
 
@@ -103,19 +103,9 @@ static const char *why_not(splitter_t *s) {
 
 /* ---- what the launcher decides by ---------------------------------------------------------------- */
 
-/* Of a tile that threads compute. A warp that has a scheduler to itself waits for most of its own instructions (of
- * weights of 8 bits for 16 rows, 2700 clocks for three ops on 128x128 elements: NVIDIA H200, 2026-11-23). */
-static int64_t cycles_of_tile(const splitter_t *s, MlirOperation op) {
-  enum { INSTRUCTION_CLOCKS = 6 };
-  if (tw_op_form(op) != TW_FORM_ELEMENTWISE || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
-    return 0;
-  int64_t elements = tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return elements / (TW_WARP_LANES * tw_num_warps(s->func, 1)) * INSTRUCTION_CLOCKS;
-}
-
 static MlirWalkResult count_cycles(MlirOperation op, void *user) {
   splitter_t *s = user;
-  s->tile_cycles += cycles_of_tile(s, op);
+  s->computed += tw_computed_elements(op);
   if (tw_op_is_product(op)) {
     s->flop_cycles += tw_mma_cycles(op);
     s->waits |= !tw_is_async_mma(op);
@@ -254,7 +244,8 @@ static int64_t part_bytes(const splitter_t *s) {
 
 static void record_launch(splitter_t *s, int64_t forced) {
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
-  int64_t cycles = s->flop_cycles + (s->waits ? s->tile_cycles : 0);
+  int64_t computing = tw_computing_cycles(s->computed, tw_num_warps(s->func, 1));
+  int64_t cycles = s->flop_cycles + (s->waits || tw_computes_operands(s->loop) ? computing : 0);
   tw_split_t split = {.loop = s->steps,
                       .step_cycles = tw_step_cycles(s->func, cycles, s->bytes),
                       .step_bytes = s->bytes,

@@ -15,6 +15,14 @@ tw_steps_t tw_steps_or_guess(MlirOperation func, MlirOperation loop);
 /* Cycles of an iteration: its latencies, and products or what a multiprocessor loads. */
 int64_t tw_step_cycles(MlirOperation func, int64_t flop_cycles, int64_t bytes);
 
+/* Elements of the tile that an op computes one by one; 0 for other ops. */
+int64_t tw_computed_elements(MlirOperation op);
+/* Whether threads compute an operand of a product in the loop from what it loads. */
+bool tw_computes_operands(MlirOperation loop);
+/* Cycles that a multiprocessor takes to compute so many elements in an iteration with products, with a block of so many
+ * warps. */
+int64_t tw_computing_cycles(int64_t elements, int64_t warps);
+
 /* Tells the launcher from which arrays the loop loads: however often they are loaded, they come from memory once. */
 void tw_record_loaded(MlirOperation func, MlirOperation loop);
 

@@ -1,12 +1,19 @@
 /* tile_plans.c - see tile_plans.h */
 #include "lowering/gpu/grid/tile_plans.h"
 
+/* Whether a plan is better than another; `last`: if it takes as much, too. */
+static bool is_better(const tw_plan_t *plan, const tw_plan_t *than, bool last) {
+  if (plan->computing != than->computing)
+    return plan->computing < than->computing;
+  return plan->bytes < than->bytes || (last && plan->bytes == than->bytes);
+}
+
 static bool twice(const tw_plan_t *from, int ways, bool last, tw_weigh_t weigh, void *user, tw_plan_t *out) {
   bool found = false;
   for (int way = 0; way < ways; way++) {
     tw_plan_t plan = *from;
     plan.log[way]++;
-    if (weigh(user, from, way, &plan) && (!found || plan.bytes < out->bytes || (last && plan.bytes == out->bytes))) {
+    if (weigh(user, from, way, &plan) && (!found || is_better(&plan, out, last))) {
       *out = plan;
       found = true;
     }

@@ -1,7 +1,8 @@
 /* tile_plans.h - into how many slices a tile is divided, or how many tiles a block takes: 1, 2, 4 ..., and what that
  * takes
  *
- * A plan doubles the one before in one of a few ways: that in which its blocks load the least. */
+ * A plan doubles the one before in one of a few ways: that in which its blocks compute the least beside products, and
+ * of such that in which they load the least. */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H
 
@@ -13,6 +14,7 @@ enum { TW_PLAN_WAYS = 3, TW_MAX_LOG_PLAN = 4 };
 typedef struct tw_plan {
   int log[TW_PLAN_WAYS];           /* how often it is doubled in each way */
   int64_t cycles, bytes, sum_bits; /* of an iteration of a block, and what holds its sums */
+  int64_t computing;               /* of these cycles, those of elements that threads compute */
 } tw_plan_t;
 
 typedef struct tw_plans {

@@ -164,7 +164,7 @@ typedef struct {
   const tw_async_mma_t *async; /* of the target; null if it has none */
   int64_t largest;             /* elements of the largest accumulator */
   int64_t rows;                /* and its rows */
-  int64_t carried;             /* elements that threads carry in small pieces in each step */
+  int64_t carried;             /* elements that threads carry in small pieces, or compute, in each step */
   bool chained, fma, promoted, computed, gathered, apart;
 } need_t;
 
@@ -205,12 +205,14 @@ static MlirWalkResult measure(MlirOperation op, void *user) {
   need->fma |= synchronous_family(op) == &tw_fma_family && !is_widened(op);
   need->apart |= need->async != NULL && tw_loop_around(op) != NULL && tw_is_zero(mlirOperationGetOperand(op, 2));
   need->promoted |= need->async != NULL && need->async->promotion(op) > 0;
-  int64_t carried = carried_narrowly(op, 0) + carried_narrowly(op, 1);
-  need->carried = carried > need->carried ? carried : need->carried;
+  int64_t carried = 0;
   for (int i = 0; i < 2; i++) {
+    MlirType operand = mlirValueGetType(mlirOperationGetOperand(op, i));
+    carried += tw_computes_operand(op, i) ? tw_count(operand) : carried_narrowly(op, i);
     need->computed |= tw_has_loads_behind(op, i);
     need->gathered |= is_gathered(op, i);
   }
+  need->carried = carried > need->carried ? carried : need->carried;
   return MlirWalkResultAdvance;
 }
 
@@ -245,7 +247,7 @@ int tw_mma_num_warps(MlirOperation func) {
    * beside others, so fewer of these fit.
    * Where operands are computed, a second group of warps does so while the first one's product runs; where they are
    * gathered by asynchronous copies, two groups compute beside a producer that finds the addresses. What threads carry
-   * in small pieces is in their registers beside the sums, and what a block waits for. */
+   * in small pieces, or compute, is in their registers beside the sums, and what a block waits for. */
   bool gathers = need.gathered && need.async != NULL;
   bool few = need.fma || need.promoted || need.apart || need.computed || gathers || need.carried > 0;
   int64_t per_warp = few ? FEW_ACC_PER_WARP : ACC_PER_WARP;

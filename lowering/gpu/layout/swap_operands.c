@@ -24,8 +24,9 @@
  *
  * What must hold: the target has an asynchronous family; the loop carries the sum from zero, and only products read it;
  * all of these have a computed right operand and load their left one, of 16 bits an element, which may be in either
- * order in memory; the sum has the rows of an instruction, and 128 columns (of 64, two groups of warps would compute
- * each element twice). Fewer rows are no such product. Runs before select_mma.c. */
+ * order in memory; the sum has as many rows as an instruction has columns at least, and 128 columns (of 64, two groups
+ * of warps would compute each element twice; of few rows there is one group). So a few rows against computed weights
+ * become a product of the family, which they are not as they stand. Runs before select_mma.c. */
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/loops.h"
@@ -36,13 +37,13 @@ static MlirType turned_type(MlirType type) {
 }
 
 static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
-  enum { LEAST_COLUMNS = 128, ELEMENT_BITS = 16 };
+  enum { ELEMENT_BITS = 16, SHARED_BY = 2 };
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   bool transposed;
   return tw_rank(acc) == 2 && tw_bits(mlirValueGetType(mlirOperationGetOperand(mma, 0))) == ELEMENT_BITS &&
-         tw_extent(acc, 0) >= async->rows && tw_extent(acc, 0) <= async->columns &&
-         tw_extent(acc, 1) >= LEAST_COLUMNS && async->place(mma, 0, &transposed) == TW_PLACE_SHARED &&
-         async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
+         tw_extent(acc, 0) >= async->least_columns && tw_extent(acc, 0) <= async->columns &&
+         tw_extent(acc, 1) >= async->rows * (tw_extent(acc, 0) < async->rows ? 1 : SHARED_BY) &&
+         async->place(mma, 0, &transposed) == TW_PLACE_SHARED && async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
 }
 
 /* The products that add to carried value `i`, one after the other. */

@@ -56,10 +56,11 @@ enum { TW_MAX_SPLITS = 8 };
 
 /* What is asked of products that run by themselves, on operands in shared memory. */
 typedef struct tw_async_mma {
-  int warps;   /* of a group, which starts a product together */
-  int rows;    /* of a group's instruction */
-  int columns; /* the most of them */
-  int narrow;  /* columns: with so few shared memory is as busy as the Tensor Core, with both operands there */
+  int warps;         /* of a group, which starts a product together */
+  int rows;          /* of a group's instruction */
+  int columns;       /* the most of them */
+  int least_columns; /* the fewest */
+  int narrow;        /* columns: with so few shared memory is as busy as the Tensor Core, with both operands there */
   int lanes_per_row, columns_per_lane; /* a row of a sum in registers: neighbours in a lane, and lanes with them */
   bool by_proxy;                       /* it reads shared memory past what threads have written: that takes a fence */
   /* Whether so many warps can share a sum of these extents. */

@@ -26,7 +26,7 @@
  *   %r = tile.mma %c#1, %v, %c#0
  *
  * The same is done where %p is computed from loads alone (a normalized or scaled tile): these stand in front of the
- * late product, which then runs while %p is computed.
+ * late product, which then runs while %p is computed; not for a product of few columns, which is shorter than that.
  *
  * There is neither a prologue nor a guard: the tile at index -1 lies outside of the array, so it is zero, and the first
  * product adds 0 * 0 to %init. A gathered %v is masked instead. If another loop takes %r and goes on in the same way (a
@@ -165,6 +165,13 @@ static int64_t words_held(const rotation_t *r, int num_warps) {
   return sum;
 }
 
+/* Whether the product takes less time than an operand that is computed from loads: beside it nothing would be hidden,
+ * and a product behind the loop keeps blocks from sharing its sum (grid/split_k.c), which few columns ask for. */
+static bool is_short(MlirOperation product) {
+  enum { SHORT_COLUMNS = 64 };
+  return tw_extent(mlirValueGetType(mlirOperationGetResult(product, 0)), 1) < SHORT_COLUMNS;
+}
+
 /* On success `out->first` must be freed. */
 static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps, rotation_t *out) {
   *out = (rotation_t){.loop = loop, .product = product};
@@ -179,7 +186,7 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
   if (mlirOperationIsNull(out->load) || !loads_by_induction(loop, rhs))
     return false;
   if (!first_products(loop, lhs, &out->first)) {
-    out->by_loads = !mlirValueIsABlockArgument(lhs) && first_loads(loop, product, &out->first);
+    out->by_loads = !mlirValueIsABlockArgument(lhs) && !is_short(product) && first_loads(loop, product, &out->first);
     if (!out->by_loads)
       return false;
   }

@@ -10,7 +10,13 @@
  *
  * So it is with a field of each byte, as shifts and masks by constants cut it out, and with a constant added to it. To
  * f32, 0x4B000000 stands for 2^23; bf16 is made of two f32. Other integers of 16 bits at the most, or whose range is
- * known to be small, go through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once. */
+ * known to be small, go through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once.
+ *
+ * Natural numbers of 16 bits or more that are below 2^10, or 2^7 to bf16, fit behind the exponent of the result itself,
+ * two in a word, as weights of 4 bits that are cut out of words do; a mask of them is one of both:
+ *
+ *   %q = arith.andi %w, 15 : tensor<...xi32>          prmt(w, w', 0x5410) & 0x000F000F | 0x43004300
+ *   %x = arith.uitofp %q to tensor<...xbf16>          - 128, of two */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/isa/convert_float.h"
 #include "lowering/ranges.h"
@@ -189,6 +195,70 @@ static bool convert_words(tw_emitter_t *e, const source_t *source, MlirType to, 
   return true;
 }
 
+/* ---- two small numbers in a word ----------------------------------------------------------------------- */
+
+/* Numbers of operand `operand` of `reader`, from 0 to `mask` once that has cut them, and a number added to them. */
+typedef struct {
+  MlirOperation reader;
+  intptr_t operand;
+  int64_t mask, added;
+} small_t;
+
+/* Bits of a float of 16 bits behind its exponent; 0 for another type. */
+static int mantissa_bits(MlirType to) {
+  enum { F16_MANTISSA = 10, BF16_MANTISSA = 7 };
+  return mlirTypeIsAF16(to) ? F16_MANTISSA : mlirTypeIsABF16(to) ? BF16_MANTISSA : 0;
+}
+
+/* The op that gives operand 0 of `op`, if it reads a constant. */
+static MlirOperation with_constant(MlirOperation op, intptr_t operand, int64_t *constant) {
+  MlirOperation from = tw_def(mlirOperationGetOperand(op, operand));
+  bool found = !mlirOperationIsNull(from) && mlirOperationGetNumOperands(from) == 2 &&
+               tw_known_int(mlirOperationGetOperand(from, 1), constant);
+  return found ? from : tw_null_op();
+}
+
+static bool find_small(MlirOperation op, MlirType to, small_t *out) {
+  enum { HALF_WORD = 16 };
+  int64_t limit = INT64_C(1) << mantissa_bits(to), by;
+  *out = (small_t){op, 0, limit - 1, 0};
+  MlirOperation from = with_constant(op, 0, &by);
+  bool adds = !mlirOperationIsNull(from) && (tw_op_is(from, TW_ARITH_ADDI) || tw_op_is(from, TW_ARITH_SUBI));
+  if (adds && by >= -limit && by <= limit && tw_op_is(op, TW_ARITH_SITOFP)) {
+    *out = (small_t){from, 0, limit - 1, tw_op_is(from, TW_ARITH_ADDI) ? by : -by};
+    from = with_constant(from, 0, &by);
+  }
+  tw_range_t range = tw_range_of(mlirOperationGetOperand(out->reader, out->operand));
+  if (!mlirOperationIsNull(from) && tw_op_is(from, TW_ARITH_ANDI) && by >= 0 && by < limit)
+    *out = (small_t){from, 0, by, out->added};
+  return limit > 1 && range.low >= 0 && range.high < limit &&
+         tw_bits(mlirValueGetType(mlirOperationGetOperand(op, 0))) >= HALF_WORD;
+}
+
+static MlirValue as_word(tw_emitter_t *e, MlirValue x) {
+  enum { WORD_BITS = 32 };
+  int bits = tw_bits(mlirValueGetType(x));
+  return bits == WORD_BITS ? x : twg_cast(e, bits < WORD_BITS ? "llvm.zext" : "llvm.trunc", e->i32, x);
+}
+
+/* The exponent is that of 2^n, of which the mantissa counts ones. Of two constants the assembler would make two
+ * instructions. */
+static void convert_small(tw_emitter_t *e, const small_t *small, MlirType to, const MlirValue x[2], MlirValue out[2]) {
+  enum { BOTH = 0x00010001, LOW_HALVES = 0x5410, F16_EXPONENT = 0x6400, BF16_EXPONENT = 0x4300 };
+  int64_t one = INT64_C(1) << mantissa_bits(to), exponent = mlirTypeIsAF16(to) ? F16_EXPONENT : BF16_EXPONENT;
+  MlirValue operands[] = {as_word(e, x[0]), as_word(e, x[1]), twg_const_i32(e, LOW_HALVES)};
+  MlirValue word = twg_intrinsic(e, "llvm.nvvm.prmt", e->i32, 3, operands, TW_PTX_NOTHING);
+  MlirValue bits[] = {word, twg_const_i32(e, small->mask * BOTH), twg_const_i32(e, exponent * BOTH)};
+  word = twg_asm(e, "lop3.b32 $0, $1, $2, $3, 0xEA;", "=r,r,n,r", e->i32, 3, bits, TW_PTX_NOTHING); /* $1 & $2 | $3 */
+  MlirValue both[2] = {twg_const_float(e, to, (double)(one - small->added))};
+  both[1] = both[0];
+  MlirValue pair = twg_binary(e, "llvm.fsub", twg_bitcast(e, word, twg_vector_type(to, 2)), twg_pack(e, to, 2, both));
+  out[0] = twg_unpack(e, pair, 0, to);
+  out[1] = twg_unpack(e, pair, 1, to);
+}
+
+/* ---- the rule ------------------------------------------------------------------------------------------ */
+
 /* Whether f32 has all the integers that the operand may be. */
 static bool is_exact_in_f32(MlirOperation op) {
   MlirValue value = mlirOperationGetOperand(op, 0);
@@ -212,19 +282,30 @@ static void convert_pair(tw_emitter_t *e, MlirOperation op, MlirType to, const M
   twg_truncate_pair(e, to, wide, out);
 }
 
+/* All numbers by pairs; false where pairs gain nothing. */
+static bool convert_pairs(tw_emitter_t *e, MlirOperation op, MlirType to, tw_values_t in, tw_values_t out) {
+  bool halves = mantissa_bits(to) > 0 && in.count % 2 == 0 && !mlirValueEqual(in.at[0], in.at[1]);
+  small_t small;
+  if (halves && find_small(op, to, &small)) {
+    tw_values_t cut = twg_operand(e, small.reader, small.operand);
+    for (int r = 0; r < in.count; r += 2)
+      convert_small(e, &small, to, &cut.at[r], &out.at[r]);
+    return true;
+  }
+  for (int r = 0; halves && is_exact_in_f32(op) && r < in.count; r += 2)
+    convert_pair(e, op, to, &in.at[r], &out.at[r]);
+  return halves && is_exact_in_f32(op);
+}
+
 static bool rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
   MlirType from = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   source_t source;
-  bool by_words = false, by_pairs = in.count % 2 == 0 && (mlirTypeIsAF16(to) || mlirTypeIsABF16(to)) &&
-                                    !mlirValueEqual(in.at[0], in.at[1]) && is_exact_in_f32(op);
-  if (tw_bits(from) == BYTE && !mlirTypeIsAF64(to) && find_source(op, &source))
-    by_words = convert_words(e, &source, to, twg_operand(e, source.field.reader, source.field.operand), out);
-  if (!by_words && !by_pairs)
+  bool by_words = tw_bits(from) == BYTE && !mlirTypeIsAF64(to) && find_source(op, &source) &&
+                  convert_words(e, &source, to, twg_operand(e, source.field.reader, source.field.operand), out);
+  if (!by_words && !convert_pairs(e, op, to, in, out))
     return twg_each_register(e, op, convert);
-  for (int r = 0; !by_words && r < in.count; r += 2)
-    convert_pair(e, op, to, &in.at[r], &out.at[r]);
   twg_set_result(e, op, 0, out);
   return true;
 }

@@ -351,6 +351,7 @@ static const tw_async_mma_t async = {
     .warps = TW_WGMMA_WARPS,
     .rows = TW_WGMMA_ROWS,
     .columns = TW_WGMMA_MAX_COLUMNS,
+    .least_columns = TW_WGMMA_MIN_COLUMNS,
     .narrow = TW_WGMMA_NARROW,
     .lanes_per_row = 1 << ROW_LANE_BITS,
     .columns_per_lane = 1 << LANE_COLUMN_BITS,

@@ -183,3 +183,35 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!Q = memref<?x?xi8, strided<[?, 1]>>
+
+// Weights that are computed would be computed twice as often in a tile of twice as many columns: it takes the rows of two
+// blocks, though it loads more then. Cycles count what is computed.
+// CHECK-LABEL: func.func @weights
+// CHECK-SAME: plans = [{blocks = array<i64: 1, 1, 1>, bytes = 24576 : i64, cycles = 704 : i64}, {blocks = array<i64: 2, 1, 1>, bytes = 40960 : i64, cycles = 1216 : i64}]
+module attributes {tile.target = "sm_90a"} {
+  func.func @weights(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 64, 1>}, %y: !Q {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 128, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %q = tile.load %y[%k, %j] padding zero : !Q, i32, i32 -> tensor<64x128xi8>
+      %b = arith.sitofp %q : tensor<64x128xi8> to tensor<64x128xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      scf.yield %m : tensor<128x128xf32>
+    }
+    %t = arith.truncf %d : tensor<128x128xf32> to tensor<128x128xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x128xbf16>, !A, i32, i32
+    return
+  }
+}

@@ -4,6 +4,7 @@
 
 // REMARK: remark: 'tile.mma' op is computed transposed, so that the computed operand is the left one and stays in registers
 // REMARK: remark: 'tile.mma' op is computed transposed
+// REMARK: remark: 'tile.mma' op is computed transposed
 // REMARK-NOT: is computed transposed
 
 !X = memref<?x?xbf16, strided<[?, 1]>>
@@ -49,12 +50,12 @@ module attributes {tile.target = "sm_90a"} {
 !X = memref<?x?xbf16, strided<[?, 1]>>
 !W = memref<?x?xi8, strided<[?, 1]>>
 
-// Both operands are computed; the sum is read otherwise; few rows are no wgmma; of 64 columns two warpgroups would
-// compute each element twice.
+// Both operands are computed; the sum is read otherwise; few rows become the columns of a wgmma; of 64 columns two
+// warpgroups would compute each element twice.
 // CHECK-LABEL: func.func @both
 // CHECK: tile.mma %{{.*}} : tensor<256x64xbf16>, tensor<64x128xbf16>
 // CHECK: tile.mma %{{.*}} : tensor<256x64xbf16>, tensor<64x128xbf16>
-// CHECK: tile.mma %{{.*}} : tensor<16x64xbf16>, tensor<64x128xbf16>
+// CHECK: tile.mma %{{.*}} {tile.family = "wgmma", tile.places = "rs", tile.transposed_rhs} : tensor<128x64xbf16>, tensor<64x16xbf16>
 // CHECK: tile.mma %{{.*}} : tensor<256x64xbf16>, tensor<64x64xbf16>
 module attributes {tile.target = "sm_90a"} {
   func.func @both(%x: !X {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !W {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
