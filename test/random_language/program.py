@@ -24,6 +24,7 @@ from .values import Type
 
 GRIDS = ((1,), (1,), (3,), (2, 2), (2, 1, 2))
 HINTS = ({}, {}, {}, {"num_warps": 1}, {"num_warps": 4}, {"num_warps": 8}, {"num_ctas": 2}, {"occupancy": 2})
+LEVELS = ({}, {}, {"opt_level": 0}, {"opt_level": 0})  # the assembler, and LLVM on the CPU, take half as long at 0
 SCALARS = 12  # places for scalars in the array NUMBERS, a row for each block
 NUMBERS = Plan("NUMBERS", ct.int32, ())
 
@@ -104,11 +105,11 @@ class Program:
         self.returns: Type | None = None  # what `return` gives within a nested function
         self.grid = self.pick(GRIDS)
         self.blocks = int(np.prod(self.grid))
-        self.hints = self.pick(HINTS)
+        self.hints = self.pick(HINTS) | self.pick(LEVELS)
         self.scalars = [self.draws.below(9) for _ in range(2)]
         self.scratch = memory.scratch(self)
         memory.inputs(self)
-        for _ in range(1 + self.draws.below(14)):
+        for _ in range(1 + min(self.draws.below(14), self.draws.below(14))):
             control.statement(self)
         memory.outputs(self)
         self.passed = self.pick(PASSED)
