@@ -353,7 +353,12 @@ def _exchanged(x, axis, step):
         return _exchanged(ct.astype(x, ct.int32), axis, step) != 0
     shape = x.shape
     pairs = ct.reshape(x, (*shape[:axis], shape[axis] // (2 * step), 2, step, *shape[axis + 1 :]))
-    return ct.reshape(ct.sum(pairs, axis + 1, keepdims=True) - pairs, shape)
+    return ct.reshape(_other(pairs, axis + 1), shape)
+
+
+def _other(pairs, axis):
+    """Of integers along an axis of two the other one."""
+    return ct.sum(pairs, axis, keepdims=True) - pairs
 
 
 def sort(x, axis=-1, /, descending=False):
@@ -442,25 +447,55 @@ def _by_keys_and_places(keys, places, axis):
     return ct.astype(both >> 32, keys.dtype), ct.astype(both & 0xFFFFFFFF, ct.int32)
 
 
+_FEW_RUNS = 5  # of which each has code of its own, 15 steps in all
+
+
 def _network(keys, places, axis):
-    """Batcher's bitonic network: runs of 2, 4, 8 ... elements, every second one in reverse, are merged."""
-    along = _along(keys, axis)
-    for run in ct.static_iter(range(1, _log2(keys.shape[axis]) + 1)):
-        for i in ct.static_iter(range(run - 1, -1, -1)):
-            takes_larger = (((along >> i) ^ (along >> run)) & 1) != 0
-            keys, places = _step(keys, places, axis, 1 << i, takes_larger)
+    """Batcher's bitonic network: runs of 2, 4, 8 ... elements, every second one in reverse, are merged.
+
+    What shall be in reverse is complemented: bit r of `turns` says that runs of 2^r and of 2^(r+1) elements, of which
+    this one is part, are in opposite orders. Of many runs each step has code once, which a loop over runs enters where
+    these begin.
+    """
+    along, runs = _along(keys, axis), _log2(keys.shape[axis])
+    turns = along ^ (along >> 1)
+    keys, places = _turned_where((along & 1) != 0, keys, places)
+    if runs <= _FEW_RUNS:
+        for run in ct.static_iter(range(1, runs + 1)):
+            keys, places = _merged(keys, places, axis, turns, run)
+    else:
+        for run in range(1, runs + 1):
+            keys, places = _merged(keys, places, axis, turns, run)
     return keys, places
 
 
-def _step(keys, places, axis, step, takes_larger):
-    """Elements change places with their partners where these come before, or behind; places tell equal keys apart."""
-    other = _exchanged(keys, axis, step)
+def _merged(keys, places, axis, turns, run):
+    """Runs of 2^run elements in order, made of halves in order."""
+    keys, places = _turned_where((turns & (1 << (run - 1))) != 0, keys, places)
+    for i in ct.static_iter(range(_log2(keys.shape[axis]) - 1, -1, -1)):
+        if i < run:
+            keys, places = _step(keys, places, axis, 1 << i)
+    return keys, places
+
+
+def _turned_where(turns, keys, places):
+    """In the opposite order, there."""
+    return ct.where(turns, ~keys, keys), None if places is None else ct.where(turns, ~places, places)
+
+
+def _step(keys, places, axis, step):
+    """Of two elements whose places differ in one bit the smaller one comes first; places tell equal keys apart."""
+    shape = keys.shape
+    before, pairs, behind = shape[:axis], shape[axis] // (2 * step), shape[axis + 1 :]
+    keys = ct.reshape(keys, (*before, pairs, 2, step, *behind))
+    is_second = _along(keys, axis + 1) != 0
+    other = _other(keys, axis + 1)
     if places is None:
-        return ct.where(takes_larger, ct.maximum(keys, other), ct.minimum(keys, other)), None
-    other_places = _exchanged(places, axis, step)
-    is_behind = (keys > other) | ((keys == other) & (places > other_places))
-    moves = is_behind ^ takes_larger
-    return ct.where(moves, other, keys), ct.where(moves, other_places, places)
+        return ct.reshape(ct.where(is_second, ct.maximum(keys, other), ct.minimum(keys, other)), shape), None
+    places = ct.reshape(places, keys.shape)
+    other_places = _other(places, axis + 1)
+    moves = ((keys > other) | ((keys == other) & (places > other_places))) ^ is_second
+    return ct.reshape(ct.where(moves, other, keys), shape), ct.reshape(ct.where(moves, other_places, places), shape)
 
 
 # --- kernels that overlap ---------------------------------------------------------------------------------------------

@@ -97,6 +97,36 @@ def test_sorts(backends: Backends, dtype: Any) -> None:
     np.testing.assert_array_equal(args[3], np.argsort(x, 1, kind="stable"))
 
 
+@pytest.mark.parametrize("shape, axis", [((64,), 0), ((256, 2), 0), ((2, 128), 1), ((1024,), 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, np.float64])
+def test_long_sorts(backends: Backends, dtype: Any, shape: tuple[int, ...], axis: int) -> None:
+    """Whose steps are in a loop."""
+
+    @ct.kernel
+    def kernel(X: Any, Y: Any, Z: Any, P: Any, shape: ct.Constant, axis: ct.Constant) -> None:
+        x, at = ct.load(X, (0,) * len(shape), shape), (0,) * len(shape)
+        ct.store(Y, at, ct.sort(x, axis))
+        ct.store(Z, at, ct.sort(x, axis, True))
+        ct.store(P, at, ct.argsort(x, axis))
+
+    x = numbers(dtype, *shape)
+    args = backends.run_all(
+        kernel, 1, lambda: [x, np.zeros_like(x), np.zeros_like(x), np.zeros(shape, np.int32), shape, axis]
+    )
+    assert np.array_equal(args[1], np.sort(x, axis), equal_nan=True)
+    assert np.array_equal(args[2], np.flip(np.sort(x, axis), axis), equal_nan=True)
+    assert np.array_equal(args[3], np.argsort(x, axis, stable=True))
+
+
+def test_each_step_of_a_long_sort_is_there_once() -> None:
+    @ct.kernel
+    def kernel(X: Any) -> None:
+        ct.store(X, 0, ct.sort(ct.load(X, 0, 1024)))
+
+    module = kernel.capture("sm_90a", kernel.specialization((np.zeros(1024, np.float32),))[1])
+    assert module.text().count("tile.reduce") == 10
+
+
 def test_the_largest_and_their_places(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, V, P):
