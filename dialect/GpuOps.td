@@ -446,7 +446,7 @@ def Tile_RolesOp : Tile_GpuOp<"roles", [SingleBlock, NoTerminator]> {
 
 def Tile_ConsumerGroupOp : Tile_GpuOp<"consumer_group", [Pure]> {
   let summary = "which consumer group runs this, from 0";
-  let form = "position";
+  let form = "position"; let varies = 1;
   let description = [{
     Stands in the consumers' region of `tile.roles`, or behind it. With `tile.groups` on
     this and the next two ops, warpgroups of a block are meant, not consumer groups.

@@ -13,7 +13,7 @@ include "TileBase.td"
 
 def Tile_ThreadIdOp : Tile_Op<"thread_id", [Pure]> {
   let summary = "index of this thread along an axis of its block";
-  let form = "position"; let verifier = "verify_thread_axis";
+  let form = "position"; let varies = 1; let verifier = "verify_thread_axis";
   let arguments = (ins I32Attr:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict";
@@ -99,7 +99,7 @@ def Tile_CCallOp : Tile_Op<"c_call", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def Tile_LaneIdOp : Tile_Op<"lane_id", [Pure]> {
   let summary = "number of this thread in its warp";
-  let form = "position"; let verifier = "verify_simt";
+  let form = "position"; let varies = 1; let verifier = "verify_simt";
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict";
 }

@@ -22,6 +22,11 @@ int tw_tile_shape(MlirType tile, int64_t shape[TW_LAYOUT_MAX_RANK]);
 
 /* Bits of an element as it lies in memory: i1 takes a byte, tf32 a word, f4E2M1FN half a byte. */
 int tw_memory_bits(MlirType element);
+/* Bytes that one element takes by itself. */
+static inline int tw_memory_bytes(MlirType element) {
+  int bits = tw_memory_bits(element);
+  return bits < 8 ? 1 : bits / 8;
+}
 
 /* Elements and bytes of one stage of a buffer type, and bytes of all its stages. */
 int64_t tw_stage_elements(MlirType buffer);

@@ -2,6 +2,7 @@
 #include "lowering/ir.h"
 
 #include "lowering/layout/memory.h"
+#include "tilewright/base.h"
 #include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -167,6 +168,15 @@ int64_t tw_attr_int(MlirOperation op, const char *name, int64_t otherwise) {
 MlirStringRef tw_attr_string(MlirOperation op, const char *name) {
   MlirAttribute value = tw_attr(op, name);
   return !mlirAttributeIsNull(value) && mlirAttributeIsAString(value) ? mlirStringAttrGetValue(value) : tw_str("");
+}
+
+MlirAttribute tw_name_behind(MlirOperation func, const char *ending) {
+  MlirStringRef name = tw_attr_string(func, "sym_name");
+  tw_strbuf_t text = {0};
+  tw_strbuf_printf(&text, "%.*s%s", (int)name.length, name.data, ending);
+  MlirAttribute whole = mlirStringAttrGet(mlirOperationGetContext(func), tw_str(tw_strbuf_cstr(&text)));
+  tw_strbuf_free(&text);
+  return whole;
 }
 
 intptr_t tw_array_ints(MlirAttribute array, int64_t *out, intptr_t max) {

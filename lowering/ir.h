@@ -78,6 +78,12 @@ static inline bool tw_has_layout(MlirType type) {
 }
 /* The element type of a tile, a memref or a vector; a scalar itself. */
 MlirType tw_element(MlirType type);
+static inline MlirType tw_result_element(MlirOperation op) {
+  return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+static inline MlirType tw_operand_element(MlirOperation op, intptr_t i) {
+  return tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
+}
 /* The same shape (and layout) with another element type. */
 MlirType tw_with_element(MlirType type, MlirType element);
 /* A tile, or the element itself at rank zero. */
@@ -106,6 +112,8 @@ bool tw_has_attr(MlirOperation op, const char *name);
 int64_t tw_attr_int(MlirOperation op, const char *name, int64_t otherwise);
 /* The string, or an empty one. Not terminated by a zero. */
 MlirStringRef tw_attr_string(MlirOperation op, const char *name);
+/* The name of a function with an ending, as a string. */
+MlirAttribute tw_name_behind(MlirOperation func, const char *ending);
 /* Numbers of an array<i1|i32|i64: …>; at most `max` of them. Returns how many there are, 0 without the attribute. */
 intptr_t tw_attr_ints(MlirOperation op, const char *name, int64_t *out, intptr_t max);
 intptr_t tw_array_ints(MlirAttribute array, int64_t *out, intptr_t max);

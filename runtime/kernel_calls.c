@@ -179,16 +179,13 @@ void tw_kernel_assert_failed(const char *message, int64_t size) {
   pthread_mutex_unlock(&lock);
 }
 
-bool tw_kernel_take_assertion(char *out, size_t size) {
+char *tw_kernel_take_assertion(void) {
   if (!atomic_load_explicit(&any_failed, memory_order_relaxed))
-    return false;
+    return NULL;
   pthread_mutex_lock(&lock);
-  bool failed = first_message != NULL;
-  if (failed)
-    snprintf(out, size, "%s", first_message);
-  free(first_message);
+  char *message = first_message;
   first_message = NULL;
   atomic_store(&any_failed, false);
   pthread_mutex_unlock(&lock);
-  return failed;
+  return message;
 }

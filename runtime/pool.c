@@ -335,8 +335,8 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   if (atomic_load(&job.failed))
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory for %llu bytes of scratch per thread",
                     (unsigned long long)job.scratch_bytes);
-  char message[1024];
-  if (tw_kernel_take_assertion(message, sizeof message))
-    return TW_ERROR(TW_LAUNCH_ERROR, "%s", message);
-  return NULL;
+  char *message = tw_kernel_take_assertion();
+  tw_status_t failed = message ? TW_ERROR(TW_LAUNCH_ERROR, "%s", message) : NULL;
+  free(message);
+  return failed;
 }

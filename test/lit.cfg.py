@@ -13,7 +13,7 @@ tw_bin = Path(os.environ.get("TW_BIN", root.parent / "build" / "dev" / "bin")).r
 config.name = "tilewright"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".mlir"]
-config.excludes = ["python", "numerics", "unit", "data"]
+config.excludes = ["python", "numerics", "unit", "data", "Inputs"]
 config.test_source_root = str(root)
 config.test_exec_root = str(tw_bin.parent / "lit")
 config.substitutions.append(("%python", sys.executable))

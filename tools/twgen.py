@@ -135,6 +135,7 @@ def columns_of(op: Record, records: Record) -> list[str]:
         "BY_ELEMENT": op["access"] == "element",
         "MEETS_BLOCK": op["meets"] == "block",
         "MEETS_WARP": op["meets"] == "warp",
+        "VARIES": bool(op["varies"]),
     }
     return [column for column, holds in said.items() if holds]
 

@@ -41,7 +41,7 @@ int64_t tw_barriers_type_count(MlirType type);
 
 /* Memory spaces of arrays, beside global memory, which has none: shared by a block, of constants, a thread's own, and
  * any of these, by an address that C++ gives. */
-enum { TW_SPACE_SHARED = 3, TW_SPACE_CONSTANT = 4, TW_SPACE_LOCAL = 5, TW_SPACE_ANY = 6 };
+enum { TW_SPACE_GLOBAL = 1, TW_SPACE_SHARED = 3, TW_SPACE_CONSTANT = 4, TW_SPACE_LOCAL = 5, TW_SPACE_ANY = 6 };
 
 /* The most values that a function of the user's combines at once (tile.reduce_by, tile.scan_by). */
 enum { TW_MAX_COMBINED = 8 };

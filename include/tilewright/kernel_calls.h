@@ -22,9 +22,9 @@ void tw_kernel_print_tile(const void *data, int32_t kind, int32_t bytes, int32_t
                           const char *spec);
 void tw_kernel_print_end(void);
 
-/* Keeps the first message for tw_kernel_take_assertion. */
+/* Keeps the first message for tw_kernel_take_assertion, which gives it away; null if none failed since. */
 void tw_kernel_assert_failed(const char *message, int64_t size);
-bool tw_kernel_take_assertion(char *out, size_t size);
+char *tw_kernel_take_assertion(void);
 
 /* Not 0: call tw_kernel_look, which may not return (runtime/interrupt.h). */
 extern _Atomic int32_t tw_kernel_attention;

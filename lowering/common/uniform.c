@@ -35,9 +35,8 @@ bool tw_is_pure_tree(MlirOperation op) { return !tw_has_op_like(op, has_effect);
 static bool differs(const tw_uniform_t *u, MlirOperation op) {
   bool makes_array =
       mlirOperationGetNumResults(op) == 1 && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  bool place = tw_op_is(op, TW_TILE_THREAD_ID) || tw_op_is(op, TW_TILE_LANE_ID);
   bool reads = u->lockstep && tw_op_loads(op);
-  return place || (has_effect(op) && !makes_array && !reads && !tw_op_has(op, TW_MEETS_BLOCK));
+  return tw_op_has(op, TW_VARIES) || (has_effect(op) && !makes_array && !reads && !tw_op_has(op, TW_MEETS_BLOCK));
 }
 
 static bool any_varies(const tw_uniform_t *u, MlirOperation op) {

@@ -47,7 +47,7 @@ static bool is_shared(MlirOperation op) {
 }
 
 static cpu_atomic_t access_of(cpu_t *cx, MlirOperation op) {
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))), type = cpu_memory_type(cx, element);
+  MlirType element = tw_operand_element(op, 0), type = cpu_memory_type(cx, element);
   return (cpu_atomic_t){.kind = (tw_atomic_kind_t)tw_attr_int(op, "kind", 0),
                         .element = element,
                         .type = type,
@@ -249,16 +249,10 @@ static MlirValue access_element(cpu_t *cx, const cpu_atomic_t *a, MlirValue poin
 /* --- strips ------------------------------------------------------------------------------------------------ */
 
 static MlirValue access_if(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, const cpu_atomic_lane_t *lane) {
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
-  MlirValue left = lane->left;
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, lane->mask);
   MlirValue pointer = cpu_address(cx, base, a->type, (cpu_index_t){lane->offset, 0, cx->depth});
-  MlirValue old = access_element(cx, a, pointer, lane);
-  cpu_op0(cx, "scf.yield", 1, &old);
-  cx->block = other;
-  cpu_op0(cx, "scf.yield", 1, &left);
-  cx->block = outer;
-  return mlirOperationGetResult(cpu_if(cx, lane->mask, then, other, 1, &a->type), 0);
+  cpu_branch_else(cx, &branch, access_element(cx, a, pointer, lane));
+  return cpu_branch_end(cx, &branch, lane->left);
 }
 
 /* The old values of a strip's elements. */
@@ -368,7 +362,7 @@ static void place_fence(cpu_t *cx, MlirOperation op) {
 }
 
 static void place_atomic(cpu_t *cx, MlirOperation op) {
-  MlirValue result = mlirOperationGetResult(op, 0), tiles[CPU_MAX_OPERANDS], buffer = {NULL};
+  MlirValue result = mlirOperationGetResult(op, 0), tiles[CPU_MAX_OPERANDS];
   MlirType type = mlirValueGetType(result);
   int num = 0;
   if (cpu_is_polled(op))
@@ -378,10 +372,7 @@ static void place_atomic(cpu_t *cx, MlirOperation op) {
       tiles[num++] = mlirOperationGetOperand(op, i);
   cpu_before_write(cx, op, type, num, tiles);
   cpu_plan(cx, type, num, tiles, op);
-  if (tw_is_tile(type)) {
-    cpu_slot_t *slot = cpu_slot(cx, result);
-    buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
-  }
+  MlirValue buffer = cpu_buffer_for(cx, result);
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);
@@ -390,10 +381,7 @@ static void place_atomic(cpu_t *cx, MlirOperation op) {
     cpu_buffer_store(cx, old, buffer, type, &nest.point);
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
-  if (buffer.ptr)
-    cpu_set_buffer(cx, result, buffer);
-  else
-    cpu_set_scalar(cx, result, old);
+  cpu_set_result(cx, result, buffer, old);
 }
 
 /* By the runtime: not every machine has an instruction. */
@@ -404,8 +392,7 @@ static void place_atomic_pair(cpu_t *cx, MlirOperation op) {
     cpu_call(cx, "tw_simt_yield", 0, NULL);
   if (!array)
     return;
-  MlirValue words[3] = {array->pointer, cpu_scalar(cx, mlirOperationGetOperand(op, 1)),
-                        cpu_scalar(cx, mlirOperationGetOperand(op, 2))};
+  MlirValue words[3] = {array->pointer, cpu_operand(cx, op, 1), cpu_operand(cx, op, 2)};
   if (tw_attr_int(op, "kind", 0) == TW_ATOMIC_STORE) {
     cpu_call(cx, "tw_simt_store_pair", 3, words);
   } else {

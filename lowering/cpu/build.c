@@ -83,6 +83,7 @@ MlirValue cpu_float_const(cpu_t *cx, MlirType type, double value) {
   return cpu_constant(cx, tw_splat_float(type, value));
 }
 
+MlirValue cpu_i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
 MlirValue cpu_i64_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 64), value); }
 
 MlirValue cpu_iota(cpu_t *cx, MlirType element, int lanes) {
@@ -246,6 +247,35 @@ MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value) {
   return cpu_cast(cx, width == 1 ? "arith.extui" : "arith.extsi", value, cpu_int(cx, 64));
 }
 
+/* --- masks --------------------------------------------------------------------------------------------------- */
+
+MlirValue cpu_mask_bits(cpu_t *cx, MlirValue mask) {
+  int lanes = cpu_lanes_of(mask);
+  int64_t one = 1, zero = 0;
+  MlirType bits = cpu_int(cx, (unsigned)lanes);
+  MlirValue vector = cpu_op1(cx, "vector.bitcast", mlirVectorTypeGet(1, &one, bits), 1, &mask);
+  tw_builder_t at = cpu_here(cx);
+  return tw_op1_attr(&at, "vector.extract", bits, 1, &vector, "static_position",
+                     mlirDenseI64ArrayGet(cx->context, 1, &zero));
+}
+
+static MlirValue compare_bits(cpu_t *cx, cpu_ipred_t predicate, MlirValue mask, int64_t with) {
+  if (cpu_lanes_of(mask) == 1)
+    return mask;
+  MlirValue bits = cpu_mask_bits(cx, mask);
+  return cpu_cmpi(cx, predicate, bits, cpu_int_const(cx, mlirValueGetType(bits), with));
+}
+
+MlirValue cpu_any_lane(cpu_t *cx, MlirValue mask) { return compare_bits(cx, CPU_NE, mask, 0); }
+
+MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask) { return compare_bits(cx, CPU_EQ, mask, -1); }
+
+MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y) {
+  if (!x.ptr || !y.ptr)
+    return x.ptr ? x : y;
+  return cpu_bin(cx, "arith.andi", x, y);
+}
+
 /* --- index arithmetic ------------------------------------------------------------------------------------ */
 
 MlirBlock cpu_enter_depth(cpu_t *cx, int depth) {
@@ -382,6 +412,27 @@ MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock o
                                   .results = types,
                                   .num_regions = 2,
                                   .regions = regions});
+}
+
+cpu_branch_t cpu_branch(cpu_t *cx, MlirValue condition) {
+  cpu_branch_t branch = {condition, cx->block, {mlirBlockCreate(0, NULL, NULL)}};
+  cx->block = branch.sides[0];
+  return branch;
+}
+
+static void end_side(cpu_t *cx, MlirValue value) { cpu_op0(cx, "scf.yield", value.ptr != NULL, &value); }
+
+void cpu_branch_else(cpu_t *cx, cpu_branch_t *branch, MlirValue value) {
+  end_side(cx, value);
+  cx->block = branch->sides[1] = mlirBlockCreate(0, NULL, NULL);
+}
+
+MlirValue cpu_branch_end(cpu_t *cx, cpu_branch_t *branch, MlirValue value) {
+  end_side(cx, value);
+  cx->block = branch->outer;
+  MlirType type = value.ptr ? mlirValueGetType(value) : (MlirType){NULL};
+  MlirOperation op = cpu_if(cx, branch->condition, branch->sides[0], branch->sides[1], value.ptr != NULL, &type);
+  return value.ptr ? mlirOperationGetResult(op, 0) : value;
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------ */

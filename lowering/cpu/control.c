@@ -179,7 +179,7 @@ static MlirValue trips_of(cpu_t *cx, bool is_unsigned, const MlirValue bounds[3]
 static void count_in_i64(cpu_t *cx, MlirOperation op, MlirValue bounds[3], MlirValue counted[3]) {
   bool is_unsigned = tw_has_attr(op, "unsignedCmp");
   for (int i = 0; i < 3; i++) {
-    bounds[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+    bounds[i] = cpu_operand(cx, op, i);
     bool wide = tw_bits(mlirValueGetType(bounds[i])) == 64;
     counted[i] =
         wide ? bounds[i] : cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", bounds[i], cpu_int(cx, 64));
@@ -297,7 +297,7 @@ static MlirBlock emit_branch(cpu_t *cx, MlirOperation op, int index, const carri
 static void place_if(cpu_t *cx, MlirOperation op) {
   before(cx, op);
   carried_t carried = carry_results(cx, op);
-  MlirValue condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
+  MlirValue condition = cpu_operand(cx, op, 0);
   MlirBlock then = emit_branch(cx, op, 0, &carried), other = emit_branch(cx, op, 1, &carried);
   MlirOperation branch = cpu_if(cx, condition, then, other, carried.num_scalars, carried.types);
   bind_values(cx, &carried, op_result, &op, op_result, &branch);

@@ -149,6 +149,7 @@ MlirType cpu_element(MlirValue value);
 MlirValue cpu_constant(cpu_t *cx, MlirAttribute attribute);
 MlirValue cpu_int_const(cpu_t *cx, MlirType type, int64_t value);
 MlirValue cpu_float_const(cpu_t *cx, MlirType type, double value);
+MlirValue cpu_i32_const(cpu_t *cx, int64_t value);
 MlirValue cpu_i64_const(cpu_t *cx, int64_t value);
 /* 0, 1, 2, … of an integer type. */
 MlirValue cpu_iota(cpu_t *cx, MlirType element, int lanes);
@@ -184,6 +185,13 @@ MlirValue cpu_insert(cpu_t *cx, MlirValue value, MlirValue vector, int lane);
 MlirValue cpu_shuffle(cpu_t *cx, MlirValue x, MlirValue y, int num, const int64_t *mask);
 MlirValue cpu_int_to_i64(cpu_t *cx, MlirValue value);
 
+/* The lanes of a mask as bits; whether any is set, or all. */
+MlirValue cpu_mask_bits(cpu_t *cx, MlirValue mask);
+MlirValue cpu_any_lane(cpu_t *cx, MlirValue mask);
+MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask);
+/* Both of two masks, either of which may be null: all lanes. */
+MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y);
+
 cpu_index_t cpu_index(int64_t value);
 cpu_index_t cpu_index_add(cpu_t *cx, cpu_index_t x, cpu_index_t y);
 cpu_index_t cpu_index_plus(cpu_index_t x, int64_t y);
@@ -213,6 +221,17 @@ void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValu
 /* scf.if with results; `other` may be null where there are none. */
 MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock other, int num, const MlirType *types);
 
+/* An scf.if whose sides are built one after the other: ops go to the first one, behind cpu_branch_else to the second.
+ * Each ends with a value, or with null where the branch gives none; without an else there is one side. */
+typedef struct {
+  MlirValue condition;
+  MlirBlock outer, sides[2];
+} cpu_branch_t;
+cpu_branch_t cpu_branch(cpu_t *cx, MlirValue condition);
+void cpu_branch_else(cpu_t *cx, cpu_branch_t *branch, MlirValue value);
+/* Returns what the branch gives, or null. */
+MlirValue cpu_branch_end(cpu_t *cx, cpu_branch_t *branch, MlirValue value);
+
 MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_t offset);
 MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align);
 void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
@@ -240,12 +259,17 @@ void cpu_release(cpu_t *cx);
 cpu_slot_t *cpu_slot(cpu_t *cx, MlirValue value);
 void cpu_set_scalar(cpu_t *cx, MlirValue value, MlirValue now);
 void cpu_set_buffer(cpu_t *cx, MlirValue value, MlirValue pointer);
-/* The new value of a scalar of the source. */
+/* The new value of a scalar of the source, and of one that is operand `i` of an op. */
 MlirValue cpu_scalar(cpu_t *cx, MlirValue value);
+MlirValue cpu_operand(cpu_t *cx, MlirOperation op, intptr_t i);
 /* The value of a strip: a vector, or a scalar where all lanes agree. */
 MlirValue cpu_eval(cpu_t *cx, MlirValue value, const cpu_point_t *point);
 /* New scratch memory for a tile. */
 MlirValue cpu_new_buffer(cpu_t *cx, MlirType tile);
+/* Where the buffer of a tile shall lie: its target, or new scratch memory; null for a scalar. */
+MlirValue cpu_buffer_for(cpu_t *cx, MlirValue value);
+/* What an op gives: the tile that is in the buffer now, or without one the scalar. */
+void cpu_set_result(cpu_t *cx, MlirValue value, MlirValue buffer, MlirValue scalar);
 /* The buffer of a tile, filled now if it isn't yet. */
 MlirValue cpu_buffer(cpu_t *cx, MlirValue tile);
 void cpu_copy_into(cpu_t *cx, MlirValue tile, MlirValue pointer);
@@ -320,8 +344,9 @@ MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element);
 void cpu_masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue mask);
 MlirValue cpu_load_nibbles(cpu_t *cx, MlirValue pointer, MlirValue offsets, MlirValue mask);
 void cpu_store_nibbles(cpu_t *cx, MlirValue bits, MlirValue pointer, MlirValue offsets, MlirValue mask);
-/* The value of an operand at a point. */
+/* The value of an operand at a point; for ops on scalars, which have none, cpu_scalar_at. */
 typedef MlirValue (*cpu_element_t)(cpu_t *, MlirValue, const cpu_point_t *);
+MlirValue cpu_scalar_at(cpu_t *cx, MlirValue value, const cpu_point_t *point);
 /* The indices of an access, one for each axis of its array. Returns how many. */
 int cpu_indices_of(cpu_t *cx, MlirOperation op, cpu_element_t element, const cpu_point_t *point, MlirValue *indices);
 /* The elements of its mask; true if it has none. */
@@ -436,12 +461,6 @@ cpu_lanes_t cpu_lanes_known(cpu_t *cx, MlirValue value);
 void cpu_note_lanes(cpu_t *cx, MlirOperation op);
 /* An op that gives all lanes the same, though its first operand differs: the operand of the first lane, or null. */
 MlirValue cpu_same_for_all(cpu_t *cx, MlirOperation op);
-/* The lanes of a mask as bits; whether any is set, or all. */
-MlirValue cpu_mask_bits(cpu_t *cx, MlirValue mask);
-MlirValue cpu_any_lane(cpu_t *cx, MlirValue mask);
-MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask);
-/* Both of two masks, either of which may be null: all lanes. */
-MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y);
 
 /* strip_memory.c: places an access by element to elements that are each lane's own; false where it is none. */
 bool cpu_strip_access(cpu_t *cx, MlirOperation op);

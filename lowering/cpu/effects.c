@@ -3,6 +3,7 @@
  * Printing and failing are calls of the process (runtime/kernel_calls.c): a tile is printed from its buffer. */
 #include "dialect/format.h"
 #include "lowering/cpu/cpu.h"
+#include "tilewright/base.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -24,8 +25,6 @@ static MlirValue bytes(cpu_t *cx, const char *data, size_t size) {
   MlirType type = mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)size);
   return cpu_global(cx, name, type, mlirStringAttrGet(cx->context, mlirStringRefCreate(data, size)));
 }
-
-static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
 
 /* --- print ----------------------------------------------------------------------------------------------------- */
 
@@ -61,9 +60,9 @@ static void print_value(cpu_t *cx, MlirValue value, bool is_unsigned, MlirString
   char text[TW_SPEC_BYTES] = {0}; /* which a spec leaves room in for its end */
   memcpy(text, spec.data, spec.length);
   MlirValue operands[6] = {printed_memory(cx, value, element),
-                           i32_const(cx, is_unsigned ? 'u' : letter_of(element)),
-                           i32_const(cx, tw_bytes(cpu_buffer_type(cx, element))),
-                           i32_const(cx, rank),
+                           cpu_i32_const(cx, is_unsigned ? 'u' : letter_of(element)),
+                           cpu_i32_const(cx, tw_bytes(cpu_buffer_type(cx, element))),
+                           cpu_i32_const(cx, rank),
                            bytes(cx, (const char *)shape, sizeof shape),
                            bytes(cx, text, sizeof text)};
   cpu_call(cx, "tw_kernel_print_tile", 6, operands);
@@ -88,32 +87,13 @@ static void place_print(cpu_t *cx, MlirOperation op) {
 
 static void fail_unless(cpu_t *cx, MlirOperation op, MlirValue condition) {
   MlirStringRef message = tw_attr_string(op, "message");
-  char text[256];
-  int length = snprintf(text, sizeof text, "assertion failed%s%.*s", message.length ? ": " : "", (int)message.length,
-                        message.data);
-  size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-  MlirValue failed = cpu_bin_i(cx, "arith.xori", condition, 1);
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
-  MlirValue operands[2] = {bytes(cx, text, size), cpu_i64_const(cx, (int64_t)size)};
+  tw_strbuf_t text = {0};
+  tw_strbuf_printf(&text, "assertion failed%s%.*s", message.length ? ": " : "", (int)message.length, message.data);
+  cpu_branch_t branch = cpu_branch(cx, cpu_bin_i(cx, "arith.xori", condition, 1));
+  MlirValue operands[2] = {bytes(cx, tw_strbuf_cstr(&text), text.size), cpu_i64_const(cx, (int64_t)text.size)};
   cpu_call(cx, "tw_kernel_assert_failed", 2, operands);
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, failed, then, (MlirBlock){NULL}, 0, NULL);
-}
-
-static MlirValue all_of(cpu_t *cx, MlirValue strip) {
-  for (int half = cpu_lanes_of(strip) / 2; half >= 1; half /= 2) {
-    int64_t low[64], high[64];
-    for (int i = 0; i < half; i++) {
-      low[i] = i;
-      high[i] = half + i;
-    }
-    MlirValue x = half == 1 ? cpu_extract(cx, strip, 0) : cpu_shuffle(cx, strip, strip, half, low);
-    MlirValue y = half == 1 ? cpu_extract(cx, strip, 1) : cpu_shuffle(cx, strip, strip, half, high);
-    strip = cpu_bin(cx, "arith.andi", x, y);
-  }
-  return strip;
+  cpu_branch_end(cx, &branch, (MlirValue){NULL});
+  tw_strbuf_free(&text);
 }
 
 static void place_assert(cpu_t *cx, MlirOperation op) {
@@ -129,7 +109,7 @@ static void place_assert(cpu_t *cx, MlirOperation op) {
   cpu_nest_begin(cx, &nest);
   MlirValue strip = cpu_eval(cx, condition, &nest.point);
   if (!cx->failed)
-    fail_unless(cx, op, all_of(cx, strip));
+    fail_unless(cx, op, cpu_all_lanes(cx, strip));
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
 }

@@ -7,20 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
-
-static MlirType operand_element(MlirOperation op) {
-  return tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-}
-
 static MlirType compute_like(cpu_t *cx, MlirOperation op, MlirValue like) {
-  return cpu_like(like, cpu_compute_type(cx, result_element(op)));
+  return cpu_like(like, cpu_compute_type(cx, tw_result_element(op)));
 }
 
 /* The same op on strips. */
 static MlirValue same(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   MlirValue value = cpu_again(cx, op, compute_like(cx, op, x[0]), num, x);
-  return cpu_round(cx, value, result_element(op));
+  return cpu_round(cx, value, tw_result_element(op));
 }
 
 static MlirValue compare(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
@@ -49,8 +43,6 @@ static MlirValue maximum(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)op, (void)num;
   return cpu_float_min_max(cx, x[0], x[1], true);
 }
-
-static MlirValue float_remainder(cpu_t *cx, MlirOperation op, int num, MlirValue *x) { return same(cx, op, num, x); }
 
 /* --- integer division -------------------------------------------------------------------------------------- */
 
@@ -95,8 +87,7 @@ typedef struct {
 
 static cpu_division_t divide(cpu_t *cx, MlirOperation op, MlirValue *x, bool is_signed) {
   cpu_division_t d = {.x = x[0], .y = x[1]};
-  int64_t known;
-  if (known_positive(op) && tw_known_int(mlirOperationGetOperand(op, 1), &known)) {
+  if (known_positive(op)) {
     d.quotient = cpu_bin(cx, is_signed ? "arith.divsi" : "arith.divui", d.x, d.y); /* by a constant: a multiplication */
   } else {
     d.y = safe_divisor(cx, d.x, d.y, is_signed);
@@ -177,12 +168,12 @@ static MlirValue shift(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
 
 static MlirValue extend_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  return cpu_cast(cx, "arith.extf", x[0], cpu_compute_type(cx, result_element(op)));
+  return cpu_cast(cx, "arith.extf", x[0], cpu_compute_type(cx, tw_result_element(op)));
 }
 
 static MlirValue truncate_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  MlirType to = result_element(op);
+  MlirType to = tw_result_element(op);
   if (!mlirTypeIsAF64(cpu_element(x[0])))
     return cpu_round(cx, x[0], to);
   return cpu_is_narrow(to) ? cpu_round_f64(cx, x[0], to) : cpu_cast(cx, "arith.truncf", x[0], cpu_f32(cx));
@@ -191,7 +182,7 @@ static MlirValue truncate_float(cpu_t *cx, MlirOperation op, int num, MlirValue 
 static MlirValue int_to_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
   const char *convert = tw_op_is(op, TW_ARITH_SITOFP) ? "arith.sitofp" : "arith.uitofp";
-  MlirType to = result_element(op);
+  MlirType to = tw_result_element(op);
   if (!cpu_is_narrow(to))
     return cpu_cast(cx, convert, x[0], to);
   if (mlirIntegerTypeGetWidth(cpu_element(x[0])) <= 16) /* exact in f32 */
@@ -203,7 +194,7 @@ static MlirValue int_to_float(cpu_t *cx, MlirOperation op, int num, MlirValue *x
 static MlirValue float_to_int(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
   bool is_signed = tw_op_is(op, TW_ARITH_FPTOSI), wide = mlirTypeIsAF64(cpu_element(x[0]));
-  MlirType to = result_element(op);
+  MlirType to = tw_result_element(op);
   unsigned bits = mlirIntegerTypeGetWidth(to), via = bits < 32 ? 32 : bits;
   double low = is_signed ? -ldexp(1, (int)bits - 1) : 0, high = ldexp(1, (int)(is_signed ? bits - 1 : bits));
   unsigned mantissa = wide ? 53 : 24, top = is_signed ? bits - 1 : bits;
@@ -219,7 +210,7 @@ static MlirValue float_to_int(cpu_t *cx, MlirOperation op, int num, MlirValue *x
 
 static MlirValue bitcast(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   (void)num;
-  MlirType from = operand_element(op), to = result_element(op);
+  MlirType from = tw_operand_element(op, 0), to = tw_result_element(op);
   MlirValue bits = cpu_is_narrow(from) ? cpu_narrow_bits(cx, x[0], from) : x[0];
   return cpu_is_narrow(to) ? cpu_widen_bits(cx, bits, to) : cpu_bits(cx, bits, to);
 }
@@ -232,7 +223,7 @@ static MlirValue constant(cpu_t *cx, MlirOperation op, const cpu_point_t *point)
     value = mlirDenseElementsAttrGetSplatValue(value);
   }
   (void)point;
-  MlirType element = result_element(op);
+  MlirType element = tw_result_element(op);
   if (mlirTypeIsAFloat(element))
     return cpu_float_const(cx, cpu_compute_type(cx, element), mlirFloatAttrGetValueDouble(value));
   return cpu_constant(cx, value);
@@ -268,7 +259,7 @@ CPU_RULE_SAME(TW_ARITH_SUBF, 1)
 CPU_RULE_SAME(TW_ARITH_MULF, 1)
 CPU_RULE_SAME(TW_ARITH_DIVF, 4)
 CPU_RULE_SAME(TW_ARITH_NEGF, 1)
-CPU_RULE_OWN(TW_ARITH_REMF, 40, float_remainder)
+CPU_RULE_SAME(TW_ARITH_REMF, 40)
 CPU_RULE_OWN(TW_ARITH_MINIMUMF, 3, minimum)
 CPU_RULE_OWN(TW_ARITH_MAXIMUMF, 3, maximum)
 CPU_RULE_SAME(TW_ARITH_MINNUMF, 2)

@@ -97,12 +97,9 @@ void cpu_look(cpu_t *cx) {
       (tw_op_parts_t){
           .num_operands = 1, .operands = &flag, .num_results = 1, .results = &i32, .num_attrs = 2, .attrs = attrs});
   MlirValue wanted = cpu_cmpi(cx, CPU_NE, mlirOperationGetResult(load, 0), cpu_int_const(cx, i32, 0));
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, wanted);
   cpu_call(cx, "tw_kernel_look", 0, NULL);
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, wanted, then, (MlirBlock){NULL}, 0, NULL);
+  cpu_branch_end(cx, &branch, (MlirValue){NULL});
 }
 
 void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words) {

@@ -9,12 +9,6 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
-/* A result is read later, element by element. */
-static MlirValue buffer_of(cpu_t *cx, MlirValue result) {
-  cpu_slot_t *slot = cpu_slot(cx, result);
-  return slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
-}
-
 static void run_body(cpu_t *cx, MlirOperation op, const cpu_point_t *point, const MlirValue *buffers) {
   MlirBlock body = tw_region_block(op, 0);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
@@ -35,7 +29,7 @@ static void place_map(cpu_t *cx, MlirOperation op) {
   cpu_before_write(cx, op, type, (int)num, tiles);
   cpu_plan(cx, type, (int)num, tiles, op);
   for (intptr_t i = 0; i < made; i++)
-    buffers[i] = buffer_of(cx, mlirOperationGetResult(op, i));
+    buffers[i] = cpu_buffer_for(cx, mlirOperationGetResult(op, i));
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, -1);
   cpu_nest_begin(cx, &nest);

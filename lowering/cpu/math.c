@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
-
 /* A function of LLVM by name, on the type of x: an instruction, or calls of libm. */
 static MlirValue llvm_function(cpu_t *cx, const char *name, int num, const MlirValue *x) {
   char full[64];
@@ -193,8 +191,7 @@ static MlirValue emit_log2(cpu_t *cx, MlirValue x) {
   return finish_log(cx, x, cpu_bin(cx, "arith.addf", log.exponent, cpu_bin(cx, "arith.addf", log.t, rest)));
 }
 
-/* --- sin, cos, tan
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- sin, cos, tan ---------------------------------------------------------------------------------------------- */
 
 /* x minus the nearest multiple of pi / 2, by way of f64, and the multiple's last two bits in an i32. */
 static MlirValue reduce_angle(cpu_t *cx, MlirValue x, MlirValue *quadrant) {
@@ -249,30 +246,15 @@ static MlirValue tan_reduced(cpu_t *cx, MlirValue x) {
   return turn_sign(cx, cpu_bin(cx, "arith.divf", above, below), angle.quadrant, 0);
 }
 
-static MlirValue any_lane(cpu_t *cx, MlirValue mask) {
-  if (cpu_lanes_of(mask) == 1)
-    return mask;
-  MlirAttribute kind = mlirAttributeParseGet(cx->context, tw_str("#vector.kind<or>"));
-  tw_builder_t at = cpu_here(cx);
-  return tw_op1_attr(&at, "vector.reduction", cpu_int(cx, 1), 1, &mask, "kind", kind);
-}
-
 /* Angles of 2^30 and more (and infinities) are rare enough for libm; and without fma the reduction isn't exact. */
 static MlirValue of_angle(cpu_t *cx, const char *name, MlirValue x, MlirValue (*reduced)(cpu_t *, MlirValue)) {
   if (!cx->f16c)
     return llvm_function(cx, name, 1, &x);
   MlirValue size = llvm_function(cx, "fabs", 1, &x);
-  MlirValue large = any_lane(cx, cpu_cmpf(cx, CPU_OGE, size, float_const(cx, x, 0x1p30)));
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
-  MlirValue slow = llvm_function(cx, name, 1, &x);
-  cpu_op0(cx, "scf.yield", 1, &slow);
-  cx->block = other;
-  MlirValue fast = reduced(cx, x);
-  cpu_op0(cx, "scf.yield", 1, &fast);
-  cx->block = outer;
-  MlirType type = mlirValueGetType(x);
-  return mlirOperationGetResult(cpu_if(cx, large, then, other, 1, &type), 0);
+  MlirValue large = cpu_any_lane(cx, cpu_cmpf(cx, CPU_OGE, size, float_const(cx, x, 0x1p30)));
+  cpu_branch_t branch = cpu_branch(cx, large);
+  cpu_branch_else(cx, &branch, llvm_function(cx, name, 1, &x));
+  return cpu_branch_end(cx, &branch, reduced(cx, x));
 }
 
 static MlirValue sin_f32(cpu_t *cx, MlirValue x) { return of_angle(cx, "sin", x, sin_reduced); }
@@ -342,54 +324,39 @@ static MlirValue emit_tanh(cpu_t *cx, MlirValue x) {
 
 static MlirValue rule_vector(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   static const struct {
-    tw_op_kind_t kind;
     MlirValue (*f32)(cpu_t *, MlirValue), (*f64)(cpu_t *, MlirValue);
     const char *name; /* of the call, for f64 */
-  } functions[] = {{TW_MATH_EXP, emit_exp, emit_exp, NULL},    {TW_MATH_EXP2, emit_exp2, emit_exp2, NULL},
-                   {TW_MATH_LOG, emit_log, emit_log, NULL},    {TW_MATH_LOG2, emit_log2, emit_log2, NULL},
-                   {TW_MATH_SINH, emit_sinh, emit_sinh, NULL}, {TW_MATH_COSH, emit_cosh, emit_cosh, NULL},
-                   {TW_MATH_TANH, emit_tanh, emit_tanh, NULL}, {TW_MATH_SIN, sin_f32, NULL, "sin"},
-                   {TW_MATH_COS, cos_f32, NULL, "cos"},        {TW_MATH_TAN, tan_f32, NULL, "tan"}};
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    if (!tw_op_is(op, functions[i].kind))
-      continue;
-    if (!is_f64(x[0]))
-      return cpu_round(cx, functions[i].f32(cx, x[0]), result_element(op));
-    return functions[i].f64 ? functions[i].f64(cx, x[0]) : llvm_function(cx, functions[i].name, num, x);
-  }
-  cpu_error(cx, op, "is no known function");
-  return x[0];
+  } functions[TW_NUM_OP_KINDS] = {
+      [TW_MATH_EXP] = {emit_exp, emit_exp, NULL},    [TW_MATH_EXP2] = {emit_exp2, emit_exp2, NULL},
+      [TW_MATH_LOG] = {emit_log, emit_log, NULL},    [TW_MATH_LOG2] = {emit_log2, emit_log2, NULL},
+      [TW_MATH_SINH] = {emit_sinh, emit_sinh, NULL}, [TW_MATH_COSH] = {emit_cosh, emit_cosh, NULL},
+      [TW_MATH_TANH] = {emit_tanh, emit_tanh, NULL}, [TW_MATH_SIN] = {sin_f32, NULL, "sin"},
+      [TW_MATH_COS] = {cos_f32, NULL, "cos"},        [TW_MATH_TAN] = {tan_f32, NULL, "tan"}};
+  tw_op_kind_t kind = tw_op_kind(op); /* every row below that names this rule has one */
+  if (!is_f64(x[0]))
+    return cpu_round(cx, functions[kind].f32(cx, x[0]), tw_result_element(op));
+  return functions[kind].f64 ? functions[kind].f64(cx, x[0]) : llvm_function(cx, functions[kind].name, num, x);
 }
 
 /* --- the others -------------------------------------------------------------------------------------------------- */
 
+/* By the name that LLVM has for math.NAME: the same, but for two. */
 static MlirValue rule_llvm(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
-  static const struct {
-    tw_op_kind_t kind;
-    const char *name;
-  } names[] = {{TW_MATH_ABSF, "fabs"},
-               {TW_MATH_POWF, "pow"},
-               {TW_MATH_CEIL, "ceil"},
-               {TW_MATH_ROUND, "round"},
-               {TW_MATH_COPYSIGN, "copysign"}};
-  MlirStringRef name = tw_op_name(op);
-  char plain[32];
-  snprintf(plain, sizeof plain, "%.*s", (int)name.length - 5, name.data + 5);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (tw_op_is(op, names[i].kind))
-      snprintf(plain, sizeof plain, "%s", names[i].name);
-  return cpu_round(cx, llvm_function(cx, plain, num, x), result_element(op));
+  static const char *const names[TW_NUM_OP_KINDS] = {[TW_MATH_ABSF] = "fabs", [TW_MATH_POWF] = "pow"};
+  tw_op_kind_t kind = tw_op_kind(op);
+  const char *name = names[kind] ? names[kind] : tw_op_rows[kind].name + strlen("math.");
+  return cpu_round(cx, llvm_function(cx, name, num, x), tw_result_element(op));
 }
 
 static MlirValue rule_rsqrt(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   MlirValue root = llvm_function(cx, "sqrt", num, x);
   MlirValue one = cpu_float_const(cx, mlirValueGetType(root), 1);
-  return cpu_round(cx, cpu_bin(cx, "arith.divf", one, root), result_element(op));
+  return cpu_round(cx, cpu_bin(cx, "arith.divf", one, root), tw_result_element(op));
 }
 
 static MlirValue rule_fma(cpu_t *cx, MlirOperation op, int num, MlirValue *x) {
   MlirValue y = cpu_op1(cx, "math.fma", mlirValueGetType(x[0]), num, x); /* one rounding, whatever it costs */
-  return cpu_round(cx, y, result_element(op));
+  return cpu_round(cx, y, tw_result_element(op));
 }
 
 /* A zero of its sign in the place of a subnormal f32. */

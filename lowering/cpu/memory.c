@@ -18,23 +18,15 @@ static const MlirValue none = {NULL};
 
 /* A single element under a condition. */
 static MlirValue load_if(cpu_t *cx, MlirValue pointer, MlirType type, MlirValue mask, MlirValue passthru) {
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
-  MlirValue value = cpu_load(cx, pointer, type, (int)tw_bytes(type));
-  cpu_op0(cx, "scf.yield", 1, &value);
-  cx->block = other;
-  cpu_op0(cx, "scf.yield", 1, &passthru);
-  cx->block = outer;
-  return mlirOperationGetResult(cpu_if(cx, mask, then, other, 1, &type), 0);
+  cpu_branch_t branch = cpu_branch(cx, mask);
+  cpu_branch_else(cx, &branch, cpu_load(cx, pointer, type, (int)tw_bytes(type)));
+  return cpu_branch_end(cx, &branch, passthru);
 }
 
 static void store_if(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue mask) {
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, mask);
   cpu_store(cx, value, pointer, (int)tw_bytes(mlirValueGetType(value)));
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, mask, then, (MlirBlock){NULL}, 0, NULL);
+  cpu_branch_end(cx, &branch, none);
 }
 
 /* Lanes of a strip that may be touched: the first `left` of them (i32), in the array at `array`; or one under a
@@ -54,7 +46,7 @@ static MlirValue reach_mask(cpu_t *cx, const reach_t *reach) {
 /* Where a masked move goes: to the array itself, if it moves nothing. An address behind the array may have no memory,
  * which costs hundreds of cycles although no lane touches it. */
 static MlirValue touched(cpu_t *cx, MlirValue pointer, const reach_t *reach) {
-  MlirValue some = cpu_cmpi(cx, CPU_SGT, reach->left, cpu_int_const(cx, cpu_int(cx, 32), 0));
+  MlirValue some = cpu_cmpi(cx, CPU_SGT, reach->left, cpu_i32_const(cx, 0));
   return cpu_select(cx, some, pointer, reach->array);
 }
 
@@ -75,7 +67,7 @@ void cpu_masked_store(cpu_t *cx, MlirValue value, MlirValue pointer, MlirValue m
 /* A whole strip needs no mask. Before AVX-512 masked moves are slow (a branch a lane for elements below 32 bits);
  * with it masked stores still are slow on some machines (docs/design/measurements.md). */
 static MlirValue is_whole(cpu_t *cx, const reach_t *reach) {
-  return cpu_cmpi(cx, CPU_SGE, reach->left, cpu_int_const(cx, cpu_int(cx, 32), reach->lanes));
+  return cpu_cmpi(cx, CPU_SGE, reach->left, cpu_i32_const(cx, reach->lanes));
 }
 
 static MlirValue load_contiguous(cpu_t *cx, MlirValue pointer, MlirType type, const reach_t *reach,
@@ -83,16 +75,9 @@ static MlirValue load_contiguous(cpu_t *cx, MlirValue pointer, MlirType type, co
   if (reach->lanes == 1)
     return load_if(cx, pointer, type, reach->mask, passthru);
   MlirType result = cpu_vector(type, reach->lanes);
-  MlirValue whole = is_whole(cx, reach);
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
-  MlirValue value = cpu_load(cx, pointer, result, (int)tw_bytes(type));
-  cpu_op0(cx, "scf.yield", 1, &value);
-  cx->block = other;
-  value = masked_load(cx, pointer, type, reach, passthru);
-  cpu_op0(cx, "scf.yield", 1, &value);
-  cx->block = outer;
-  return mlirOperationGetResult(cpu_if(cx, whole, then, other, 1, &result), 0);
+  cpu_branch_t branch = cpu_branch(cx, is_whole(cx, reach));
+  cpu_branch_else(cx, &branch, cpu_load(cx, pointer, result, (int)tw_bytes(type)));
+  return cpu_branch_end(cx, &branch, masked_load(cx, pointer, type, reach, passthru));
 }
 
 static void store_contiguous(cpu_t *cx, MlirValue value, MlirValue pointer, const reach_t *reach) {
@@ -100,16 +85,11 @@ static void store_contiguous(cpu_t *cx, MlirValue value, MlirValue pointer, cons
     store_if(cx, value, pointer, reach->mask);
     return;
   }
-  MlirValue whole = is_whole(cx, reach);
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, is_whole(cx, reach));
   cpu_store(cx, value, pointer, (int)tw_bytes(cpu_element(value)));
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = other;
+  cpu_branch_else(cx, &branch, none);
   cpu_masked_store(cx, value, touched(cx, pointer, reach), reach_mask(cx, reach));
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, whole, then, other, 0, NULL);
+  cpu_branch_end(cx, &branch, none);
 }
 
 /* --- elements in memory ---------------------------------------------------------------------------------------- */
@@ -216,11 +196,11 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
   for (intptr_t d = 0; d < num_index; d++) {
     intptr_t axis = ordered ? order[d] : d;
     int64_t extent = tw_is_tile(tile) ? tw_extent(tile, d) : 1;
-    MlirValue index = cpu_int_to_i64(cx, cpu_scalar(cx, mlirOperationGetOperand(op, d + 1)));
+    MlirValue index = cpu_int_to_i64(cx, cpu_operand(cx, op, d + 1));
     MlirValue first = cpu_bin_i(cx, "arith.muli", index, extent);
     access->stride[d] = array->stride[axis];
     access->unit[d] = array->unit[axis];
-    access->limit[d] = tw_has_attr(op, "tile.in_bounds") ? cpu_int_const(cx, cpu_int(cx, 32), extent)
+    access->limit[d] = tw_has_attr(op, "tile.in_bounds") ? cpu_i32_const(cx, extent)
                                                          : limit_of(cx, array->extent[axis], first, extent);
     cpu_index_t at = {.base = first, .depth = cx->depth};
     origin = cpu_index_add(cx, origin, cpu_index_times(cx, at, array->stride[axis], cx->depth));
@@ -259,7 +239,7 @@ static reach_t strip_reach(cpu_t *cx, const cpu_access_t *access, const cpu_poin
   MlirValue limit = access->limit[point->axis];
   if (inside.ptr) {
     MlirBlock saved = cpu_enter_depth(cx, outer);
-    limit = cpu_select(cx, inside, limit, cpu_int_const(cx, cpu_int(cx, 32), 0));
+    limit = cpu_select(cx, inside, limit, cpu_i32_const(cx, 0));
     cpu_leave_depth(cx, saved);
   }
   MlirValue left = cpu_bin(cx, "arith.subi", limit, index_i32(cx, point->at[point->axis]));
@@ -437,14 +417,14 @@ static MlirValue gather_lanes(cpu_t *cx, MlirOperation op, int num, MlirValue *i
 static MlirValue gather_with(cpu_t *cx, MlirOperation op, cpu_element_t operand, const cpu_point_t *point) {
   MlirValue indices[TW_MAX_RANK], given = tw_operand(op, TW_OPERAND_PADDING);
   int num = cpu_indices_of(cx, op, operand, point, indices);
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType element = tw_result_element(op);
   MlirValue mask = cpu_mask_of(cx, op, operand, point);
   MlirValue padding =
       mlirValueIsNull(given) ? cpu_zero_of(cx, cpu_compute_type(cx, element)) : operand(cx, given, point);
   return cx->failed ? padding : gather_lanes(cx, op, num, indices, mask, padding);
 }
 
-static MlirValue scalar_operand(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
+MlirValue cpu_scalar_at(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
   (void)point;
   return cpu_scalar(cx, value);
 }
@@ -452,7 +432,7 @@ static MlirValue scalar_operand(cpu_t *cx, MlirValue value, const cpu_point_t *p
 static void place_gather(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
   if (!tw_is_tile(mlirValueGetType(result)))
-    cpu_set_scalar(cx, result, gather_with(cx, op, scalar_operand, NULL));
+    cpu_set_scalar(cx, result, gather_with(cx, op, cpu_scalar_at, NULL));
 }
 
 static MlirValue eval_gather(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {

@@ -174,7 +174,7 @@ static MlirValue is_whole(cpu_t *cx, const cpu_access_t *access, MlirType tile, 
   enum { BYTES_OF_A_WAY = 4096 };
   MlirValue whole = cpu_int_const(cx, cpu_int(cx, 1), 1);
   for (int d = 0; d < tw_rank(tile); d++) {
-    MlirValue extent = cpu_int_const(cx, cpu_int(cx, 32), tw_extent(tile, d));
+    MlirValue extent = cpu_i32_const(cx, tw_extent(tile, d));
     whole = cpu_bin(cx, "arith.andi", whole, cpu_cmpi(cx, CPU_SGE, access->limit[d], extent));
   }
   if (!is_rhs)
@@ -242,8 +242,7 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   p.steps = steps_of(cx, &p, lhs, rhs);
   p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
   p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
-  cpu_slot_t *slot = cpu_slot(cx, result);
-  p.acc = slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
+  p.acc = cpu_buffer_for(cx, result);
   cpu_copy_into(cx, acc, p.acc);
   MlirValue buffer = p.acc;
   if (!cx->failed)

@@ -23,7 +23,7 @@ typedef struct {
 } partial_t;
 
 static reducer_t reducer_of(cpu_t *cx, MlirOperation op) {
-  MlirType element = cpu_compute_type(cx, tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))));
+  MlirType element = cpu_compute_type(cx, tw_operand_element(op, 0));
   reducer_t r = {.kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0), .element = element};
   r.is_float = mlirTypeIsAFloat(element);
   r.ignore_nan = tw_has_attr(op, "ignore_nan");
@@ -212,11 +212,7 @@ static void place_reduce(cpu_t *cx, MlirOperation op) {
   int axis = (int)tw_attr_int(op, "axis", 0);
   reducer_t r = reducer_of(cx, op);
   cpu_plan(cx, type, 1, &tile, tw_null_op());
-  MlirValue buffer = {NULL};
-  if (tw_is_tile(out)) {
-    cpu_slot_t *slot = cpu_slot(cx, result);
-    buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, out);
-  }
+  MlirValue buffer = cpu_buffer_for(cx, result);
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   nest.held[axis] = true;
@@ -228,10 +224,7 @@ static void place_reduce(cpu_t *cx, MlirOperation op) {
     cpu_buffer_store(cx, value, buffer, out, &rest);
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
-  if (buffer.ptr)
-    cpu_set_buffer(cx, result, buffer);
-  else
-    cpu_set_scalar(cx, result, value);
+  cpu_set_result(cx, result, buffer, value);
 }
 
 /* --- Scans -------------------------------------------------------------------------------------------- */
@@ -278,8 +271,7 @@ static void place_scan(cpu_t *cx, MlirOperation op) {
   MlirType type = mlirValueGetType(tile);
   reducer_t r = reducer_of(cx, op);
   cpu_plan(cx, type, 1, &tile, tw_null_op());
-  cpu_slot_t *slot = cpu_slot(cx, result);
-  MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
+  MlirValue buffer = cpu_buffer_for(cx, result);
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   nest.held[tw_attr_int(op, "axis", 0)] = true;
@@ -308,7 +300,7 @@ static void compute_strip(cpu_t *cx, MlirOperation op) {
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0), rule->eval(cx, op, NULL));
   } else if (rule && rule->compute) {
     for (int i = 0; i < num; i++)
-      operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+      operands[i] = cpu_operand(cx, op, i);
     cpu_unify(cx, num, operands);
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0), rule->compute(cx, op, num, operands));
   } else {
@@ -414,13 +406,6 @@ static void combine_axis(cpu_t *cx, const combiner_t *f, cpu_point_t point, cons
     cpu_loop_end(cx, &loop, carried, carried);
 }
 
-static MlirValue buffer_of(cpu_t *cx, MlirValue result) {
-  cpu_slot_t *slot = cpu_slot(cx, result);
-  if (!tw_is_tile(mlirValueGetType(result)))
-    return (MlirValue){NULL};
-  return slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(result));
-}
-
 static void place_combine(cpu_t *cx, MlirOperation op) {
   combiner_t f = {op, (int)mlirOperationGetNumResults(op)};
   MlirValue tiles[TW_MAX_COMBINED], buffers[TW_MAX_COMBINED] = {{NULL}}, carried[TW_MAX_COMBINED] = {{NULL}};
@@ -430,7 +415,7 @@ static void place_combine(cpu_t *cx, MlirOperation op) {
     tiles[p] = mlirOperationGetOperand(op, p);
   cpu_plan(cx, type, f.num, tiles, tw_null_op());
   for (int p = 0; p < f.num; p++)
-    buffers[p] = buffer_of(cx, mlirOperationGetResult(op, p));
+    buffers[p] = cpu_buffer_for(cx, mlirOperationGetResult(op, p));
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   nest.held[axis] = true;
@@ -445,10 +430,7 @@ static void place_combine(cpu_t *cx, MlirOperation op) {
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
   for (int p = 0; p < f.num; p++)
-    if (buffers[p].ptr)
-      cpu_set_buffer(cx, mlirOperationGetResult(op, p), buffers[p]);
-    else
-      cpu_set_scalar(cx, mlirOperationGetResult(op, p), carried[p]);
+    cpu_set_result(cx, mlirOperationGetResult(op, p), buffers[p], carried[p]);
 }
 
 CPU_RULE(TW_TILE_REDUCE_BY, CPU_EFFECT, 0, NULL, NULL, place_combine)

@@ -51,6 +51,10 @@ MlirValue cpu_scalar(cpu_t *cx, MlirValue value) {
   return slot->now;
 }
 
+MlirValue cpu_operand(cpu_t *cx, MlirOperation op, intptr_t i) {
+  return cpu_scalar(cx, mlirOperationGetOperand(op, i));
+}
+
 /* --- buffers ----------------------------------------------------------------------------------------------- */
 
 static int64_t element_bytes(cpu_t *cx, MlirType tile) { return tw_bytes(cpu_buffer_type(cx, tw_element(tile))); }
@@ -68,6 +72,21 @@ MlirValue cpu_new_buffer(cpu_t *cx, MlirType tile) {
   if (cx->scratch_used > cx->scratch_peak)
     cx->scratch_peak = cx->scratch_used;
   return scratch_at(cx, offset);
+}
+
+MlirValue cpu_buffer_for(cpu_t *cx, MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  if (!tw_is_tile(type))
+    return (MlirValue){NULL};
+  cpu_slot_t *slot = cpu_slot(cx, value);
+  return slot->target.ptr ? slot->target : cpu_new_buffer(cx, type);
+}
+
+void cpu_set_result(cpu_t *cx, MlirValue value, MlirValue buffer, MlirValue scalar) {
+  if (buffer.ptr)
+    cpu_set_buffer(cx, value, buffer);
+  else
+    cpu_set_scalar(cx, value, scalar);
 }
 
 /* Row-major: elements from one index of an axis to the next. */
@@ -438,7 +457,7 @@ void cpu_plan(cpu_t *cx, MlirType space, int num, const MlirValue *tiles, MlirOp
     cpu_slot_t *slot = plan.tees.at[i];
     cpu_add_slot(&cx->tees, slot);
     slot->tee = true;
-    slot->now = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
+    slot->now = cpu_buffer_for(cx, slot->value);
   }
   free_plan(&plan);
 }
@@ -477,7 +496,7 @@ void cpu_close_block(cpu_t *cx, cpu_inner_t inner) {
 
 /* Fills the buffer of a tile by the rule's own way. */
 static void fill_in_blocks(cpu_t *cx, cpu_slot_t *slot) {
-  MlirValue buffer = slot->target.ptr ? slot->target : cpu_new_buffer(cx, mlirValueGetType(slot->value));
+  MlirValue buffer = cpu_buffer_for(cx, slot->value);
   cpu_rule(cx, tw_def(slot->value))->fill(cx, slot->value, buffer);
   slot->kind = CPU_BUFFER;
   cpu_add_slot(&cx->filled, slot);

@@ -96,7 +96,7 @@ static void place_reshape(cpu_t *cx, MlirOperation op) {
 
 static MlirValue eval_splat(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {
   (void)point;
-  return cpu_scalar(cx, mlirOperationGetOperand(op, 0));
+  return cpu_operand(cx, op, 0);
 }
 
 static MlirValue eval_iota(cpu_t *cx, MlirOperation op, const cpu_point_t *point) {

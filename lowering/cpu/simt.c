@@ -14,6 +14,7 @@
  * thread's own arrays lie on its stack. */
 #include "lowering/cpu/cpu.h"
 
+#include "tilewright/base.h"
 #include "tilewright/dialect.h"
 #include "tilewright/kernel_calls.h"
 
@@ -42,10 +43,7 @@ MlirOperation cpu_build_thread_function(cpu_t *cx, MlirOperation kernel) {
   cx->scratch = arguments[4];
   cx->grid = arguments[1];
   cpu_emit_block(cx, old);
-  MlirStringRef name = tw_attr_string(kernel, "sym_name");
-  char text[256];
-  snprintf(text, sizeof text, "%.*s.thread", (int)name.length, name.data);
-  return cpu_end_function(cx, mlirStringAttrGet(cx->context, tw_str(text)), -1);
+  return cpu_end_function(cx, tw_name_behind(kernel, ".thread"), -1);
 }
 
 /* --- waiting for others --------------------------------------------------------------------------------- */
@@ -75,38 +73,35 @@ void cpu_call_threads(cpu_t *cx, MlirOperation kernel, MlirOperation thread) {
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
                                  mlirFlatSymbolRefAttrGet(cx->context, tw_attr_string(thread, "sym_name")));
-  MlirValue operands[7] = {callee, cpu_int_const(cx, cpu_int(cx, 32), any)};
+  MlirValue operands[7] = {callee, cpu_i32_const(cx, any)};
   for (int i = 0; i < 5; i++)
     operands[2 + i] = mlirBlockGetArgument(cx->entry, i);
   cpu_call(cx, "tw_simt_run", 7, operands);
 }
 
 /* The file and line where an op was written: of a function that was inlined, in that. */
-static void put_site(MlirLocation at, size_t size, char *out) {
+static void put_site(MlirLocation at, tw_strbuf_t *out) {
   while (mlirLocationIsACallSite(at) || mlirLocationIsAName(at))
     at = mlirLocationIsAName(at) ? mlirLocationNameGetChildLoc(at) : mlirLocationCallSiteGetCallee(at);
   if (!mlirLocationIsAFileLineColRange(at)) {
-    snprintf(out, size, "an unknown place");
+    tw_strbuf_puts(out, "an unknown place");
     return;
   }
   MlirStringRef path = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
-  snprintf(out, size, "%.*s:%d", (int)path.length, path.data, mlirLocationFileLineColRangeGetStartLine(at));
+  tw_strbuf_printf(out, "%.*s:%d", (int)path.length, path.data, mlirLocationFileLineColRangeGetStartLine(at));
 }
 
 /* The place as a constant: one for each op, and so for each place where threads may meet. */
 MlirValue cpu_site(cpu_t *cx, MlirOperation op) {
-  char text[256], name[32];
-  put_site(mlirOperationGetLocation(op), sizeof text, text);
+  char name[32];
+  tw_strbuf_t text = {0};
+  put_site(mlirOperationGetLocation(op), &text);
   snprintf(name, sizeof name, "tw_site_%d", cx->num_strings++);
-  MlirStringRef bytes = mlirStringRefCreate(text, strlen(text) + 1);
+  MlirStringRef bytes = mlirStringRefCreate(tw_strbuf_cstr(&text), text.size + 1);
   MlirType type = mlirLLVMArrayTypeGet(cpu_int(cx, 8), (unsigned)bytes.length);
-  return cpu_global(cx, name, type, mlirStringAttrGet(cx->context, bytes));
-}
-
-static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, cpu_int(cx, 32), value); }
-
-static MlirValue operand(cpu_t *cx, MlirOperation op, intptr_t i) {
-  return cpu_scalar(cx, mlirOperationGetOperand(op, i));
+  MlirValue site = cpu_global(cx, name, type, mlirStringAttrGet(cx->context, bytes));
+  tw_strbuf_free(&text);
+  return site;
 }
 
 /* A scalar's bits as an i64, and back. */
@@ -137,33 +132,33 @@ static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
 
 static void place_sync_vote(cpu_t *cx, MlirOperation op) {
   MlirType i32 = cpu_int(cx, 32);
-  MlirValue operands[3] = {i32_const(cx, tw_attr_int(op, "kind", 0)),
-                           cpu_cast(cx, "arith.extui", operand(cx, op, 0), i32), cpu_site(cx, op)};
+  MlirValue operands[3] = {cpu_i32_const(cx, tw_attr_int(op, "kind", 0)),
+                           cpu_cast(cx, "arith.extui", cpu_operand(cx, op, 0), i32), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_sync_vote", i32, 3, operands));
 }
 
 static void place_sync_warp(cpu_t *cx, MlirOperation op) {
-  MlirValue operands[2] = {operand(cx, op, 0), cpu_site(cx, op)};
+  MlirValue operands[2] = {cpu_operand(cx, op, 0), cpu_site(cx, op)};
   cpu_call(cx, "tw_simt_sync_warp", 2, operands);
 }
 
 static void place_vote(cpu_t *cx, MlirOperation op) {
   MlirType i32 = cpu_int(cx, 32);
-  MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
-                           cpu_cast(cx, "arith.extui", operand(cx, op, 1), i32), cpu_site(cx, op)};
+  MlirValue operands[4] = {cpu_i32_const(cx, tw_attr_int(op, "kind", 0)), cpu_operand(cx, op, 0),
+                           cpu_cast(cx, "arith.extui", cpu_operand(cx, op, 1), i32), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_vote", i32, 4, operands));
 }
 
 static void place_match(cpu_t *cx, MlirOperation op) {
-  MlirValue operands[4] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0),
-                           to_bits(cx, operand(cx, op, 1)), cpu_site(cx, op)};
+  MlirValue operands[4] = {cpu_i32_const(cx, tw_attr_int(op, "kind", 0)), cpu_operand(cx, op, 0),
+                           to_bits(cx, cpu_operand(cx, op, 1)), cpu_site(cx, op)};
   set_told(cx, op, cpu_call1(cx, "tw_simt_match", cpu_int(cx, 32), 4, operands));
 }
 
 static void place_shuffle(cpu_t *cx, MlirOperation op) {
-  MlirValue value = operand(cx, op, 1);
-  MlirValue operands[5] = {i32_const(cx, tw_attr_int(op, "kind", 0)), operand(cx, op, 0), to_bits(cx, value),
-                           operand(cx, op, 2), cpu_site(cx, op)};
+  MlirValue value = cpu_operand(cx, op, 1);
+  MlirValue operands[5] = {cpu_i32_const(cx, tw_attr_int(op, "kind", 0)), cpu_operand(cx, op, 0), to_bits(cx, value),
+                           cpu_operand(cx, op, 2), cpu_site(cx, op)};
   MlirValue found = cpu_call1(cx, "tw_simt_shuffle", cpu_int(cx, 64), 5, operands);
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), from_bits(cx, found, mlirValueGetType(value)));
 }
@@ -198,7 +193,7 @@ static void place_lane_id(cpu_t *cx, MlirOperation op) {
 
 /* Only one fiber runs at a time, so this one is alone. */
 static void place_active_mask(cpu_t *cx, MlirOperation op) {
-  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", i32_const(cx, 1), lane_of(cx)));
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cpu_bin(cx, "arith.shli", cpu_i32_const(cx, 1), lane_of(cx)));
 }
 
 /* --- arrays ------------------------------------------------------------------------------------------------ */
@@ -248,7 +243,7 @@ static void place_dynamic_shared(cpu_t *cx, MlirOperation op) {
   MlirBlock here = cpu_enter_depth(cx, 0);
   MlirValue first = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_FIRST), i64);
   MlirValue bytes = cpu_cast(cx, "arith.extui", cpu_load_i32(cx, cx->grid, GRID_SHARED_BYTES), i64);
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType element = tw_result_element(op);
   array->extent[0] = cpu_bin_i(cx, "arith.divui", bytes, tw_bytes(cpu_memory_type(cx, element)));
   array->stride[0] = cpu_i64_const(cx, 1);
   array->unit[0] = true;
@@ -296,12 +291,14 @@ static void place_const_array(cpu_t *cx, MlirOperation op) {
 static void place_view(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
   const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
+  if (array == NULL)
+    return;
   int rank = (int)tw_rank(mlirValueGetType(result));
   cpu_array_t *view = cpu_alloc(cx, sizeof *view);
-  view->pointer = cpu_address(cx, array->pointer, cpu_int(cx, 8), (cpu_index_t){operand(cx, op, 1), 0, 0});
+  view->pointer = cpu_address(cx, array->pointer, cpu_int(cx, 8), (cpu_index_t){cpu_operand(cx, op, 1), 0, 0});
   for (int d = 0; d < rank; d++) {
-    view->extent[d] = operand(cx, op, 2 + d);
-    view->stride[d] = operand(cx, op, 2 + rank + d);
+    view->extent[d] = cpu_operand(cx, op, 2 + d);
+    view->stride[d] = cpu_operand(cx, op, 2 + rank + d);
   }
   tw_map_one(&cx->arrays, result, (MlirValue){view});
 }
@@ -313,13 +310,14 @@ static void place_threads(cpu_t *cx, MlirOperation op) {
             "those of a kernel of tiles meet at barriers outside of branches that they take apart");
 }
 
-CPU_RULE(TW_TILE_THREADS, CPU_EFFECT, 0, NULL, NULL, place_threads)
 static void place_address(cpu_t *cx, MlirOperation op) {
   const cpu_array_t *array = cpu_array_of(cx, op, mlirOperationGetOperand(op, 0));
   tw_builder_t at = cpu_here(cx);
-  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), tw_unary(&at, "llvm.ptrtoint", cpu_int(cx, 64), array->pointer));
+  if (array != NULL)
+    cpu_set_scalar(cx, mlirOperationGetResult(op, 0), tw_unary(&at, "llvm.ptrtoint", cpu_int(cx, 64), array->pointer));
 }
 
+CPU_RULE(TW_TILE_THREADS, CPU_EFFECT, 0, NULL, NULL, place_threads)
 CPU_RULE(TW_TILE_ADDRESS, CPU_EFFECT, 0, NULL, NULL, place_address)
 CPU_RULE(TW_TILE_VIEW, CPU_EFFECT, 0, NULL, NULL, place_view)
 CPU_RULE(TW_TILE_THREAD_ID, CPU_EFFECT, 0, NULL, NULL, place_thread_id)

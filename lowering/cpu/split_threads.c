@@ -691,11 +691,7 @@ static void rebuild(split_t *s, MlirBlock body) {
 
 /* Of a kernel whose lanes meet, what it was is kept in front of it, under another name. */
 static void keep_unsplit(MlirOperation func, MlirOperation was) {
-  MlirContext context = mlirOperationGetContext(func);
-  MlirStringRef name = tw_attr_string(func, "sym_name");
-  char text[256];
-  snprintf(text, sizeof text, "%.*s.unsplit", (int)name.length, name.data);
-  MlirAttribute symbol = mlirStringAttrGet(context, tw_str(text));
+  MlirAttribute symbol = tw_name_behind(func, ".unsplit");
   tw_set_attr(was, "sym_name", symbol);
   mlirOperationRemoveAttributeByName(was, tw_str("tile.kernel"));
   tw_set_attr(func, TW_UNSPLIT, symbol);

@@ -26,35 +26,6 @@ bool cpu_has_warp_ops(MlirOperation op) { return tw_has_op_like(op, meets_warp);
 
 bool cpu_differs(cpu_t *cx, MlirValue value) { return cpu_lanes_of(cpu_scalar(cx, value)) > 1; }
 
-/* --- masks --------------------------------------------------------------------------------------------------- */
-
-MlirValue cpu_mask_bits(cpu_t *cx, MlirValue mask) {
-  int lanes = cpu_lanes_of(mask);
-  int64_t one = 1, zero = 0;
-  MlirType bits = cpu_int(cx, (unsigned)lanes);
-  MlirValue vector = cpu_op1(cx, "vector.bitcast", mlirVectorTypeGet(1, &one, bits), 1, &mask);
-  tw_builder_t at = cpu_here(cx);
-  return tw_op1_attr(&at, "vector.extract", bits, 1, &vector, "static_position",
-                     mlirDenseI64ArrayGet(cx->context, 1, &zero));
-}
-
-static MlirValue compare_bits(cpu_t *cx, cpu_ipred_t predicate, MlirValue mask, int64_t with) {
-  if (cpu_lanes_of(mask) == 1)
-    return mask;
-  MlirValue bits = cpu_mask_bits(cx, mask);
-  return cpu_cmpi(cx, predicate, bits, cpu_int_const(cx, mlirValueGetType(bits), with));
-}
-
-MlirValue cpu_any_lane(cpu_t *cx, MlirValue mask) { return compare_bits(cx, CPU_NE, mask, 0); }
-
-MlirValue cpu_all_lanes(cpu_t *cx, MlirValue mask) { return compare_bits(cx, CPU_EQ, mask, -1); }
-
-MlirValue cpu_both(cpu_t *cx, MlirValue x, MlirValue y) {
-  if (!x.ptr || !y.ptr)
-    return x.ptr ? x : y;
-  return cpu_bin(cx, "arith.andi", x, y);
-}
-
 /* --- what is known of lanes ------------------------------------------------------------------------------------ */
 
 enum { MOST_DIVISOR = 1 << 20 };
@@ -105,7 +76,7 @@ static void note_product(cpu_t *cx, MlirOperation op, cpu_lanes_t x, cpu_lanes_t
  * that where lanes of 32 bits wrap, those below zero are in none. Signs are those of the first lane, and an unsigned
  * number is taken from the last one: lanes in front of zero are in no array. */
 static void note_extension(cpu_t *cx, MlirOperation op, cpu_lanes_t x) {
-  MlirType wide = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType wide = tw_result_element(op);
   MlirValue now = cpu_scalar(cx, mlirOperationGetResult(op, 0));
   if (cpu_lanes_of(now) == 1) {
     note(cx, op, (cpu_lanes_t){now, 0, x.divides});
@@ -133,7 +104,7 @@ static void note_low_bits(cpu_t *cx, MlirOperation op, cpu_lanes_t x) {
 
 void cpu_note_lanes(cpu_t *cx, MlirOperation op) {
   intptr_t num = mlirOperationGetNumOperands(op);
-  if (num == 0 || num > 2 || !mlirTypeIsAInteger(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))))
+  if (num == 0 || num > 2 || !mlirTypeIsAInteger(tw_result_element(op)))
     return;
   cpu_lanes_t x = cpu_lanes_known(cx, mlirOperationGetOperand(op, 0)), y = {0};
   if (num == 2)
@@ -306,7 +277,7 @@ static void emit_strip(cpu_t *cx, MlirOperation loop, MlirValue first, MlirValue
 static MlirBlock one_thread(cpu_t *cx, MlirOperation loop) {
   MlirBlock block = mlirBlockCreate(0, NULL, NULL);
   cpu_inner_t inner = cpu_open_block(cx, block);
-  cpu_set_scalar(cx, tw_loop_iv(loop), cpu_int_const(cx, cpu_int(cx, 32), 0));
+  cpu_set_scalar(cx, tw_loop_iv(loop), cpu_i32_const(cx, 0));
   cpu_emit_block(cx, tw_loop_body(loop));
   cpu_op0(cx, "scf.yield", 0, NULL);
   cpu_close_block(cx, inner);

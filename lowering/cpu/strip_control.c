@@ -155,7 +155,7 @@ static void emit_if(cpu_t *cx, MlirOperation op) {
   b.types = cpu_alloc(cx, (size_t)(b.num + 1) * sizeof *b.types);
   for (intptr_t i = 0; i < b.num; i++)
     b.types[i] = lanes_type(cx, mlirOperationGetResult(op, i));
-  b.condition = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
+  b.condition = cpu_operand(cx, op, 0);
   b.masks[0] = cpu_both(cx, b.condition, cx->strip->here);
   b.masks[1] = cpu_both(cx, cpu_bin_i(cx, "arith.xori", b.condition, 1), cx->strip->here);
   bool pure = true;
@@ -181,8 +181,8 @@ typedef struct {
 /* What the loop's variable runs over wraps nowhere: the distance of the bounds is an unsigned number of their type. */
 static MlirValue trips_of(cpu_t *cx, MlirOperation op) {
   bool is_unsigned = tw_has_attr(op, "unsignedCmp");
-  MlirValue from = cpu_scalar(cx, mlirOperationGetOperand(op, 0)), to = cpu_scalar(cx, mlirOperationGetOperand(op, 1));
-  MlirValue step = cpu_scalar(cx, mlirOperationGetOperand(op, 2)), count = cpu_bin(cx, "arith.subi", to, from);
+  MlirValue from = cpu_operand(cx, op, 0), to = cpu_operand(cx, op, 1);
+  MlirValue step = cpu_operand(cx, op, 2), count = cpu_bin(cx, "arith.subi", to, from);
   MlirType type = mlirValueGetType(count);
   int64_t known;
   if (!tw_known_int(mlirOperationGetOperand(op, 2), &known) || known != 1) {
@@ -243,8 +243,8 @@ static void emit_for(cpu_t *cx, MlirOperation op) {
   c.carried = new_values(cx, c.num);
   for (intptr_t i = 0; i < c.num; i++)
     c.carried[i] = in_lanes(cx, cpu_scalar(cx, tw_carried_init(op, i)));
-  c.from = cpu_scalar(cx, mlirOperationGetOperand(op, 0));
-  c.step = cpu_scalar(cx, mlirOperationGetOperand(op, 2));
+  c.from = cpu_operand(cx, op, 0);
+  c.step = cpu_operand(cx, op, 2);
   c.trips = trips_of(cx, op);
   MlirValue from = cpu_i64_const(cx, 0), most = reduced(cx, c.trips, "maxui");
   if (cx->strip->whole) {
@@ -317,7 +317,7 @@ static void emit_while(cpu_t *cx, MlirOperation op) {
   MlirValue *inits = new_values(cx, w.num + w.results + 1), here = cx->strip->here;
   fill_types(cx, &w);
   for (intptr_t i = 0; i < w.num; i++)
-    inits[i] = in_lanes(cx, cpu_scalar(cx, mlirOperationGetOperand(op, i)));
+    inits[i] = in_lanes(cx, cpu_operand(cx, op, i));
   for (intptr_t i = 0; i < w.results; i++)
     inits[w.num + i] = cpu_zero_of(cx, w.types[w.num + i]);
   inits[w.num + w.results] = here.ptr ? here : cpu_int_const(cx, mask_type(cx), 1);

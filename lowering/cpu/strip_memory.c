@@ -24,11 +24,6 @@ static bool lanes_access(cpu_t *cx, MlirOperation op) {
   return false;
 }
 
-static MlirValue scalar_of(cpu_t *cx, MlirValue value, const cpu_point_t *point) {
-  (void)point;
-  return cpu_scalar(cx, value);
-}
-
 /* The offset of the first lane's element, where the others follow it one by one; else null. */
 static MlirValue first_offset(cpu_t *cx, MlirOperation op, const cpu_array_t *array) {
   MlirValue offset = cpu_i64_const(cx, 0);
@@ -52,12 +47,13 @@ static bool is_true(MlirValue mask) {
 }
 
 static place_t place_of(cpu_t *cx, MlirOperation op) {
-  MlirValue source = mlirOperationGetOperand(op, 0), indices[TW_MAX_RANK], mask = cpu_mask_of(cx, op, scalar_of, NULL);
+  MlirValue source = mlirOperationGetOperand(op, 0), indices[TW_MAX_RANK],
+            mask = cpu_mask_of(cx, op, cpu_scalar_at, NULL);
   place_t place = {.array = cpu_array_of(cx, op, source), .element = tw_element(mlirValueGetType(source))};
   if (!place.array)
     return place;
   place.type = cpu_memory_type(cx, place.element);
-  int num = cpu_indices_of(cx, op, scalar_of, NULL, indices);
+  int num = cpu_indices_of(cx, op, cpu_scalar_at, NULL, indices);
   if (tw_bytes(place.element) > 0)
     place.offset = first_offset(cx, op, place.array);
   place.neighbours = place.offset.ptr != NULL;
@@ -132,17 +128,14 @@ static MlirValue last_lane(cpu_t *cx, MlirValue lanes, MlirValue mask) {
 
 /* One element that several lanes may write: one of them does. */
 static void store_one(cpu_t *cx, const place_t *place, MlirValue value) {
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
   MlirValue offset = cpu_extract(cx, place->offset, 0), any = cpu_int_const(cx, cpu_int(cx, 1), 1);
   if (place->mask.ptr)
     any = cpu_any_lane(cx, place->mask);
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, any);
   cpu_store(cx, last_lane(cx, value, place->mask),
             cpu_address(cx, place->array->pointer, place->type, (cpu_index_t){offset, 0, cx->depth}),
             (int)tw_bytes(place->type));
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, any, then, (MlirBlock){NULL}, 0, NULL);
+  cpu_branch_end(cx, &branch, (MlirValue){NULL});
 }
 
 static void scatter(cpu_t *cx, MlirOperation op) {

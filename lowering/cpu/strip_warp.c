@@ -17,13 +17,7 @@
 
 static MlirType i32_of(cpu_t *cx) { return cpu_int(cx, 32); }
 
-static MlirValue i32_const(cpu_t *cx, int64_t value) { return cpu_int_const(cx, i32_of(cx), value); }
-
 static MlirValue lane_numbers(cpu_t *cx) { return cpu_iota(cx, i32_of(cx), CPU_WARP); }
-
-static MlirValue operand(cpu_t *cx, MlirOperation op, intptr_t i) {
-  return cpu_scalar(cx, mlirOperationGetOperand(op, i));
-}
 
 /* --- who meets --------------------------------------------------------------------------------------------------- */
 
@@ -86,14 +80,13 @@ static MlirValue first_thread(cpu_t *cx, int axis) {
   for (int d = 0; d < axis; d++)
     loop = mlirOperationGetParentOperation(loop);
   if (!tw_has_attr(loop, TW_THREADS)) /* threads in a kernel of tiles stand in a row */
-    return i32_const(cx, 0);
+    return cpu_i32_const(cx, 0);
   return cpu_lanes_known(cx, tw_loop_iv(loop)).first;
 }
 
 /* Lanes wait for others in vain: a call tells of the first of them. */
 static void tell_waiting(cpu_t *cx, MlirOperation op, MlirValue lanes, MlirValue mask) {
-  MlirBlock outer = cx->block, then = mlirBlockCreate(0, NULL, NULL);
-  cx->block = then;
+  cpu_branch_t branch = cpu_branch(cx, not_zero(cx, lanes));
   MlirValue operands[9] = {cx->block_id[0], cx->block_id[1], cx->block_id[2]}, found[2] = {mask};
   for (int axis = 0; axis < 3; axis++)
     operands[3 + axis] = first_thread(cx, axis);
@@ -102,9 +95,7 @@ static void tell_waiting(cpu_t *cx, MlirOperation op, MlirValue lanes, MlirValue
   operands[7] = cpu_lanes_of(mask) > 1 ? cpu_op1(cx, "llvm.extractelement", i32_of(cx), 2, found) : mask;
   operands[8] = cpu_site(cx, op);
   cpu_call(cx, "tw_simt_wait_in_vain", 9, operands);
-  cpu_op0(cx, "scf.yield", 0, NULL);
-  cx->block = outer;
-  cpu_if(cx, not_zero(cx, lanes), then, (MlirBlock){NULL}, 0, NULL);
+  cpu_branch_end(cx, &branch, (MlirValue){NULL});
 }
 
 static MlirValue lacking(cpu_t *cx, MlirValue x, MlirValue y) {
@@ -116,7 +107,7 @@ static MlirValue waiting_for_all(cpu_t *cx, MlirValue mask, MlirValue here, bool
   MlirValue outside = lacking(cx, here, mask);
   if (!may_miss)
     return outside;
-  MlirValue missing = cpu_select(cx, not_zero(cx, lacking(cx, mask, here)), here, i32_const(cx, 0));
+  MlirValue missing = cpu_select(cx, not_zero(cx, lacking(cx, mask, here)), here, cpu_i32_const(cx, 0));
   return cpu_select(cx, not_zero(cx, outside), outside, missing);
 }
 
@@ -146,8 +137,8 @@ static void check_masks(cpu_t *cx, MlirOperation op, MlirValue mask, MlirValue h
 
 /* The lanes that meet: of the mask, those that are here. For all lanes one number, or one for each. */
 static MlirValue met(cpu_t *cx, MlirOperation op) {
-  MlirValue mask = operand(cx, op, 0), parted = cx->strip->here;
-  MlirValue here = parted.ptr ? cpu_mask_bits(cx, parted) : i32_const(cx, -1);
+  MlirValue mask = cpu_operand(cx, op, 0), parted = cx->strip->here;
+  MlirValue here = parted.ptr ? cpu_mask_bits(cx, parted) : cpu_i32_const(cx, -1);
   cx->apart |= parted.ptr && may_meet_apart(cx->strip);
   check_masks(cx, op, mask, here);
   return parted.ptr ? cpu_bin(cx, "arith.andi", mask, here) : mask;
@@ -163,7 +154,7 @@ static void set_told(cpu_t *cx, MlirOperation op, MlirValue told) {
 }
 
 static bool place_vote(cpu_t *cx, MlirOperation op) {
-  MlirValue lanes = met(cx, op), predicate = cpu_splat(cx, operand(cx, op, 1), CPU_WARP);
+  MlirValue lanes = met(cx, op), predicate = cpu_splat(cx, cpu_operand(cx, op, 1), CPU_WARP);
   MlirValue yes = cpu_bin(cx, "arith.andi", lanes, cpu_mask_bits(cx, predicate));
   MlirValue all = cpu_cmpi(cx, CPU_EQ, yes, lanes), any = not_zero(cx, yes);
   switch (tw_attr_int(op, "kind", 0)) {
@@ -183,7 +174,7 @@ static MlirValue bits_of(cpu_t *cx, MlirValue x) {
 }
 
 static bool place_match(cpu_t *cx, MlirOperation op) {
-  MlirValue lanes = met(cx, op), bits = bits_of(cx, cpu_splat(cx, operand(cx, op, 1), CPU_WARP));
+  MlirValue lanes = met(cx, op), bits = bits_of(cx, cpu_splat(cx, cpu_operand(cx, op, 1), CPU_WARP));
   MlirValue same = cpu_bin(cx, "arith.andi", same_lanes(cx, bits), lanes);
   if (tw_attr_int(op, "kind", 0) != TW_SIMT_MATCH_ANY)
     same = cpu_select(cx, cpu_cmpi(cx, CPU_EQ, same, lanes), lanes, cpu_int_const(cx, mlirValueGetType(same), 0));
@@ -198,7 +189,7 @@ static bool place_sync(cpu_t *cx, MlirOperation op) {
 
 static bool place_active(cpu_t *cx, MlirOperation op) {
   MlirValue here = cx->strip->here;
-  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), here.ptr ? cpu_mask_bits(cx, here) : i32_const(cx, -1));
+  cpu_set_scalar(cx, mlirOperationGetResult(op, 0), here.ptr ? cpu_mask_bits(cx, here) : cpu_i32_const(cx, -1));
   return true;
 }
 
@@ -279,7 +270,7 @@ static MlirValue permuted(cpu_t *cx, MlirValue value, MlirValue from) {
 }
 
 static bool place_shuffle(cpu_t *cx, MlirOperation op) {
-  MlirValue lanes = met(cx, op), value = operand(cx, op, 1), by = operand(cx, op, 2);
+  MlirValue lanes = met(cx, op), value = cpu_operand(cx, op, 1), by = cpu_operand(cx, op, 2);
   int64_t kind = tw_attr_int(op, "kind", 0), known;
   if (cpu_lanes_of(value) == 1) { /* the same everywhere */
     cpu_set_scalar(cx, mlirOperationGetResult(op, 0), value);

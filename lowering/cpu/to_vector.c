@@ -39,7 +39,7 @@ static void place_scalar(cpu_t *cx, MlirOperation op, const cpu_rule_t *rule) {
     result = rule->eval(cx, op, NULL);
   } else {
     for (int i = 0; i < num; i++)
-      operands[i] = cpu_scalar(cx, mlirOperationGetOperand(op, i));
+      operands[i] = cpu_operand(cx, op, i);
     if (cx->failed)
       return;
     MlirValue first = cx->strip ? cpu_same_for_all(cx, op) : (MlirValue){NULL};
@@ -173,7 +173,7 @@ static MlirBlock fibers_block(cpu_t *cx, MlirOperation unsplit, MlirOperation th
 /* Warps that are parts of rows are strips, others are fibers. */
 static void emit_warps(cpu_t *cx, MlirOperation kernel, MlirOperation unsplit, MlirOperation thread) {
   MlirValue rest = cpu_bin_i(cx, "arith.andi", cpu_load_i32(cx, mlirBlockGetArgument(cx->entry, 1), 3), CPU_WARP - 1);
-  MlirValue rows = cpu_cmpi(cx, CPU_EQ, rest, cpu_int_const(cx, cpu_int(cx, 32), 0));
+  MlirValue rows = cpu_cmpi(cx, CPU_EQ, rest, cpu_i32_const(cx, 0));
   cx->rows = true;
   MlirBlock then = rows_block(cx, kernel);
   cpu_if(cx, rows, then, fibers_block(cx, unsplit, thread), 0, NULL);

@@ -103,33 +103,29 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
 static MlirValue sreg(tw_emitter_t *e, const char *name) { return twg_op(e, name, e->i32, 0, NULL, 0, NULL); }
 
 /* Whoever launches a kernel of a C signature knows nothing of its shared memory: it is declared. */
-static MlirStringRef shared_name(tw_emitter_t *e, size_t size, char *buffer) {
+static MlirStringRef shared_name(tw_emitter_t *e) {
   int64_t bytes = tw_launch_shared_bytes(e->kernel, 0);
   if (e->c == NULL || bytes == 0)
     return tw_str(TWG_SHARED_NAME);
-  MlirStringRef name = tw_attr_string(e->kernel, "sym_name");
-  snprintf(buffer, size, "%.*s_shared", (int)name.length, name.data);
+  MlirAttribute name = tw_name_behind(e->kernel, "_shared");
   MlirNamedAttribute attributes[] = {
-      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(buffer))),
+      twg_named(e, "sym_name", name),
       twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, (unsigned)bytes))),
       twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
       twg_named(e, "addr_space", twg_i32_attr(e, TW_SPACE_SHARED)),
       twg_named(e, "alignment", twg_i64_attr(e, 1024)),
   };
   twg_add_to_module(e, "llvm.mlir.global", sizeof attributes / sizeof *attributes, attributes);
-  return tw_str(buffer);
+  return mlirStringAttrGetValue(name);
 }
 
 static void emit_prologue(tw_emitter_t *e) {
-  char buffer[256];
-  MlirStringRef shared = shared_name(e, sizeof buffer, buffer);
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, shared));
   e->thread = sreg(e, "nvvm.read.ptx.sreg.tid.x");
   e->lane = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, 31));
   e->warp = twg_binary(e, "llvm.lshr", e->thread, twg_const_i32(e, 5));
   e->warpgroup = e->zero = (MlirValue){NULL};
   e->loop = NULL;
-  e->shared_base = twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
+  e->shared_base = twg_address_of(e, shared_name(e), TW_SPACE_SHARED);
 }
 
 /* The type of a parameter: a 64-bit word, but of a kernel that others launch what the program says it is. `word` is

@@ -147,10 +147,12 @@ static PyObject *load_object(PyObject *module, PyObject *args) {
 
 static PyObject *take_assertion(PyObject *unused, PyObject *args) {
   (void)unused, (void)args;
-  char message[256];
-  if (!tw_kernel_take_assertion(message, sizeof message))
+  char *message = tw_kernel_take_assertion();
+  if (message == NULL)
     Py_RETURN_NONE;
-  return PyUnicode_FromString(message);
+  PyObject *text = PyUnicode_FromString(message);
+  free(message);
+  return text;
 }
 
 static PyMethodDef functions[] = {

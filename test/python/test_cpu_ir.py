@@ -752,3 +752,15 @@ def test_print_and_assert(capfd: pytest.CaptureFixture[str]) -> None:
     assert core.take_assertion() is None
     kernel((1,), np.array([1, -2, 3, 4], np.int32))
     assert core.take_assertion() == "assertion failed: x must be positive"
+
+
+def test_the_message_of_an_assertion_may_be_long() -> None:
+    message = "a long story " * 40
+    kernel = Kernel(
+        f"%a: {array('i32')}",
+        f"""%f = arith.constant false
+        tile.assert %f, "{message}" : i1""",
+    )
+    core.take_assertion()
+    kernel((1,), np.zeros(1, np.int32))
+    assert core.take_assertion() == f"assertion failed: {message}"

@@ -394,3 +394,20 @@ def test_functions_for_cpp_take_any_number_of_words() -> None:
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"llvm.store %\d+, .* : i64", done.stdout)) == many * words
+
+
+def test_names_of_kernels_may_have_any_length() -> None:
+    for length in (254, 255, 256, 600):  # with an ending, where a kernel becomes several functions
+        name = "k" * length
+        text = f"""module attributes {{tile.target = "cpu"}} {{
+          func.func @{name}(%a: memref<?xf32, strided<[1]>>) attributes {{tile.kernel, tile.simt}} {{
+            %t = tile.thread_id 0
+            %x = tile.gather %a[%t] : memref<?xf32, strided<[1]>>, i32 -> f32
+            tile.sync_threads
+            tile.scatter %x, %a[%t] : f32, memref<?xf32, strided<[1]>>, i32
+            return
+          }} }}"""
+        command = [TW_OPT, "--pass-pipeline=builtin.module(tile-to-cpu)", "-"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert set(re.findall(r"func.func @([\w.]+)\(", done.stdout)) >= {name, f"{name}.thread"}

@@ -27,7 +27,7 @@ PLACE = "the grid, threads and extents are what indices count with"
 FRONT = "Python itself has this: an operator, a statement, a conversion without a call"
 EXCEPTIONS = {
     SHAPE: {"reshape": 22, "broadcast": 22, "permute": 17, "iota": 15, "extract": 9},
-    PLACE: {"block_id": 19, "num_blocks": 15, "dim": 9, "thread_id": 7, "lane_id": 7},
+    PLACE: {"block_id": 19, "num_blocks": 15, "dim": 9},
     "its body is code of a thread, in a kernel of tiles": {"map": 8, "threads": 10},
     "a program may write it as an operator, remarks call it by a noun": {"mma": 7},
     FRONT: {"cast": 7, "select": 5},

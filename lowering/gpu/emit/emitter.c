@@ -5,6 +5,8 @@
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
+#include "mlir-c/Dialect/LLVM.h"
+
 #include <string.h>
 
 /* ---- values ------------------------------------------------------------------------------------ */
@@ -84,6 +86,14 @@ void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue val
   twg_set_result(e, op, i, values);
 }
 
+bool twg_set_splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
+  tw_values_t out = twg_new_values(e, tw_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))));
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = value;
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 /* NOLINTBEGIN(clang-analyzer-core.NullDereference): an array is bound to its words from the start */
 MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array) { return twg_lookup(e, array).at[0]; }
 
@@ -135,6 +145,11 @@ MlirValue twg_op(tw_emitter_t *e, const char *name, MlirType type, int num_opera
  * types the missing rounding would show. */
 static bool takes_contract(const char *name) {
   return !strcmp(name, "llvm.fadd") || !strcmp(name, "llvm.fmul") || !strcmp(name, "llvm.fsub");
+}
+
+MlirValue twg_fma(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
+  MlirValue operands[3] = {x, y, z};
+  return twg_op(e, "llvm.intr.fma", mlirValueGetType(x), 3, operands, 0, NULL);
 }
 
 MlirValue twg_unary(tw_emitter_t *e, const char *name, MlirValue x) {
@@ -369,6 +384,37 @@ void twg_add_to_module(tw_emitter_t *e, const char *name, int count, const MlirN
   mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&state));
 }
 
+MlirValue twg_constant_global(tw_emitter_t *e, const char *name, MlirType type, MlirAttribute value, int space,
+                              int64_t align) {
+  MlirNamedAttribute attributes[] = {
+      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
+      twg_named(e, "global_type", mlirTypeAttrGet(type)),
+      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
+      twg_named(e, "constant", mlirUnitAttrGet(e->context)),
+      twg_named(e, "addr_space", twg_i32_attr(e, space)),
+      twg_named(e, "value", value),
+      twg_named(e, "alignment", twg_i64_attr(e, align)),
+  };
+  twg_add_to_module(e, "llvm.mlir.global", align ? 7 : 6, attributes);
+  return twg_address_of(e, tw_str(name), space);
+}
+
+MlirValue twg_address_of(tw_emitter_t *e, MlirStringRef name, int space) {
+  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, name));
+  return twg_op(e, "llvm.mlir.addressof", mlirLLVMPointerTypeGet(e->context, (unsigned)space), 0, NULL, 1, &symbol);
+}
+
+MlirValue twg_local_memory(tw_emitter_t *e, MlirType type, int64_t count, int64_t align) {
+  MlirBlock here = e->block;
+  e->block = e->entry;
+  MlirValue size = twg_const_int(e, e->i64, count);
+  MlirNamedAttribute attributes[] = {twg_named(e, "elem_type", mlirTypeAttrGet(type)),
+                                     twg_named(e, "alignment", twg_i64_attr(e, align))};
+  MlirValue memory = twg_op(e, "llvm.alloca", mlirLLVMPointerTypeGet(e->context, 0), 1, &size, 2, attributes);
+  e->block = here;
+  return memory;
+}
+
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes) {
   return bytes ? twg_offset_pointer(e, e->shared_base, twg_const_i32(e, bytes)) : e->shared_base;
 }
@@ -434,6 +480,18 @@ void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num
   mlirOperationStateAddSuccessors(&state, 2, successors);
   mlirOperationStateAddAttributes(&state, 1, &attribute);
   mlirBlockAppendOwnedOperation(e->block, mlirOperationCreate(&state));
+}
+
+MlirBlock twg_begin_if(tw_emitter_t *e, MlirValue condition) {
+  MlirBlock then = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, condition, then, 0, NULL, after, 0, NULL);
+  e->block = then;
+  return after;
+}
+
+void twg_end_if(tw_emitter_t *e, MlirBlock after) {
+  twg_branch(e, after, 0, NULL);
+  e->block = after;
 }
 
 void twg_begin_loop(tw_emitter_t *e, twg_loop_t *loop, MlirOperation op) {

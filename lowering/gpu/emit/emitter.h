@@ -43,8 +43,7 @@ typedef struct twg_loop {
   tw_values_t olds, kept;  /* values kept alive until the loop ends, and their words, a multiple of four */
 } twg_loop_t;
 
-/* An aligned vector that a gather has loaded (rules/load_store.c): `at` elements behind its index `root` in register r.
- */
+/* An aligned vector that a gather loaded (rules/load_store.c): `at` elements behind its index `root` in register r. */
 typedef struct {
   MlirOperation gather;
   MlirValue root, words[4], guard;
@@ -107,6 +106,8 @@ void twg_set_result(tw_emitter_t *e, MlirOperation op, intptr_t i, tw_values_t v
 /* Whether all registers are known to have the same. */
 bool twg_are_same(tw_values_t values);
 void twg_set_scalar(tw_emitter_t *e, MlirOperation op, intptr_t i, MlirValue value);
+/* One value in all registers of the first result. */
+bool twg_set_splat(tw_emitter_t *e, MlirOperation op, MlirValue value);
 /* The values of an array (memref) argument. */
 MlirValue twg_array_pointer(tw_emitter_t *e, MlirValue array);
 MlirValue twg_array_extent(tw_emitter_t *e, MlirValue array, int dim); /* i64 */
@@ -132,10 +133,10 @@ MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
 MlirValue twg_float_to_int(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
 MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValue y);
 /* LLVM's predicates by number (llvm.icmp: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5, ult 6, ule 7, ugt 8,
- * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., une 13, uno 14). */
+ * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., ult 11, ule 12, une 13, uno 14). */
 MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
-enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_OLE, TW_ONE, TW_ORD, TW_UNE = 13, TW_UNO };
+enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_ONE = 6, TW_FULT = 11, TW_UNO = 14 };
 MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
                         tw_ptx_does_t does);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */
@@ -152,8 +153,16 @@ MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
  * (twg_word_behind) it is the word itself: the copy costs no instruction. */
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
 
+/* x * y + z, rounded once. */
+MlirValue twg_fma(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z);
+
 /* Puts an op with one empty region at the start of the module: a global, a declaration. */
 void twg_add_to_module(tw_emitter_t *e, const char *name, int count, const MlirNamedAttribute *attributes);
+/* A constant of the module with these elements; `align` 0: what LLVM gives it. Returns its address. */
+MlirValue twg_constant_global(tw_emitter_t *e, const char *name, MlirType type, MlirAttribute value, int space,
+                              int64_t align);
+/* The address of a global in a memory space. */
+MlirValue twg_address_of(tw_emitter_t *e, MlirStringRef name, int space);
 
 /* ---- constants (in entry, one each) ------------------------------------------------------------ */
 MlirValue twg_constant(tw_emitter_t *e, MlirType type, MlirAttribute value);
@@ -174,6 +183,8 @@ void twg_store_to(tw_emitter_t *e, MlirValue value, MlirValue pointer, int align
  * become one. */
 void twg_assume_aligned(tw_emitter_t *e, MlirValue pointer, int64_t align);
 void twg_assume_multiple(tw_emitter_t *e, MlirValue number, int64_t of);
+/* Local memory of a thread for `count` of a type, made once, though it be asked for in a loop. */
+MlirValue twg_local_memory(tw_emitter_t *e, MlirType type, int64_t count, int64_t align);
 /* Pointer to the byte at a constant offset in the block's shared memory. */
 MlirValue twg_shared_at(tw_emitter_t *e, int64_t bytes);
 /* Rule of what tile-allocate-shared gave an offset: its place in shared memory. */
@@ -188,6 +199,9 @@ MlirBlock twg_new_block(tw_emitter_t *e, int num_arguments, const MlirType *type
 void twg_branch(tw_emitter_t *e, MlirBlock to, int num_operands, const MlirValue *operands);
 void twg_branch_if(tw_emitter_t *e, MlirValue condition, MlirBlock then, int num_then, const MlirValue *then_operands,
                    MlirBlock otherwise, int num_otherwise, const MlirValue *otherwise_operands);
+/* Between begin and end, ops are for threads where the condition holds; end takes what begin gave. */
+MlirBlock twg_begin_if(tw_emitter_t *e, MlirValue condition);
+void twg_end_if(tw_emitter_t *e, MlirBlock after);
 /* Enters and leaves the body of a loop. */
 void twg_begin_loop(tw_emitter_t *e, twg_loop_t *loop, MlirOperation op);
 void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop);

@@ -123,7 +123,7 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
 
 /* ---- whole tiles ----------------------------------------------------------------------------------- */
 
-static tw_layout_t row_major(MlirType tile) {
+tw_layout_t twg_row_major(MlirType tile) {
   int64_t shape[TW_LAYOUT_MAX_RANK];
   int order[TW_LAYOUT_MAX_RANK], rank = tw_tile_shape(tile, shape);
   for (int d = 0; d < rank; d++)
@@ -133,13 +133,13 @@ static tw_layout_t row_major(MlirType tile) {
 
 void twg_share_tile(tw_emitter_t *e, MlirValue tile, MlirValue base) {
   MlirType type = mlirValueGetType(tile);
-  tw_layout_t layout, shared = row_major(type);
+  tw_layout_t layout, shared = twg_row_major(type);
   if (tw_layout_of_type(type, &layout))
     twg_write_shared(e, &layout, &shared, tw_element(type), twg_lookup(e, tile), base);
 }
 
 tw_values_t twg_shared_tile(tw_emitter_t *e, MlirType type, const tw_layout_t *layout, MlirValue base) {
-  tw_layout_t shared = row_major(type);
+  tw_layout_t shared = twg_row_major(type);
   tw_values_t values = twg_read_shared(e, layout, &shared, tw_element(type), base);
   for (int r = 0; r < values.count && tw_is_bool(tw_element(type)); r++)
     values.at[r] = twg_icmp(e, TW_NE, values.at[r], twg_const_int(e, mlirValueGetType(values.at[r]), 0));

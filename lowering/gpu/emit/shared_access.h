@@ -14,6 +14,8 @@ tw_values_t twg_read_shared(tw_emitter_t *e, const tw_layout_t *l, const tw_layo
                             MlirValue base);
 /* A whole tile in shared memory, row-major, bools as bytes, and back to the registers of a layout. */
 void twg_share_tile(tw_emitter_t *e, MlirValue tile, MlirValue base);
+/* The order in which it lies there. */
+tw_layout_t twg_row_major(MlirType tile);
 tw_values_t twg_shared_tile(tw_emitter_t *e, MlirType type, const tw_layout_t *layout, MlirValue base);
 /* Where a tile in shared memory at `base` has the element of register r. */
 MlirValue twg_shared_pointer(tw_emitter_t *e, const tw_layout_t *l, const tw_layout_t *shared, MlirType element, int r,

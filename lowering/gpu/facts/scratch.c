@@ -64,10 +64,8 @@ bool tw_read_scan(MlirOperation op, tw_layout_t *layout, tw_axis_bits_t *bits) {
 
 int64_t tw_scan_part_offset(MlirOperation op, int64_t count, int part) {
   int64_t offset = 0;
-  for (int p = 0; p < part; p++) {
-    int64_t bits = tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, p))));
-    offset += whole_words(count * (bits < 8 ? 1 : bits / 8));
-  }
+  for (int p = 0; p < part; p++)
+    offset += whole_words(count * tw_memory_bytes(tw_operand_element(op, p)));
   return offset;
 }
 
@@ -87,14 +85,9 @@ static int64_t scan_scratch(MlirOperation op) {
 
 /* ---- all ----------------------------------------------------------------------------------------- */
 
-static int element_bytes(MlirType element) {
-  int bits = tw_memory_bits(element);
-  return bits < 8 ? 1 : bits / 8;
-}
-
 int64_t tw_shared_tile_bytes(MlirValue value) {
   MlirType type = mlirValueGetType(value);
-  return tw_is_tile(type) ? (tw_count(type) * element_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
+  return tw_is_tile(type) ? (tw_count(type) * tw_memory_bytes(tw_element(type)) + 15) / 16 * 16 : 0;
 }
 
 /* All tiles that it takes. */
@@ -103,12 +96,6 @@ static int64_t tiles_scratch(MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     bytes += tw_shared_tile_bytes(mlirOperationGetOperand(op, i));
   return bytes;
-}
-
-/* Bits of an element in scratch memory. */
-static int shared_bits(MlirType element) {
-  int bits = tw_memory_bits(element);
-  return bits < 8 ? 8 : bits;
 }
 
 /* What threads hold copies of is told by its owner; in a SIMT kernel each thread has its own. */
@@ -121,7 +108,7 @@ static int64_t atomic_scratch(MlirOperation op) {
   if (tw_is_tile(type) && (!tw_layout_of_type(type, &layout) ||
                            (tw_layout_copies(&layout, TW_LANE) | tw_layout_copies(&layout, TW_WARP)) == 0))
     return 0;
-  return tw_count(type) * shared_bits(tw_element(type)) / 8;
+  return tw_count(type) * 8 * tw_memory_bytes(tw_element(type)) / 8;
 }
 
 static int64_t conversion_scratch(MlirOperation op) {
@@ -130,7 +117,7 @@ static int64_t conversion_scratch(MlirOperation op) {
   if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
       !tw_converts_through_shared(&from, &to))
     return 0;
-  return tw_count(type) * shared_bits(tw_element(type)) / 8;
+  return tw_count(type) * 8 * tw_memory_bytes(tw_element(type)) / 8;
 }
 
 int64_t tw_scratch_bytes(MlirOperation op) {

@@ -94,8 +94,7 @@ static MlirValue widen(tw_emitter_t *e, MlirValue x, MlirType from, bool is_unsi
 static MlirValue multiply_add(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
   if (mlirTypeIsAInteger(mlirValueGetType(z)))
     return twg_binary(e, "llvm.add", twg_binary(e, "llvm.mul", x, y), z);
-  MlirValue operands[] = {x, y, z};
-  return twg_op(e, "llvm.intr.fma", mlirValueGetType(z), 3, operands, 0, NULL);
+  return twg_fma(e, x, y, z);
 }
 
 static tw_values_t widen_all(tw_emitter_t *e, MlirOperation op, int operand, const char *is_unsigned) {

@@ -195,10 +195,7 @@ static void live_between_barriers(const spans_t *s, MlirOperation array, free_pi
   piece->last = mlirOperationIsNull(op) ? INT_MAX : span_of(s, op).begin - 1;
 }
 
-static int64_t array_bytes(MlirType type) {
-  int bits = tw_memory_bits(tw_element(type));
-  return tw_count(type) * (bits < 8 ? 8 : bits) / 8;
-}
+static int64_t array_bytes(MlirType type) { return tw_count(type) * tw_memory_bytes(tw_element(type)); }
 
 static int64_t bytes_of(MlirOperation op) {
   if (tw_op_is(op, TW_TILE_SHARED_ARRAY))

@@ -49,17 +49,11 @@ static const char *const names[TW_NUM_OP_KINDS] = {
 
 static const char *llvm_name(MlirOperation op) { return names[tw_op_kind(op)]; }
 
-static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
-
-static MlirType operand_element(MlirOperation op, intptr_t i) {
-  return tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
-}
-
 /* ---- floats ------------------------------------------------------------------------------------ */
 
 /* Formats of 8 bits and fewer have no arithmetic: they are widened to f32, and the result is rounded once. */
 static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType element = result_element(op);
+  MlirType element = tw_result_element(op);
   if (!tw_is_narrow(element))
     return twg_binary(e, llvm_name(op), x[0], x[1]);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
@@ -72,7 +66,7 @@ static MlirValue float_binary(tw_emitter_t *e, MlirOperation op, const MlirValue
  * loop carries wrong: docs/design/tensor-cores.md. */
 static bool is_of_pairs(MlirOperation op) {
   tw_op_class_t class = tw_op_class(op);
-  return (class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT) && mlirTypeIsAF16(result_element(op));
+  return (class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT) && mlirTypeIsAF16(tw_result_element(op));
 }
 
 static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
@@ -95,7 +89,7 @@ bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
 }
 
 static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType element = result_element(op);
+  MlirType element = tw_result_element(op);
   if (!tw_is_narrow(element))
     return twg_unary(e, llvm_name(op), x[0]);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
@@ -188,21 +182,15 @@ static bool rule_int_divide(tw_emitter_t *e, MlirOperation op) { return twg_each
 
 /* A value that nobody reads. */
 static bool rule_poison(tw_emitter_t *e, MlirOperation op) {
-  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  tw_values_t out = twg_new_values(e, tw_register_count(type));
-  MlirType element = twg_register_type(e, tw_element(type));
-  MlirValue value = twg_op(e, "llvm.mlir.poison", element, 0, NULL, 0, NULL);
-  for (int i = 0; i < out.count; i++)
-    out.at[i] = value;
-  twg_set_result(e, op, 0, out);
-  return true;
+  MlirType element = twg_register_type(e, tw_result_element(op));
+  return twg_set_splat(e, op, twg_op(e, "llvm.mlir.poison", element, 0, NULL, 0, NULL));
 }
 
 /* ---- comparison and choice ----------------------------------------------------------------------- */
 
 static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   int predicate = (int)tw_attr_int(op, "predicate", 0); /* arith numbers them as LLVM does */
-  MlirType element = operand_element(op, 0);
+  MlirType element = tw_operand_element(op, 0);
   if (!mlirTypeIsAFloat(element))
     return twg_icmp(e, predicate, x[0], x[1]);
   if (!tw_is_narrow(element))
@@ -254,12 +242,12 @@ static bool rule_select(tw_emitter_t *e, MlirOperation op) { return twg_each_reg
 /* ---- casts ------------------------------------------------------------------------------------- */
 
 static MlirValue float_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  return twg_convert_float(e, x[0], operand_element(op, 0), result_element(op));
+  return twg_convert_float(e, x[0], tw_operand_element(op, 0), tw_result_element(op));
 }
 
 /* Neighbours are converted together where an instruction does so; the first pair tells whether there is one. */
 static bool rule_float_cast(tw_emitter_t *e, MlirOperation op) {
-  MlirType from = operand_element(op, 0), to = result_element(op);
+  MlirType from = tw_operand_element(op, 0), to = tw_result_element(op);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   if (in.count == 1 || mlirValueEqual(in.at[0], in.at[1]) || !twg_convert_pair(e, from, to, in.at, out.at))
     return twg_each_register(e, op, float_cast);
@@ -272,15 +260,15 @@ static bool rule_float_cast(tw_emitter_t *e, MlirOperation op) {
 }
 
 static MlirValue int_cast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  return twg_cast(e, llvm_name(op), twg_register_type(e, result_element(op)), x[0]);
+  return twg_cast(e, llvm_name(op), twg_register_type(e, tw_result_element(op)), x[0]);
 }
 
 static bool rule_int_cast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_cast); }
 
 static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType from = operand_element(op, 0);
+  MlirType from = tw_operand_element(op, 0);
   MlirValue y = tw_is_narrow(from) ? twg_convert_float(e, x[0], from, e->f32) : x[0];
-  MlirType to = twg_register_type(e, result_element(op));
+  MlirType to = twg_register_type(e, tw_result_element(op));
   if (tw_bits(to) > 8)
     return twg_float_to_int(e, llvm_name(op), to, y);
   return twg_cast(e, "llvm.trunc", to, twg_float_to_int(e, llvm_name(op), e->i32, y)); /* bytes of words pack as is */
@@ -289,7 +277,7 @@ static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue
 static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
 
 static MlirValue bitcast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  return twg_bitcast(e, x[0], twg_register_type(e, result_element(op)));
+  return twg_bitcast(e, x[0], twg_register_type(e, tw_result_element(op)));
 }
 
 static bool rule_bitcast(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, bitcast); }
@@ -315,12 +303,7 @@ static bool rule_constant(tw_emitter_t *e, MlirOperation op) {
     }
     value = mlirDenseElementsAttrGetSplatValue(value);
   }
-  tw_values_t out = twg_new_values(e, tw_register_count(type));
-  MlirValue one = constant(e, tw_element(type), value);
-  for (int r = 0; r < out.count; r++)
-    out.at[r] = one;
-  twg_set_result(e, op, 0, out);
-  return true;
+  return twg_set_splat(e, op, constant(e, tw_element(type), value));
 }
 
 TWG_RULE(TW_ARITH_CONSTANT, rule_constant)

@@ -88,7 +88,7 @@ static const char *ordered_by(const tw_emitter_t *e, const atomic_access_t *a) {
   return names[a->order];
 }
 
-/* Of the ranges of tw_atomic_kind_t: what stands behind the space in the name of an instruction. */
+/* What the name of an instruction has between its memory space and its type. */
 static const char *operation_of(MlirType element, tw_atomic_kind_t kind) {
   static const char *const names[] = {
       [TW_ATOMIC_LOAD] = "",        [TW_ATOMIC_STORE] = "",       [TW_ATOMIC_XCHG] = ".exch",
@@ -323,33 +323,23 @@ static MlirValue access_in_loop(tw_emitter_t *e, const atomic_access_t *a, MlirV
 /* Threads that own no element get what its owner found. */
 static tw_values_t share_tile(tw_emitter_t *e, MlirOperation op, const tw_layout_t *layout, MlirType type,
                               MlirValue owner, tw_values_t found) {
-  int64_t shape[TW_LAYOUT_MAX_RANK];
-  int order[TW_LAYOUT_MAX_RANK], rank = tw_tile_shape(type, shape);
-  for (int d = 0; d < rank; d++)
-    order[d] = rank - 1 - d;
-  tw_layout_t shared = tw_shared_rowmajor(rank, shape, order);
-  MlirBlock write = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
+  tw_layout_t shared = twg_row_major(type);
   MlirValue base = twg_scratch_at(e, op, 0);
-  twg_branch_if(e, owner, write, 0, NULL, after, 0, NULL);
-  e->block = write;
+  MlirBlock after = twg_begin_if(e, owner);
   twg_write_shared(e, layout, &shared, tw_element(type), found, base);
-  twg_branch(e, after, 0, NULL);
-  e->block = after;
+  twg_end_if(e, after);
   twg_barrier(e);
   return twg_read_shared(e, layout, &shared, tw_element(type), base);
 }
 
 static MlirValue share_scalar(tw_emitter_t *e, MlirOperation op, const atomic_access_t *a, MlirValue owner,
                               MlirValue found) {
-  MlirBlock write = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
   MlirValue base = twg_scratch_at(e, op, 0), word = to_word(e, a, found);
   MlirType type = mlirValueGetType(word);
   int bytes = (int)tw_bits(type) / 8;
-  twg_branch_if(e, owner, write, 0, NULL, after, 0, NULL);
-  e->block = write;
+  MlirBlock after = twg_begin_if(e, owner);
   twg_store_to(e, word, base, bytes);
-  twg_branch(e, after, 0, NULL);
-  e->block = after;
+  twg_end_if(e, after);
   twg_barrier(e);
   return from_word(e, a, twg_load_from(e, type, base, bytes));
 }

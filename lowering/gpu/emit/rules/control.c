@@ -1,4 +1,4 @@
-/* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays */
+/* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays; threads that meet */
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/barrier.h"

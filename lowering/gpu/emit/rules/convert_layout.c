@@ -6,12 +6,6 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/layout/cost.h"
 
-/* Bits of an element in scratch memory. */
-static int shared_bits(MlirType element) {
-  int bits = tw_memory_bits(element);
-  return bits < 8 ? 8 : bits;
-}
-
 /* ---- shuffles ------------------------------------------------------------------------------------ */
 
 /* The source register of a conversion may depend on the thread. It is one of 2^count registers, chosen by bits that
@@ -102,7 +96,7 @@ static bool rule_convert_layout(tw_emitter_t *e, MlirOperation op) {
     return true;
   }
   int vector;
-  tw_layout_t shared = tw_shared_for(&from, &to, shared_bits(element), &vector);
+  tw_layout_t shared = tw_shared_for(&from, &to, 8 * tw_memory_bytes(element), &vector);
   MlirValue base = twg_scratch_at(e, op, 0);
   twg_write_shared(e, &from, &shared, element, in, base);
   twg_barrier(e);

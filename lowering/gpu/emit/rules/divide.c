@@ -17,8 +17,6 @@
 
 enum { MAX_EXPONENT = 120 /* of a power of two whose inverse is a normal float, too */ };
 
-static MlirType result_element(MlirOperation op) { return tw_element(mlirValueGetType(mlirOperationGetResult(op, 0))); }
-
 MlirValue twg_divide_fast(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue operands[2] = {x, y};
   return twg_intrinsic(e, "llvm.nvvm.div.full", e->f32, 2, operands, TW_PTX_NOTHING);
@@ -47,7 +45,7 @@ static MlirValue divide_by_assembler(tw_emitter_t *e, MlirOperation op, const Ml
 }
 
 static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType element = result_element(op);
+  MlirType element = tw_result_element(op);
   MlirValue a = twg_convert_float(e, x[0], element, e->f32);
   MlirValue b = twg_convert_float(e, x[1], element, e->f32);
   return twg_convert_float(e, twg_divide_fast(e, a, b), e->f32, element);
@@ -115,11 +113,6 @@ static bool divide_by_shared(tw_emitter_t *e, MlirOperation op) {
 
 /* ---- exactly, without a branch ------------------------------------------------------------------- */
 
-static MlirValue fma3(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
-  MlirValue operands[] = {x, y, z};
-  return twg_op(e, "llvm.intr.fma", e->f32, 3, operands, 0, NULL);
-}
-
 static MlirValue times(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fmul", x, y); }
 
 static MlirValue negative(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.fneg", x); }
@@ -138,8 +131,8 @@ static MlirValue power_against(tw_emitter_t *e, MlirValue x) {
 
 /* A quotient less what its product with y is above x. Seen from this side the remainder of -0 is +0, and the sum -0. */
 static MlirValue corrected(tw_emitter_t *e, MlirValue quotient, MlirValue x, MlirValue y, MlirValue inverse) {
-  MlirValue excess = fma3(e, y, quotient, negative(e, x));
-  return fma3(e, negative(e, excess), inverse, quotient);
+  MlirValue excess = twg_fma(e, y, quotient, negative(e, x));
+  return twg_fma(e, negative(e, excess), inverse, quotient);
 }
 
 static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *operands) {
@@ -159,7 +152,7 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
   back = twg_select(e, tiny, times(e, back, twg_const_float(e, e->f32, 0x1p-48)), back);
 
   MlirValue estimate = twg_inverse_of_large(e, size), rough = times(e, x, estimate);
-  MlirValue inverse = fma3(e, estimate, fma3(e, negative(e, size), estimate, one), estimate);
+  MlirValue inverse = twg_fma(e, estimate, twg_fma(e, negative(e, size), estimate, one), estimate);
   MlirValue quotient = times(e, x, inverse);
   quotient = corrected(e, quotient, x, size, inverse);
   quotient = corrected(e, quotient, x, size, inverse);
@@ -185,7 +178,7 @@ static bool divide_by_power(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
-  MlirType element = result_element(op);
+  MlirType element = tw_result_element(op);
   if (mlirTypeIsAF64(element))
     return twg_each_register(e, op, divide_by_assembler);
   if (!mlirTypeIsAF32(element))

@@ -31,19 +31,11 @@ static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
   memcpy(bytes, text, size);
   bytes[size] = 0;
   snprintf(name, sizeof name, "tile_text_%d", e->num_strings++);
-  MlirNamedAttribute attributes[] = {
-      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
-      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, (unsigned)size + 1))),
-      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
-      twg_named(e, "constant", mlirUnitAttrGet(e->context)),
-      twg_named(e, "addr_space", twg_i32_attr(e, 1)),
-      twg_named(e, "value", mlirStringAttrGet(e->context, mlirStringRefCreate(bytes, size + 1))),
-  };
-  twg_add_to_module(e, "llvm.mlir.global", 6, attributes);
+  MlirAttribute value = mlirStringAttrGet(e->context, mlirStringRefCreate(bytes, size + 1));
   free(bytes);
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
-  MlirValue global = twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
-  return twg_cast(e, "llvm.addrspacecast", generic_pointer(e), global);
+  MlirType type = mlirLLVMArrayTypeGet(e->i8, (unsigned)size + 1);
+  return twg_cast(e, "llvm.addrspacecast", generic_pointer(e),
+                  twg_constant_global(e, name, type, value, TW_SPACE_GLOBAL, 0));
 }
 
 static void declare_vprintf(tw_emitter_t *e) {
@@ -61,18 +53,6 @@ static void declare_vprintf(tw_emitter_t *e) {
   twg_add_to_module(e, "llvm.func", 4, attributes);
 }
 
-/* Local memory for the arguments of a call. */
-static MlirValue argument_memory(tw_emitter_t *e, int count) {
-  MlirBlock here = e->block;
-  e->block = e->entry;
-  MlirValue room = twg_const_i32(e, count);
-  MlirNamedAttribute attributes[] = {twg_named(e, "elem_type", mlirTypeAttrGet(e->i64)),
-                                     twg_named(e, "alignment", twg_i64_attr(e, ARGUMENT_BYTES))};
-  MlirValue memory = twg_op(e, "llvm.alloca", generic_pointer(e), 1, &room, 2, attributes);
-  e->block = here;
-  return memory;
-}
-
 /* What is printed by one call: its format, and arguments of eight bytes. */
 typedef struct {
   tw_emitter_t *e;
@@ -87,8 +67,8 @@ static void flush(printer_t *p) {
   if (p->format.size == 0)
     return;
   declare_vprintf(e);
-  MlirValue memory =
-      p->count ? argument_memory(e, p->count) : twg_op(e, "llvm.mlir.zero", generic_pointer(e), 0, NULL, 0, NULL);
+  MlirValue memory = p->count ? twg_local_memory(e, e->i64, p->count, ARGUMENT_BYTES)
+                              : twg_op(e, "llvm.mlir.zero", generic_pointer(e), 0, NULL, 0, NULL);
   for (int i = 0; i < p->count; i++)
     twg_store_to(e, p->arguments[i], twg_offset_pointer(e, memory, twg_const_i32(e, i * ARGUMENT_BYTES)),
                  ARGUMENT_BYTES);
@@ -154,14 +134,10 @@ static void put_element(printer_t *p, MlirValue x, MlirType element, const shown
 
 /* Emits `text` under a condition. */
 static void print_if(printer_t *p, MlirValue condition, const char *text) {
-  tw_emitter_t *e = p->e;
-  MlirBlock then = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
-  twg_branch_if(e, condition, then, 0, NULL, after, 0, NULL);
-  e->block = then;
+  MlirBlock after = twg_begin_if(p->e, condition);
   put_text(p, text, strlen(text));
   flush(p);
-  twg_branch(e, after, 0, NULL);
-  e->block = after;
+  twg_end_if(p->e, after);
 }
 
 /* Whether `index` is a multiple of `period`, or one less than one. */
@@ -174,8 +150,7 @@ static MlirValue and_not(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return twg_select(e, y, twg_const_int(e, e->i1, 0), x);
 }
 
-/* Before an element: a comma, the brackets of all axes that begin there, and blanks for the others where a line begins.
- */
+/* Before an element: a comma, brackets of all axes that begin there, and blanks for the others where a line begins. */
 static void print_separators(printer_t *p, MlirType type, MlirValue index) {
   tw_emitter_t *e = p->e;
   int rank = (int)tw_rank(type);
@@ -190,16 +165,11 @@ static void print_separators(printer_t *p, MlirType type, MlirValue index) {
   }
 }
 
-static int element_bytes(MlirType element) {
-  int bits = tw_memory_bits(element);
-  return bits < 8 ? 1 : bits / 8;
-}
-
 /* Prints an element of a tile that lies in row-major order at `base`, or puts it beside what has come together. */
 static void put_element_at(printer_t *p, MlirType type, MlirValue base, MlirValue index, const shown_t *shown) {
   tw_emitter_t *e = p->e;
   MlirType element = tw_element(type), stored = tw_is_bool(element) ? e->i8 : twg_register_type(e, element);
-  int bytes = element_bytes(element);
+  int bytes = tw_memory_bytes(element);
   MlirValue offset = twg_binary(e, "llvm.mul", index, twg_const_i32(e, bytes));
   MlirValue x = twg_load_from(e, stored, twg_offset_pointer(e, base, offset), bytes);
   put_element(p, tw_is_bool(element) ? twg_cast(e, "llvm.trunc", e->i1, x) : x, element, shown);
@@ -289,14 +259,11 @@ static void print_all(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool rule_print(tw_emitter_t *e, MlirOperation op) {
-  MlirBlock print = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
   share_tiles(e, op);
-  twg_branch_if(e, e->simt ? twg_const_int(e, e->i1, 1) : twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0)), print, 0,
-                NULL, after, 0, NULL);
-  e->block = print;
+  MlirValue is_first = twg_icmp(e, TW_EQ, e->thread, twg_const_i32(e, 0));
+  MlirBlock after = twg_begin_if(e, e->simt ? twg_const_int(e, e->i1, 1) : is_first);
   print_all(e, op);
-  twg_branch(e, after, 0, NULL);
-  e->block = after;
+  twg_end_if(e, after);
   return true;
 }
 

@@ -270,7 +270,7 @@ static bool is_exact_in_f32(MlirOperation op) {
 }
 
 static MlirValue convert(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
-  MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType to = tw_result_element(op);
   const char *name = tw_op_is(op, TW_ARITH_SITOFP) ? "llvm.sitofp" : "llvm.uitofp";
   bool direct = mlirTypeIsAF64(to) || mlirTypeIsAF32(to) || mlirTypeIsAF16(to) || mlirTypeIsABF16(to);
   return direct ? twg_cast(e, name, to, x[0]) : twg_convert_float(e, twg_cast(e, name, e->f32, x[0]), e->f32, to);
@@ -298,8 +298,8 @@ static bool convert_pairs(tw_emitter_t *e, MlirOperation op, MlirType to, tw_val
 }
 
 static bool rule_int_to_float(tw_emitter_t *e, MlirOperation op) {
-  MlirType from = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType from = tw_operand_element(op, 0);
+  MlirType to = tw_result_element(op);
   tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
   source_t source;
   bool by_words = tw_bits(from) == BYTE && !mlirTypeIsAF64(to) && find_source(op, &source) &&

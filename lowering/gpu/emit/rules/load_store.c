@@ -122,13 +122,13 @@ static accesses_t accesses_of(MlirOperation op, const tw_layout_t *l) {
 
 static bool load_scalar(tw_emitter_t *e, MlirOperation op) {
   MlirType element = mlirValueGetType(mlirOperationGetResult(op, 0));
-  int bits = tw_memory_bits(element);
-  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0)), out;
-  MlirValue raw = twg_load_from(e, int_type(e, bits < 8 ? 8 : bits), pointer, bits < 8 ? 1 : bits / 8);
-  if (bits < 8)
-    raw = twg_binary(e, "llvm.and", raw, twg_const_int(e, e->i8, 15));
-  out = bits < 8 ? raw : twg_bits_to_element(e, raw, element);
-  twg_set_scalar(e, op, 0, out);
+  int bytes = tw_memory_bytes(element);
+  bool half = tw_memory_bits(element) < 8;
+  MlirValue pointer = twg_array_pointer(e, mlirOperationGetOperand(op, 0));
+  MlirValue raw = twg_load_from(e, int_type(e, 8 * bytes), pointer, bytes);
+  twg_set_scalar(e, op, 0,
+                 half ? twg_binary(e, "llvm.and", raw, twg_const_int(e, e->i8, 15))
+                      : twg_bits_to_element(e, raw, element));
   return true;
 }
 
@@ -223,7 +223,7 @@ static bool store_scalar(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* The value of a store: its last operand that is not an index. */
+/* The value of a store: its last operand. */
 static MlirValue stored_value(MlirOperation op) {
   return mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
 }
@@ -246,6 +246,20 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
   }
 }
 
+/* As load_two_ways. */
+static void store_two_ways(tw_emitter_t *e, MlirType element, const tw_layout_t *layout, const accesses_t *a,
+                           const tw_placed_t *placed, tw_values_t in) {
+  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  twg_branch_if(e, placed->whole, inner, 0, NULL, edge, 0, NULL);
+  e->block = inner;
+  store_registers(e, element, layout, a->regs, *placed, a->inner, true, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = edge;
+  store_registers(e, element, layout, a->regs, *placed, a->vector, false, in);
+  twg_branch(e, join, 0, NULL);
+  e->block = join;
+}
+
 static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
   tw_layout_t layout;
@@ -260,19 +274,10 @@ static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   tw_values_t in = twg_lookup(e, stored_value(op));
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
-  if (a.inner == a.vector || placed.whole.ptr == NULL) {
+  if (a.inner > a.vector && placed.whole.ptr)
+    store_two_ways(e, element, &layout, &a, &placed, in);
+  else
     store_registers(e, element, &layout, a.regs, placed, a.vector, placed.inside, in);
-    return true;
-  }
-  MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
-  twg_branch_if(e, placed.whole, inner, 0, NULL, edge, 0, NULL);
-  e->block = inner;
-  store_registers(e, element, &layout, a.regs, placed, a.inner, true, in);
-  twg_branch(e, join, 0, NULL);
-  e->block = edge;
-  store_registers(e, element, &layout, a.regs, placed, a.vector, false, in);
-  twg_branch(e, join, 0, NULL);
-  e->block = join;
   return true;
 }
 
@@ -459,19 +464,18 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   if (tile)
     twg_find_vectors(op, &layout, &x);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
-  if (tile && find_spread(op, &layout, &x, &spread)) {
+  bool spreads = tile && find_spread(op, &layout, &x, &spread);
+  if (spreads)
     forget_loaded(e, op);
-    for (int r = 0; r < out.count; r++)
-      if (twg_starts_vector(r, spread.bits, spread.regs) && twg_first_copy(&layout, r) == r)
-        load_spread(e, op, &x, &spread, r, out);
-    for (int r = 0; r < out.count; r++)
-      out.at[r] = out.at[twg_first_copy(&layout, r)];
-    twg_set_result(e, op, 0, out);
-    return true;
-  }
-  for (int r = 0; r < out.count; r++)
-    if (twg_starts_vector(r, x.vector, x.regs) && twg_first_copy(&layout, r) == r)
+  for (int r = 0; r < out.count; r++) {
+    if (!twg_starts_vector(r, spreads ? spread.bits : x.vector, spreads ? spread.regs : x.regs) ||
+        twg_first_copy(&layout, r) != r)
+      continue;
+    if (spreads)
+      load_spread(e, op, &x, &spread, r, out);
+    else
       load_elements(e, &x, tw_element(type), twg_locate(e, op, &x, r), r, out);
+  }
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[twg_first_copy(&layout, r)];
   twg_set_result(e, op, 0, out);

@@ -37,16 +37,6 @@ static bool emit_bodies(tw_emitter_t *e, MlirOperation op, const tw_layout_t *la
   return true;
 }
 
-/* What is emitted from here on is for these threads; null: for all. Returns where all go on. */
-static MlirBlock begin_guarded(tw_emitter_t *e, MlirValue guard) {
-  if (guard.ptr == NULL)
-    return (MlirBlock){NULL};
-  MlirBlock go = twg_new_block(e, 0, NULL), after = twg_new_block(e, 0, NULL);
-  twg_branch_if(e, guard, go, 0, NULL, after, 0, NULL);
-  e->block = go;
-  return after;
-}
-
 static bool rule_map(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   intptr_t num = mlirOperationGetNumResults(op);
@@ -58,17 +48,15 @@ static bool rule_map(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   MlirValue owner = num == 0 ? twg_owner_guard(e, &layout) : (MlirValue){NULL};
-  MlirBlock after = begin_guarded(e, owner);
+  MlirBlock after = owner.ptr ? twg_begin_if(e, owner) : (MlirBlock){NULL};
   tw_values_t *out = tw_allocate((size_t)num + 1, sizeof *out);
   for (intptr_t i = 0; i < num; i++)
     out[i] = twg_new_values(e, count);
   e->simt = true;
   done = emit_bodies(e, op, &layout, count, num, out);
   e->simt = outside;
-  if (owner.ptr) {
-    twg_branch(e, after, 0, NULL);
-    e->block = after;
-  }
+  if (owner.ptr)
+    twg_end_if(e, after);
   for (intptr_t i = 0; i < num && done; i++)
     twg_set_result(e, op, i, out[i]);
   free(out);

@@ -10,6 +10,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/launch_record.h"
+#include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -35,11 +36,6 @@ static MlirValue negate(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llv
 static MlirValue absolute(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.intr.fabs", x); }
 static bool is_f64(MlirValue x) { return mlirTypeIsAF64(mlirValueGetType(x)); }
 
-static MlirValue fma3(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z) {
-  MlirValue operands[3] = {x, y, z};
-  return twg_op(e, "llvm.intr.fma", mlirValueGetType(x), 3, operands, 0, NULL);
-}
-
 static MlirValue divide(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return is_f64(x) ? twg_binary(e, "llvm.fdiv", x, y) : twg_divide_fast(e, x, y);
 }
@@ -48,7 +44,7 @@ static MlirValue divide(tw_emitter_t *e, MlirValue x, MlirValue y) {
 static MlirValue polynomial(tw_emitter_t *e, MlirValue x, int count, const double *coefficients) {
   MlirValue sum = k(e, x, coefficients[0]);
   for (int i = 1; i < count; i++)
-    sum = fma3(e, sum, x, k(e, x, coefficients[i]));
+    sum = twg_fma(e, sum, x, k(e, x, coefficients[i]));
   return sum;
 }
 
@@ -100,8 +96,8 @@ static MlirValue scale(tw_emitter_t *e, MlirValue p, MlirValue n) {
 static MlirValue exp_f64(tw_emitter_t *e, MlirValue x) {
   x = clamp(e, x, -760, 720);
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, x, k(e, x, LOG2_E)));
-  MlirValue r = fma3(e, n, k(e, x, -0x1.62e42fefa3800p-1), x);
-  r = fma3(e, n, k(e, x, -0x1.ef35793c76730p-45), r);
+  MlirValue r = twg_fma(e, n, k(e, x, -0x1.62e42fefa3800p-1), x);
+  r = twg_fma(e, n, k(e, x, -0x1.ef35793c76730p-45), r);
   return scale(e, exp_near_zero(e, r), n);
 }
 
@@ -132,8 +128,8 @@ static MlirValue exp_f32(tw_emitter_t *e, MlirValue x, double factor) {
   MlirValue share = fma_f32(e, "llvm.nvvm.fma.rn.sat.f", x, k(e, x, step / range), k(e, x, 0.5));
   MlirValue marked = fma_f32(e, "llvm.nvvm.fma.rm.f", share, k(e, x, range), k(e, x, unit));
   MlirValue n = sub(e, marked, k(e, x, unit + least));
-  MlirValue r = fma3(e, x, k(e, x, high), negate(e, n));
-  r = fma3(e, x, k(e, x, step - high), r);
+  MlirValue r = twg_fma(e, x, k(e, x, high), negate(e, n));
+  r = twg_fma(e, x, k(e, x, step - high), r);
   MlirValue power = twg_binary(e, "llvm.shl", twg_bitcast(e, marked, e->i32), twg_const_i32(e, 23));
   return mul(e, hardware(e, "ex2.approx.ftz.f32 $0, $1;", r), twg_bitcast(e, power, e->f32));
 }
@@ -173,7 +169,7 @@ static split_float_t split(tw_emitter_t *e, MlirValue x) {
 static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
   static const double c[] = {-0.13191725313663483, 0.13962404429912567, -0.12115111947059631, 0.14010930061340332,
                              -0.16685466468334198, 0.20010043680667877, -0.24999688565731049, 0.33333224058151245};
-  MlirValue p = fma3(e, polynomial(e, f, 8, c), f, k(e, f, -0.5));
+  MlirValue p = twg_fma(e, polynomial(e, f, 8, c), f, k(e, f, -0.5));
   return mul(e, mul(e, f, f), p);
 }
 
@@ -193,7 +189,7 @@ static MlirValue log_ends(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue inf = k(e, x, INFINITY);
   y = twg_select(e, twg_fcmp(e, TW_OEQ, x, inf), inf, y);
   y = twg_select(e, twg_fcmp(e, TW_OEQ, x, k(e, x, 0)), k(e, x, -INFINITY), y);
-  MlirValue bad = twg_fcmp(e, 11 /* ult: below zero, or NaN */, x, k(e, x, 0));
+  MlirValue bad = twg_fcmp(e, TW_FULT, x, k(e, x, 0)); /* below zero, or NaN */
   return twg_select(e, bad, k(e, x, NAN), y);
 }
 
@@ -203,11 +199,11 @@ static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
   split_float_t s = split(e, x);
   MlirValue y;
   if (is_f64(x)) {
-    y = fma3(e, s.exponent, k(e, x, 0x1.ef35793c76730p-45), log_f64_near_one(e, s.m));
-    y = fma3(e, s.exponent, k(e, x, 0x1.62e42fefa3800p-1), y);
+    y = twg_fma(e, s.exponent, k(e, x, 0x1.ef35793c76730p-45), log_f64_near_one(e, s.m));
+    y = twg_fma(e, s.exponent, k(e, x, 0x1.62e42fefa3800p-1), y);
   } else {
     MlirValue f = sub(e, s.m, k(e, x, 1));
-    y = fma3(e, s.exponent, k(e, x, LN_2), add(e, f, log1p_rest_f32(e, f)));
+    y = twg_fma(e, s.exponent, k(e, x, LN_2), add(e, f, log1p_rest_f32(e, f)));
   }
   return log_ends(e, x, y);
 }
@@ -219,14 +215,14 @@ static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue y;
   if (is_f64(x)) {
     MlirValue ln = log_f64_near_one(e, s.m), factor = k(e, x, LOG2_E);
-    MlirValue high = mul(e, ln, factor), low = fma3(e, ln, factor, negate(e, high));
-    low = fma3(e, ln, k(e, x, 0x1.777d0ffda0d24p-56), low);
+    MlirValue high = mul(e, ln, factor), low = twg_fma(e, ln, factor, negate(e, high));
+    low = twg_fma(e, ln, k(e, x, 0x1.777d0ffda0d24p-56), low);
     y = add(e, s.exponent, add(e, high, low));
   } else {
     double factor = (float)LOG2_E;
     MlirValue f = sub(e, s.m, k(e, x, 1)), rest = log1p_rest_f32(e, f);
-    MlirValue low = fma3(e, f, k(e, x, LOG2_E - factor), mul(e, rest, k(e, x, factor)));
-    y = fma3(e, f, k(e, x, factor), low);
+    MlirValue low = twg_fma(e, f, k(e, x, LOG2_E - factor), mul(e, rest, k(e, x, factor)));
+    y = twg_fma(e, f, k(e, x, factor), low);
     y = add(e, y, s.exponent);
   }
   return log_ends(e, x, y);
@@ -259,8 +255,8 @@ static const double NEAR_TURNS = 0x1p40;
 
 static turned_t turn_near(tw_emitter_t *e, MlirValue wide) {
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, wide, k(e, wide, 0.63661977236758134308)));
-  MlirValue r = fma3(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
-  r = fma3(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
+  MlirValue r = twg_fma(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
+  r = twg_fma(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
   return (turned_t){r, twg_float_to_int(e, "llvm.fptosi", e->i64, n)};
 }
 
@@ -296,25 +292,11 @@ static MlirValue table_of_turns(tw_emitter_t *e) {
   MlirOperation op = mlirBlockGetFirstOperation(body);
   while (!mlirOperationIsNull(op) && !mlirStringRefEqual(tw_attr_string(op, "sym_name"), tw_str(name)))
     op = mlirOperationGetNextInBlock(op);
-  if (mlirOperationIsNull(op)) {
-    MlirStringRef bytes = mlirStringRefCreate((const char *)two_over_pi, sizeof two_over_pi);
-    MlirNamedAttribute attributes[] = {
-        twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
-        twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(e->i8, sizeof two_over_pi))),
-        twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
-        twg_named(e, "constant", mlirUnitAttrGet(e->context)),
-        twg_named(e, "addr_space", twg_i32_attr(e, 1)),
-        twg_named(e, "alignment", twg_i64_attr(e, sizeof *two_over_pi)),
-        twg_named(e, "value", mlirStringAttrGet(e->context, bytes)),
-    };
-    MlirOperationState state = mlirOperationStateGet(tw_str("llvm.mlir.global"), e->location);
-    MlirRegion region = mlirRegionCreate();
-    mlirOperationStateAddAttributes(&state, sizeof attributes / sizeof *attributes, attributes);
-    mlirOperationStateAddOwnedRegions(&state, 1, &region);
-    mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&state));
-  }
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
-  return twg_op(e, "llvm.mlir.addressof", e->global, 0, NULL, 1, &symbol);
+  if (!mlirOperationIsNull(op))
+    return twg_address_of(e, tw_str(name), TW_SPACE_GLOBAL);
+  MlirStringRef bytes = mlirStringRefCreate((const char *)two_over_pi, sizeof two_over_pi);
+  MlirType type = mlirLLVMArrayTypeGet(e->i8, sizeof two_over_pi);
+  return twg_constant_global(e, name, type, mlirStringAttrGet(e->context, bytes), TW_SPACE_GLOBAL, sizeof *two_over_pi);
 }
 
 static MlirValue i64_binary(tw_emitter_t *e, const char *name, MlirValue x, int64_t y) {
@@ -358,7 +340,7 @@ static turned_t turn_far(tw_emitter_t *e, MlirValue wide) {
   MlirValue above =
       twg_cast(e, "llvm.sitofp", e->f64, twg_cast(e, "llvm.trunc", e->i64, i64_binary(e, "llvm.ashr", rest, WORD)));
   MlirValue below = twg_cast(e, "llvm.uitofp", e->f64, twg_cast(e, "llvm.trunc", e->i64, rest));
-  MlirValue r = fma3(e, above, k(e, wide, 0x1p64), below);
+  MlirValue r = twg_fma(e, above, k(e, wide, 0x1p64), below);
   r = mul(e, r, k(e, wide, 0x1.921fb54442d18p+0 * 0x1p-126));
   MlirValue quadrant = twg_cast(e, "llvm.trunc", e->i64, q), minus = i64_binary(e, "llvm.mul", quadrant, -1);
   MlirValue negative = twg_icmp(e, TW_SLT, bits, twg_const_int(e, e->i64, 0));
@@ -406,7 +388,7 @@ static MlirValue sin_near_zero(tw_emitter_t *e, MlirValue r) {
     wide[7 - i] = 1 / factorial;
   }
   MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
-  return fma3(e, mul(e, r, z), p, r);
+  return twg_fma(e, mul(e, r, z), p, r);
 }
 
 static MlirValue cos_near_zero(tw_emitter_t *e, MlirValue r) {
@@ -417,8 +399,8 @@ static MlirValue cos_near_zero(tw_emitter_t *e, MlirValue r) {
     wide[7 - i] = 1 / factorial;
   }
   MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
-  p = fma3(e, mul(e, z, z), p, k(e, r, 1));
-  return fma3(e, z, k(e, r, -0.5), p);
+  p = twg_fma(e, mul(e, z, z), p, k(e, r, 1));
+  return twg_fma(e, z, k(e, r, -0.5), p);
 }
 
 /* sin of (quadrant + shift) right angles and r. */
@@ -473,7 +455,7 @@ static MlirValue sinh_near_zero(tw_emitter_t *e, MlirValue x) {
     wide[8 - i] = 1 / factorial;
   }
   MlirValue z = mul(e, x, x), p = is_f64(x) ? polynomial(e, z, 9, wide) : polynomial(e, z, 3, narrow);
-  return fma3(e, mul(e, x, z), p, x);
+  return twg_fma(e, mul(e, x, z), p, x);
 }
 
 static MlirValue emit_sinh(tw_emitter_t *e, MlirValue x, bool rough) {
@@ -496,7 +478,7 @@ static MlirValue tanh_near_zero(tw_emitter_t *e, MlirValue x) {
   if (is_f64(x))
     return divide(e, sinh_near_zero(e, x), emit_cosh(e, x, false));
   MlirValue z = mul(e, x, x);
-  return fma3(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
+  return twg_fma(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
 }
 
 static MlirValue inverse_of_large(tw_emitter_t *e, MlirValue x) {
@@ -507,7 +489,7 @@ static MlirValue emit_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue a = absolute(e, x), one = k(e, x, 1);
   MlirValue grown = emit_exp(e, add(e, a, a), rough);
   MlirValue inverse = inverse_of_large(e, add(e, grown, one));
-  MlirValue far = with_sign_of(e, fma3(e, k(e, x, -2), inverse, one), x);
+  MlirValue far = with_sign_of(e, twg_fma(e, k(e, x, -2), inverse, one), x);
   return twg_select(e, twg_fcmp(e, TW_OLT, a, k(e, x, 0.625)), tanh_near_zero(e, x), far);
 }
 
@@ -541,7 +523,7 @@ static void bend_far(tw_emitter_t *e, int num, const MlirValue *x, double factor
     }
     invert_together(e, count, inverse);
     for (int i = 0; i < count; i++)
-      out[first + i] = twg_binary(e, "llvm.intr.minimum", fma3(e, k(e, one, -2), inverse[i], one), grown[i]);
+      out[first + i] = twg_binary(e, "llvm.intr.minimum", twg_fma(e, k(e, one, -2), inverse[i], one), grown[i]);
   }
 }
 
@@ -551,7 +533,7 @@ static const double NEAR = 0.38; /* where three terms of tanh are exact to 2^-20
 static void above_limit(tw_emitter_t *e, int num, const MlirValue *x, double factor, MlirValue *out) {
   double limit = NEAR / factor;
   for (int i = 0; i < num; i++)
-    out[i] = fma3(e, x[i], x[i], k(e, x[i], -limit * limit));
+    out[i] = twg_fma(e, x[i], x[i], k(e, x[i], -limit * limit));
 }
 
 /* Whether some lane of the warp has one that is not below zero: signs are collected by logic of three inputs. */
@@ -620,7 +602,7 @@ static bool emit_tanh_absolute(tw_emitter_t *e, MlirOperation op) {
 static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
   MlirValue half = k(e, x, 0.5);
   MlirValue grown = rough ? emit_exp2(e, mul(e, x, k(e, x, -2 * LOG2_E)), true) : exp_f32(e, x, -2);
-  return twg_inverse_of_large(e, fma3(e, grown, half, half));
+  return twg_inverse_of_large(e, twg_fma(e, grown, half, half));
 }
 
 /* ---- pow --------------------------------------------------------------------------------------- */
@@ -671,7 +653,7 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
   if (tw_op_is(op, TW_MATH_ABSI))
     return absolute_int(e, x[0]);
   if (tw_op_is(op, TW_MATH_FMA))
-    return fma3(e, x[0], x[1], x[2]);
+    return twg_fma(e, x[0], x[1], x[2]);
   if (tw_op_is(op, TW_MATH_POWF))
     return emit_pow(e, x[0], x[1]);
   math_fn_t function = functions[tw_op_kind(op)];              /* every row below that names this rule has one */
@@ -705,7 +687,7 @@ static MlirValue by_instruction(tw_emitter_t *e, MlirOperation op, const MlirVal
 }
 
 static bool rule_math(tw_emitter_t *e, MlirOperation op) {
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType element = tw_result_element(op);
   bool is_f32 = mlirTypeIsAF32(element);
   if (mlirTypeIsAFloat(element) && !is_f32 && !mlirTypeIsAF64(element)) {
     tw_op_error(op, "is neither of f32 nor of f64, to which tile-legalize widens");
@@ -726,8 +708,7 @@ static MlirValue shifted_tanh(MlirOperation op) {
     double one;
     MlirOperation tanh = tw_def(mlirOperationGetOperand(op, i));
     if (!mlirOperationIsNull(tanh) && tw_op_is(tanh, TW_MATH_TANH) &&
-        tw_known_float(mlirOperationGetOperand(op, 1 - i), &one) && one == 1 &&
-        mlirTypeIsAF32(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))))
+        tw_known_float(mlirOperationGetOperand(op, 1 - i), &one) && one == 1 && mlirTypeIsAF32(tw_result_element(op)))
       return mlirOperationGetOperand(tanh, 0);
   }
   return (MlirValue){NULL};

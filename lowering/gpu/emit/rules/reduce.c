@@ -123,7 +123,7 @@ static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {
 /* A sum of products, in f32 or wider. */
 static bool sums_products(MlirOperation op) {
   MlirOperation addend = tw_def(mlirOperationGetOperand(op, 0));
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  MlirType element = tw_operand_element(op, 0);
   return tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD && mlirTypeIsAFloat(element) && tw_bits(element) >= 32 &&
          !mlirOperationIsNull(addend) && tw_op_is(addend, TW_ARITH_MULF);
 }
@@ -180,8 +180,7 @@ static MlirValue partial_pointer(const reduction_t *r, const tw_layout_t *slice,
   return twg_offset_pointer(e, base, twg_binary(e, "llvm.mul", element, twg_const_i32(e, bytes << warps)));
 }
 
-/* This warp's number among those along the axis (`mask`: which bits of a warp's number lie there), of 2^blocks blocks.
- */
+/* This warp's number among those of 2^blocks blocks along the axis, where bits of `mask` lie in a warp's number. */
 static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t mask, int blocks) {
   tw_emitter_t *e = r->e;
   uint32_t bits[TW_LAYOUT_MAX_BITS];

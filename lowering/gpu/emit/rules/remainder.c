@@ -34,14 +34,12 @@ static MlirValue step(tw_emitter_t *e, MlirValue rest, const divisor_t *d) {
   for (int i = 0; i < LEVELS; i++)
     by = twg_select(e, twg_fcmp(e, TW_OGE, absolute(e, rest), d->level[i]), d->level[i], by);
   MlirValue quotient = twg_unary(e, "llvm.intr.trunc", twg_binary(e, "llvm.fdiv", rest, by));
-  MlirValue operands[] = {twg_unary(e, "llvm.fneg", quotient), by, rest};
-  MlirValue next = twg_op(e, "llvm.intr.fma", mlirValueGetType(rest), 3, operands, 0, NULL);
+  MlirValue next = twg_fma(e, twg_unary(e, "llvm.fneg", quotient), by, rest);
   return twg_select(e, is_left(e, rest, d), next, rest);
 }
 
 static MlirValue copy_sign(tw_emitter_t *e, MlirValue size, MlirValue sign) {
-  MlirValue operands[] = {size, sign};
-  return twg_op(e, "llvm.intr.copysign", mlirValueGetType(size), 2, operands, 0, NULL);
+  return twg_binary(e, "llvm.intr.copysign", size, sign);
 }
 
 /* With the sign of x: where a quotient was rounded up, y is missing. By NaN it is NaN. */
@@ -79,7 +77,7 @@ static void remainders(tw_emitter_t *e, int num, const MlirValue *x, const MlirV
 }
 
 static bool rule_remf(tw_emitter_t *e, MlirOperation op) {
-  MlirType element = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  MlirType element = tw_result_element(op);
   MlirType wide = mlirTypeIsAF64(element) ? element : e->f32;
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
   int distinct = twg_are_same(x) && twg_are_same(y) ? 1 : x.count;

@@ -43,7 +43,7 @@ static MlirValue warpgroup(tw_emitter_t *e) {
   return twg_binary(e, "llvm.udiv", twg_uniform_warp(e), twg_const_i32(e, TW_WARPGROUP_WARPS));
 }
 
-static bool rule_team(tw_emitter_t *e, MlirOperation op) {
+static bool rule_consumer_group(tw_emitter_t *e, MlirOperation op) {
   MlirValue consumer_group = tw_has_attr(op, TW_GROUPS) ? warpgroup(e) : e->consumer_group;
   twg_set_scalar(e, op, 0, consumer_group.ptr ? consumer_group : twg_const_i32(e, 0));
   return true;
@@ -52,10 +52,10 @@ static bool rule_team(tw_emitter_t *e, MlirOperation op) {
 /* One barrier for each consumer group or warpgroup: its threads wait there for those of the one before. These are
  * numbers 4 to 7 of 16. Lower ones belong to consumer groups, higher ones to warpgroups that store. */
 static bool meet_where_ordered(tw_emitter_t *e, MlirOperation op, const char *intrinsic, bool next) {
-  enum { FIRST_ORDER_BARRIER = 4, TEAMS = 2 /* that meet */ };
+  enum { FIRST_ORDER_BARRIER = 4, MEETING = 2 };
   bool groups = tw_has_attr(op, TW_GROUPS);
   MlirValue consumer_group = groups ? warpgroup(e) : e->consumer_group;
-  int count = groups ? TEAMS : e->consumer_groups;
+  int count = groups ? MEETING : e->consumer_groups;
   if (consumer_group.ptr == NULL) {
     tw_op_error(op, "stands where there is no consumer group");
     return false;
@@ -64,16 +64,16 @@ static bool meet_where_ordered(tw_emitter_t *e, MlirOperation op, const char *in
     consumer_group = twg_binary(e, "llvm.urem", twg_binary(e, "llvm.add", consumer_group, twg_const_i32(e, 1)),
                                 twg_const_i32(e, count));
   MlirValue operands[] = {twg_binary(e, "llvm.add", consumer_group, twg_const_i32(e, FIRST_ORDER_BARRIER)),
-                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WARPGROUP_WARPS : e->num_warps) * TEAMS)};
+                          twg_const_i32(e, 32 * (int64_t)(groups ? TW_WARPGROUP_WARPS : e->num_warps) * MEETING)};
   twg_intrinsic(e, intrinsic, nothing, 2, operands, TW_PTX_EFFECT);
   return true;
 }
 
-static bool rule_await_turn(tw_emitter_t *e, MlirOperation op) {
+static bool rule_ordered_wait(tw_emitter_t *e, MlirOperation op) {
   return meet_where_ordered(e, op, "llvm.nvvm.barrier.cta.sync.aligned.count", false);
 }
 
-static bool rule_pass_turn(tw_emitter_t *e, MlirOperation op) {
+static bool rule_ordered_arrive(tw_emitter_t *e, MlirOperation op) {
   return meet_where_ordered(e, op, "llvm.nvvm.barrier.cta.arrive.aligned.count", true);
 }
 
@@ -100,8 +100,8 @@ static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
     return false;
   }
   MlirBlock producer = twg_new_block(e, 0, NULL), consumer = twg_new_block(e, 0, NULL), end = twg_new_block(e, 0, NULL);
-  int producers = e->num_warps * e->consumer_groups;
-  MlirValue first = twg_const_i32(e, producers);
+  int consumer_warps = e->num_warps * e->consumer_groups;
+  MlirValue first = twg_const_i32(e, consumer_warps);
   twg_branch_if(e, twg_icmp(e, TW_UGE, twg_uniform_warp(e), first), producer, 0, NULL, consumer, 0, NULL);
   e->block = producer;
   set_registers(e, op, "producer_registers", "dec");
@@ -109,7 +109,7 @@ static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
   int num_warps = e->num_warps;
   e->is_alone = !gathers(op);
   if (e->is_alone) {
-    twg_enter_alone(e, producers, end);
+    twg_enter_alone(e, consumer_warps, end);
   } else {
     e->num_warps = e->producer_warps;
     e->warp = producers_warp(e, e->producer_warps);
@@ -130,6 +130,6 @@ static bool rule_roles(tw_emitter_t *e, MlirOperation op) {
 }
 
 TWG_RULE(TW_TILE_ROLES, rule_roles)
-TWG_RULE(TW_TILE_CONSUMER_GROUP, rule_team)
-TWG_RULE(TW_TILE_ORDERED_WAIT, rule_await_turn)
-TWG_RULE(TW_TILE_ORDERED_ARRIVE, rule_pass_turn)
+TWG_RULE(TW_TILE_CONSUMER_GROUP, rule_consumer_group)
+TWG_RULE(TW_TILE_ORDERED_WAIT, rule_ordered_wait)
+TWG_RULE(TW_TILE_ORDERED_ARRIVE, rule_ordered_arrive)

@@ -1,5 +1,4 @@
-/* rounded.c - rule: arithmetic that is rounded as told, one instruction each, or the assembler's own division and root
- */
+/* rounded.c - rule: arithmetic rounded as told: an instruction each, or the assembler's own division and root */
 #include "lowering/gpu/emit/rules.h"
 #include "tilewright/dialect.h"
 

@@ -91,8 +91,7 @@ static scan_item_t select_item(const scan_t *s, MlirValue condition, scan_item_t
   return x;
 }
 
-/* Registers that hold an item before the bits from `from` on are taken: neither copies nor parts of an item.
- */
+/* Registers that hold an item before the bits from `from` on are taken: neither copies nor parts of one. */
 static bool has_item(const scan_t *s, int from, int r) {
   return ((uint32_t)r & (tw_layout_copies(&s->layout, TW_REGISTER) | tw_axis_bits_done(&s->bits, TW_REGISTER, from))) ==
          0;
@@ -274,7 +273,7 @@ static bool read_op(tw_emitter_t *e, MlirOperation op, scan_t *s, bool *failed) 
   s->num = (int)mlirOperationGetNumResults(op);
   s->count = tw_layout_count(&s->layout, TW_REGISTER);
   for (int p = 0; p < s->num; p++)
-    s->element[p] = twg_register_type(e, tw_element(mlirValueGetType(mlirOperationGetOperand(op, p))));
+    s->element[p] = twg_register_type(e, tw_operand_element(op, p));
   return true;
 }
 

@@ -20,15 +20,7 @@ static bool rename(tw_emitter_t *e, MlirOperation op, const tw_layout_t *moved, 
   return true;
 }
 
-static bool splat(tw_emitter_t *e, MlirOperation op, MlirValue value) {
-  tw_values_t out = twg_new_values(e, tw_register_count(mlirValueGetType(mlirOperationGetResult(op, 0))));
-  for (int i = 0; i < out.count; i++)
-    out.at[i] = value;
-  twg_set_result(e, op, 0, out);
-  return true;
-}
-
-static bool rule_splat(tw_emitter_t *e, MlirOperation op) { return splat(e, op, twg_operand(e, op, 0).at[0]); }
+static bool rule_splat(tw_emitter_t *e, MlirOperation op) { return twg_set_splat(e, op, twg_operand(e, op, 0).at[0]); }
 
 static bool rule_iota(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0)), element = tw_element(type);
@@ -54,7 +46,7 @@ static bool rule_iota(tw_emitter_t *e, MlirOperation op) {
  * reads the operand's register with their coordinates masked. */
 static bool rule_broadcast(tw_emitter_t *e, MlirOperation op) {
   if (!tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0))))
-    return splat(e, op, twg_operand(e, op, 0).at[0]);
+    return rule_splat(e, op);
   tw_layout_t from, to;
   int64_t shape[TW_LAYOUT_MAX_RANK], narrow[TW_LAYOUT_MAX_RANK];
   int rank = tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(op, 0)), shape);
@@ -81,7 +73,7 @@ static bool rule_reshape(tw_emitter_t *e, MlirOperation op) {
   bool from_tile = tw_is_tile(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   bool to_tile = tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
   if (!from_tile || !to_tile) /* one element: every thread has it, in its first register */
-    return splat(e, op, twg_operand(e, op, 0).at[0]);
+    return rule_splat(e, op);
   tw_layout_t from, to;
   if (!layouts_of(op, &from, &to))
     return false;

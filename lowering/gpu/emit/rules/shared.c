@@ -7,10 +7,7 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/isa/matrix_access.h"
 
-#include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
-
-#include <stdio.h>
 
 /* ---- asynchronous copies ------------------------------------------------------------------------- */
 
@@ -32,7 +29,7 @@ static bool rule_async_wait(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* ---- ldmatrix ------------------------------------------------------------------------------------ */
+/* ---- tiles from buffers and into them ------------------------------------------------------------ */
 
 static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0)), element = tw_buffer_type_element(type);

@@ -82,28 +82,14 @@ static bool rule_shared_array(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-/* Bytes of an element there. */
-static int64_t bytes_of(MlirType type) {
-  int bits = tw_memory_bits(tw_element(type));
-  return bits < 8 ? 1 : bits / 8;
-}
-
-/* What the launch gives: all of it where the arrays of static shape are declared. */
-static MlirValue declared_shared(tw_emitter_t *e) {
-  MlirNamedAttribute symbol =
-      twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(TWG_SHARED_NAME)));
-  return twg_op(e, "llvm.mlir.addressof", e->shared, 0, NULL, 1, &symbol);
-}
-
-/* What the launch gave beyond the arrays of static shape, behind them. */
+/* What the launch gave beyond the arrays of static shape, behind them; all of it where these are declared. */
 static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
   int64_t first = e->c ? 0 : (tw_launch_shared_bytes(e->kernel, 0) + 15) / 16 * 16;
   MlirValue all = twg_asm(e, "mov.u32 $0, %dynamic_smem_size;", "=r", e->i32, 0, NULL, TW_PTX_NOTHING);
   tw_values_t array = twg_new_values(e, 3);
-  array.at[0] = e->c ? declared_shared(e) : twg_shared_at(e, first);
+  array.at[0] = e->c ? twg_address_of(e, tw_str(TWG_SHARED_NAME), TW_SPACE_SHARED) : twg_shared_at(e, first);
   MlirValue bytes = twg_binary(e, "llvm.sub", all, twg_const_i32(e, first));
-  bytes =
-      twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, bytes_of(mlirValueGetType(mlirOperationGetResult(op, 0)))));
+  bytes = twg_binary(e, "llvm.udiv", bytes, twg_const_i32(e, tw_memory_bytes(tw_result_element(op))));
   array.at[1] = twg_cast(e, "llvm.zext", e->i64, bytes);
   array.at[2] = twg_const_int(e, e->i64, 1);
   twg_set_result(e, op, 0, array);
@@ -112,15 +98,8 @@ static bool rule_dynamic_shared(tw_emitter_t *e, MlirOperation op) {
 
 static bool rule_local_array(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  int64_t align = tw_attr_int(op, "align", 0), least = bytes_of(type);
-  MlirBlock here = e->block;
-  e->block = e->entry; /* once, though it stand in a loop */
-  MlirValue count = twg_const_int(e, e->i64, tw_count(type) * least);
-  MlirNamedAttribute attributes[] = {twg_named(e, "elem_type", mlirTypeAttrGet(e->i8)),
-                                     twg_named(e, "alignment", twg_i64_attr(e, align > least ? align : least))};
-  MlirValue pointer = twg_op(e, "llvm.alloca", mlirLLVMPointerTypeGet(e->context, 0), 1, &count, 2, attributes);
-  e->block = here;
-  set_array(e, op, pointer);
+  int64_t align = tw_attr_int(op, "align", 0), least = tw_memory_bytes(tw_element(type));
+  set_array(e, op, twg_local_memory(e, e->i8, tw_count(type) * least, align > least ? align : least));
   return true;
 }
 
@@ -132,20 +111,9 @@ static bool rule_const_array(tw_emitter_t *e, MlirOperation op) {
   MlirType element = mlirShapedTypeGetElementType(mlirAttributeGetType(value));
   MlirType flat = mlirRankedTensorTypeGet(1, &count, element, (MlirAttribute){NULL});
   snprintf(name, sizeof name, "tw_const_%d", e->num_strings++);
-  MlirNamedAttribute attributes[] = {
-      twg_named(e, "sym_name", mlirStringAttrGet(e->context, tw_str(name))),
-      twg_named(e, "global_type", mlirTypeAttrGet(mlirLLVMArrayTypeGet(element, (unsigned)count))),
-      twg_named(e, "linkage", mlirLLVMLinkageAttrGet(e->context, MlirLLVMLinkageInternal)),
-      twg_named(e, "constant", mlirUnitAttrGet(e->context)),
-      twg_named(e, "addr_space", twg_i32_attr(e, TW_SPACE_CONSTANT)),
-      twg_named(e, "alignment", twg_i64_attr(e, 16)),
-      twg_named(e, "value", mlirDenseElementsAttrReshapeGet(value, flat)),
-  };
-  twg_add_to_module(e, "llvm.mlir.global", sizeof attributes / sizeof *attributes, attributes);
-  MlirNamedAttribute symbol = twg_named(e, "global_name", mlirFlatSymbolRefAttrGet(e->context, tw_str(name)));
-  set_array(
-      e, op,
-      twg_op(e, "llvm.mlir.addressof", mlirLLVMPointerTypeGet(e->context, TW_SPACE_CONSTANT), 0, NULL, 1, &symbol));
+  set_array(e, op,
+            twg_constant_global(e, name, mlirLLVMArrayTypeGet(element, (unsigned)count),
+                                mlirDenseElementsAttrReshapeGet(value, flat), TW_SPACE_CONSTANT, 16));
   return true;
 }
 

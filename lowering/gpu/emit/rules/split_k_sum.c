@@ -49,7 +49,7 @@ static void plan(sum_t *s, MlirOperation op, intptr_t num) {
   s->pieces = tw_allocate((size_t)total + 1, sizeof *s->pieces);
   s->types = tw_allocate((size_t)total + 1, sizeof *s->types);
   for (intptr_t i = 0; i < num; i++) {
-    MlirType element = twg_register_type(s->e, tw_element(mlirValueGetType(mlirOperationGetOperand(op, i))));
+    MlirType element = twg_register_type(s->e, tw_operand_element(op, i));
     int count = twg_operand(s->e, op, i).count, bytes = (int)tw_bits(element) / 8;
     int step = count < VECTOR_BYTES / bytes ? count : VECTOR_BYTES / bytes;
     for (int r = 0; r < count; r += step) {

@@ -1,82 +1,25 @@
 // Operands that are computed from loads: raw tiles are copied, and read in the layout in which the product wants the result.
+// RUN: tw-opt %S/Inputs/scaled.mlir --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory),canonicalize,cse)' | FileCheck %s --check-prefix=SCALED
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-assign-layouts,tile-promote-memory),canonicalize,cse)' | FileCheck %s
-// RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits),canonicalize,cse)' | FileCheck %s --check-prefix=LATE
-
-!A = memref<?x?xbf16, strided<[?, 1]>>
-!V = memref<?xbf16, strided<[1]>>
 
 // The left operand stays in registers; nothing is converted between its parts and the product. A loop in front that loads
 // the same tiles for something else reads copies, too. Where operands are computed, two groups of warps take turns.
-// CHECK-LABEL: @scaled
-// CHECK-SAME: num_warps = 8
-// CHECK: scf.for
-// CHECK: tile.async_copy %arg0
-// CHECK: tile.local_load
-// CHECK: tile.reduce
-// CHECK: scf.for
-// CHECK-NOT: tile.convert_layout
-// CHECK: tile.async_copy %arg0
-// CHECK: %[[X:.*]] = tile.local_load %{{.*}} -> tensor<128x64xbf16, #[[LHS:.*]]>
-// CHECK: tile.async_copy %arg1
-// CHECK: %[[V:.*]] = tile.local_load %{{.*}} -> tensor<64xbf16
-// CHECK: tile.async_copy %arg2
-// CHECK: arith.mulf %{{.*}} : tensor<128x64xf32, #[[LHS]]>
-// CHECK: %[[L:.*]] = arith.truncf
-// CHECK: tile.async_mma %[[L]],
-// The product runs one iteration late, behind the loads of the next operand's parts: while it does, this is computed, but
-// for what goes into the registers that the product reads. The first one multiplies zeros, the last one stands behind the
-// loop.
-// LATE-LABEL: @scaled
-// LATE: tile.reduce
-// LATE: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}) -> (tensor<128x128xf32, #{{.*}}>, tensor<128x64xbf16, #{{.*}}>)
-// LATE: %[[AT:.*]] = arith.select %{{.*}}, %{{.*}}, %c-1_i32
-// LATE: tile.async_copy %arg2[%c0_i32, %[[AT]]] into %[[W:[^\[]*]]
-// LATE: tile.local_load
-// LATE: tile.local_load
-// LATE: %[[D:.*]] = tile.async_mma %[[P]], %[[W]][%c0_i32], %[[ACC]]
-// LATE-NOT: tile.mma_wait
-// LATE-NOT: tile.local_load
-// LATE: arith.mulf
-// LATE: %[[SUM:.*]], %[[ORDERED:.*]] = tile.mma_wait %[[D]], 0 with %{{.*}}
-// LATE: %[[NEXT:.*]] = arith.truncf %[[ORDERED]]
-// LATE-NEXT: scf.yield %[[SUM]], %[[NEXT]]
-// LATE: tile.async_mma
-module attributes {tile.target = "sm_90a"} {
-  func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
-    %none = arith.constant dense<0.0> : tensor<128xf32>
-    %s = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %none) -> (tensor<128xf32>) : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
-      %r = tile.reduce add, %f axis 1 : tensor<128x64xf32>
-      %t = arith.addf %sum, %r : tensor<128xf32>
-      scf.yield %t : tensor<128xf32>
-    }
-    %column = tile.reshape %s : tensor<128xf32> -> tensor<128x1xf32>
-    %rows = tile.broadcast %column : tensor<128x1xf32> -> tensor<128x64xf32>
-    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %g = tile.load %v[%k] padding zero : !V, i32 -> tensor<64xbf16>
-      %b = tile.load %w[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
-      %m = arith.mulf %f, %rows : tensor<128x64xf32>
-      %h = arith.extf %g : tensor<64xbf16> to tensor<64xf32>
-      %line = tile.reshape %h : tensor<64xf32> -> tensor<1x64xf32>
-      %lines = tile.broadcast %line : tensor<1x64xf32> -> tensor<128x64xf32>
-      %p = arith.mulf %m, %lines : tensor<128x64xf32>
-      %l = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xbf16>
-      %t = tile.permute %b [1, 0] : tensor<128x64xbf16>
-      %e = tile.mma %l, %t, %acc : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
-      scf.yield %e : tensor<128x128xf32>
-    }
-    tile.store %d, %z[%c0, %c0] : tensor<128x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    return
-  }
-}
-
-// -----
+// SCALED-LABEL: @scaled
+// SCALED-SAME: num_warps = 8
+// SCALED: scf.for
+// SCALED: tile.async_copy %arg0
+// SCALED: tile.local_load
+// SCALED: tile.reduce
+// SCALED: scf.for
+// SCALED-NOT: tile.convert_layout
+// SCALED: tile.async_copy %arg0
+// SCALED: %[[X:.*]] = tile.local_load %{{.*}} -> tensor<128x64xbf16, #[[LHS:.*]]>
+// SCALED: tile.async_copy %arg1
+// SCALED: %[[V:.*]] = tile.local_load %{{.*}} -> tensor<64xbf16
+// SCALED: tile.async_copy %arg2
+// SCALED: arith.mulf %{{.*}} : tensor<128x64xf32, #[[LHS]]>
+// SCALED: %[[L:.*]] = arith.truncf
+// SCALED: tile.async_mma %[[L]],
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xf32, strided<[?]>>

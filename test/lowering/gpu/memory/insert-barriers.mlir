@@ -58,8 +58,7 @@ func.func @loops(%x: tensor<512xf32, #a>, %n: i32) -> (f32, f32) attributes {til
 
 // What another thread wrote to an array, or has yet to read.
 // CHECK-LABEL: @arrays
-func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n: i32)
-    attributes {tile.kernel} {
+func.func @arrays(%x: !array, %y: !array, %i: i32, %n: i32) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   // Tiles of one type, whose elements each have one owner: each thread keeps to its own.
@@ -95,16 +94,29 @@ func.func @arrays(%x: !array, %y: !array, %at: tensor<1x16xi32, #c>, %i: i32, %n
   // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.load
   %u = tile.load %x[%c1, %i] : !array, i32, i32 -> tensor<1x16xf32, #c>
-  // Elements anywhere, each time around.
+  return
+}
+
+// Elements anywhere, each time around.
+// CHECK-LABEL: @anywhere
+func.func @anywhere(%x: !array, %u: tensor<1x16xf32, #c>, %at: tensor<1x16xi32, #c>, %n: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
   // CHECK: scf.for
   // CHECK-NEXT: tile.barrier
   // CHECK-NEXT: tile.scatter
   scf.for %k = %c0 to %n step %c1 : i32 {
     tile.scatter %u, %x[%at, %at] : tensor<1x16xf32, #c>, !array, tensor<1x16xi32, #c>, tensor<1x16xi32, #c>
   }
-  // Blocks that a persistent kernel runs are in no order.
-  // CHECK: tile.barrier
-  // CHECK-NEXT: tile.load
+  return
+}
+
+// Blocks that a persistent kernel runs are in no order.
+// CHECK-LABEL: @persistent
+func.func @persistent(%x: !array, %r: tensor<16x16xf32, #a>, %i: i32, %n: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK: tile.load
   // CHECK: scf.for
   // CHECK-NEXT: tile.load
   // CHECK-NEXT: tile.barrier

@@ -1,78 +1,23 @@
 // Vectors that many threads hold are copied beside the tiles of products, and read from shared memory where they are used.
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-prefetch-loads))' | FileCheck %s
-// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-prefetch-loads,tile-specialize-warps))' 2>/dev/null | FileCheck %s --check-prefix=ROLES
-
-#acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
-#columns = #tile.linear<register = [[0, 1], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>
-#vector = #tile.linear<register = [[1], [8], [16], [32]], lane = [[2], [4], [0], [0], [0]], warp = [[0], [0], [0]]>
-#rows = #tile.linear<register = [[8]], lane = [[0], [0], [1], [2], [4]], warp = [[16], [32], [64]]>
-#a = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
-#b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-!A = memref<?x?xbf16, strided<[?, 1]>>
-!V = memref<?xf32, strided<[1]>>
-!D = tensor<128x64xf32, #acc>
+// RUN: tw-opt %S/Inputs/vector.mlir -pass-pipeline='builtin.module(func.func(tile-prefetch-loads))' | FileCheck %s --check-prefix=BROUGHT
+// RUN: tw-opt %s -pass-pipeline='builtin.module(func.func(tile-prefetch-loads))' | FileCheck %s
 
 // The copy stands behind those of the products' tiles, the read and the other forms of the vector in front of their use.
-// CHECK-LABEL: @brought
-// CHECK: %[[V:.*]] = tile.alloc_shared : <1x64xf32
-// CHECK: scf.for %[[I:.*]] = %c0_i32
-// CHECK: tile.async_copy %arg0
-// CHECK: %[[NEXT:.*]] = arith.addi %[[I]], %c1_i32
-// CHECK: tile.async_copy %arg1[%[[NEXT]]] into %[[V]]
-// CHECK: tile.async_mma
-// CHECK-NOT: tile.load
-// CHECK: tile.mma_wait
-// CHECK: arith.mulf
-// CHECK: %[[L:.*]] = tile.local_load %[[V]]
-// CHECK-NEXT: tile.barrier
-// CHECK-NEXT: tile.reshape %[[L]]
-// CHECK-NEXT: tile.broadcast
-// CHECK-NEXT: arith.subf
-
-// The producer brings both tiles together: one barrier counts the bytes of both.
-// ROLES-LABEL: @brought
-// ROLES: producer {
-// ROLES: tile.barrier_expect %{{.*}}, 8448
-// ROLES: tile.tma_load %arg0
-// ROLES: tile.tma_load %arg1
-// ROLES: consumer {
-// ROLES: tile.barrier_wait
-// ROLES: tile.async_mma
-// ROLES: tile.mma_wait
-// ROLES-NOT: tile.barrier_wait
-// ROLES: tile.local_load
-// ROLES: tile.barrier_arrive %{{.*}} together
-module attributes {tile.target = "sm_90a"} {
-  func.func @brought(%x: !A {tile.tma}, %v: !V {tile.tma}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32, %init: !D) attributes {tile.kernel, tile.async_mma, tile.hints = {num_warps = 8 : i32}} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : !D
-    %a = tile.alloc_shared : !tile.buffer<1x128x64xbf16, #a>
-    %b = tile.alloc_shared : !tile.buffer<1x64x64xbf16, #b>
-    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %init) -> (!D) : i32 {
-      tile.async_copy %x[%i, %c0] into %b[%c0] : !A, i32, i32 into !tile.buffer<1x64x64xbf16, #b>
-      tile.async_commit
-      tile.async_wait 0
-      tile.barrier {tile.copies}
-      tile.barrier {tile.copies}
-      %d = tile.async_mma %a[%c0], %b[%c0], %zero {transposed_rhs} : !tile.buffer<1x128x64xbf16, #a>, !tile.buffer<1x64x64xbf16, #b>, !D -> !D
-      %next = arith.addi %i, %c1 : i32
-      %l = tile.load %v[%next] padding zero : !V, i32 -> tensor<64xf32, #vector>
-      %f = tile.reshape %l : tensor<64xf32, #vector> -> tensor<1x64xf32, #columns>
-      %g = tile.broadcast %f : tensor<1x64xf32, #columns> -> !D
-      %w = tile.mma_wait %d, 0 : !D -> !D
-      tile.barrier {tile.copies}
-      %m = arith.mulf %w, %w : !D
-      %s = arith.subf %m, %g : !D
-      %e = arith.addf %sum, %s : !D
-      scf.yield %e : !D
-    }
-    tile.store %r, %z[%c0, %c0] : !D, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    return
-  }
-}
-
-// -----
+// BROUGHT-LABEL: @brought
+// BROUGHT: %[[V:.*]] = tile.alloc_shared : <1x64xf32
+// BROUGHT: scf.for %[[I:.*]] = %c0_i32
+// BROUGHT: tile.async_copy %arg0
+// BROUGHT: %[[NEXT:.*]] = arith.addi %[[I]], %c1_i32
+// BROUGHT: tile.async_copy %arg1[%[[NEXT]]] into %[[V]]
+// BROUGHT: tile.async_mma
+// BROUGHT-NOT: tile.load
+// BROUGHT: tile.mma_wait
+// BROUGHT: arith.mulf
+// BROUGHT: %[[L:.*]] = tile.local_load %[[V]]
+// BROUGHT-NEXT: tile.barrier
+// BROUGHT-NEXT: tile.reshape %[[L]]
+// BROUGHT-NEXT: tile.broadcast
+// BROUGHT-NEXT: arith.subf
 
 // What few threads hold, what is written, no tensor map describes, or has no place that is known ahead stays as it is.
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>

@@ -152,3 +152,43 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// What stores the maximum itself keeps it.
+// REMARK: remark: 'tile.store' op depends on the running maximum itself: the loop finds it in each iteration
+// CHECK-LABEL: @keeps_maximum
+// CHECK-NOT: tile.warp_any
+module attributes {tile.target = "sm_90a"} {
+  func.func @keeps_maximum(%q: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %k: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %low = arith.constant dense<0xFF800000> : tensor<64x1xf32>
+    %a = tile.load %q[%c0, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+    %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%m = %low, %acc = %zero) -> (tensor<64x1xf32>, tensor<64x64xf32>) : i32 {
+      %b = tile.load %k[%j, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %bt = tile.permute %b [1, 0] : tensor<64x64xbf16>
+      %s = tile.mma %a, %bt, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      %x = tile.reduce max, %s axis 1 : tensor<64x64xf32>
+      %xr = tile.reshape %x : tensor<64xf32> -> tensor<64x1xf32>
+      %m2 = arith.maximumf %m, %xr : tensor<64x1xf32>
+      %mb = tile.broadcast %m2 : tensor<64x1xf32> -> tensor<64x64xf32>
+      %d = arith.subf %s, %mb : tensor<64x64xf32>
+      %p = math.exp2 %d : tensor<64x64xf32>
+      %e = arith.subf %m, %m2 : tensor<64x1xf32>
+      %f = math.exp2 %e : tensor<64x1xf32>
+      %fb = tile.broadcast %f : tensor<64x1xf32> -> tensor<64x64xf32>
+      %af = arith.mulf %acc, %fb : tensor<64x64xf32>
+      %h = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+      %w = tile.load %q[%j, %c1] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %o = tile.mma %h, %w, %af : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m2, %o : tensor<64x1xf32>, tensor<64x64xf32>
+    }
+    tile.store %r#0, %y[%c0, %c0] : tensor<64x1xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    tile.store %r#1, %y[%c0, %c1] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
