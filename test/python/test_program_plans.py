@@ -118,6 +118,16 @@ def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
     assert accesses - ptx.count("ld.global.v4.b32") - ptx.count("st.global.v4.b32") == elements
 
 
+@pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
+def test_a_scale_loaded_ahead_is_not_waited_for() -> None:
+    """The scale that all threads share comes for the next iteration: to a register of each, not to a uniform one, for
+    which the assembler would wait in front of this iteration's sums."""
+    entry = PROGRAMS["fp8 in blocks, by gathers"]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    (loop,) = sass.assemble(launch.kernel, show.key_of(launch)).loops("QGMMA")
+    assert sass.count(loop, "LDG") == 3 and not sass.count(loop, "R2UR")
+
+
 @pytest.mark.parametrize("name", ["weights of 8 bits, 16 rows", "weights of 4 bits by groups, 16 rows"])
 def test_few_rows_are_columns_of_a_product(name: str) -> None:
     """A few rows against computed weights: two warpgroups multiply from registers, and blocks share the sum over k."""

@@ -13,6 +13,7 @@ typedef struct {
   int vector, regs[TW_LAYOUT_MAX_BITS]; /* log2 of the elements of one access, and its register bits */
   MlirValue shift;                      /* added to each index of axis `shifted`; null: nothing is */
   int shifted;
+  bool own; /* what is loaded shall stay in the registers of each thread (twg_thread_pointer) */
 } tw_indexed_t;
 
 /* Where an element is: its distance from the start of the array, in elements (i64). `still` is the part that the

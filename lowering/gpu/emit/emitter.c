@@ -289,12 +289,18 @@ static MlirValue opaque_zero(tw_emitter_t *e) {
                  "=r", e->i32, 0, NULL, TW_PTX_NOTHING);
 }
 
-MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
+static MlirValue zero_of(tw_emitter_t *e) {
   MlirBlock here = e->block;
   e->block = e->entry;
   e->zero = e->zero.ptr ? e->zero : opaque_zero(e);
   e->block = here;
-  MlirValue operands[] = {word, e->zero};
+  return e->zero;
+}
+
+MlirValue twg_thread_pointer(tw_emitter_t *e, MlirValue pointer) { return twg_offset_pointer(e, pointer, zero_of(e)); }
+
+MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
+  MlirValue operands[] = {word, zero_of(e)};
   MlirValue settled = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, TW_PTX_NOTHING);
   tw_map_one(&e->settled, settled, word);
   return settled;

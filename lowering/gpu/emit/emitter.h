@@ -152,6 +152,9 @@ MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
 /* A copy of a word that the assembler takes for another one, so that its readers stay behind this place. As a whole
  * (twg_word_behind) it is the word itself: the copy costs no instruction. */
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
+/* The same address, which the assembler takes for one that threads do not share: what is loaded there stays in the
+ * registers of each. */
+MlirValue twg_thread_pointer(tw_emitter_t *e, MlirValue pointer);
 
 /* x * y + z, rounded once. */
 MlirValue twg_fma(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue z);

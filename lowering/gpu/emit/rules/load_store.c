@@ -314,6 +314,8 @@ static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType eleme
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
   MlirValue words[4], elements[16], guard = place.guard, pointer = twg_element_pointer(e, x->array, place, bits);
+  if (x->own)
+    pointer = twg_thread_pointer(e, pointer);
   if (is_plain(e, guard)) {
     out.at[r] = load_plain(e, element, pointer, bits);
     return;
@@ -455,6 +457,18 @@ static void forget_loaded(tw_emitter_t *e, MlirOperation op) {
       e->num_loaded = 0;
 }
 
+/* Whether a number is loaded for the next iteration. All threads load the same: for its readers the assembler would
+ * take it to a register that they share, and wait for it right behind the load. */
+static bool is_loaded_ahead(MlirOperation gather) {
+  MlirValue result = mlirOperationGetResult(gather, 0);
+  if (!mlirTypeIsAFloat(mlirValueGetType(result)))
+    return false;
+  for (MlirOpOperand use = mlirValueGetFirstUse(result); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+    if (tw_op_is(mlirOpOperandGetOwner(use), TW_SCF_YIELD))
+      return true;
+  return false;
+}
+
 static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   tw_indexed_t x = twg_indexed_of(op, TW_OPERAND_PADDING);
@@ -463,6 +477,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   bool tile = tw_is_tile(type) && tw_layout_of_type(type, &layout);
   if (tile)
     twg_find_vectors(op, &layout, &x);
+  x.own = is_loaded_ahead(op);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   bool spreads = tile && find_spread(op, &layout, &x, &spread);
   if (spreads)

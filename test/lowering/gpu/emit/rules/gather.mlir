@@ -145,3 +145,35 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!scales = memref<?xf32, strided<[1]>>
+
+// A number for the next iteration, the same for all threads: its address has 0 added, which the assembler cannot tell, so
+// that it goes to a register of each thread. One that is read at once needs none.
+// CHECK-LABEL: llvm.func @ahead
+// CHECK: %[[ZERO:.*]] = llvm.inline_asm {{.*}}%lanemask_lt
+// CHECK: %[[OWN:.*]] = llvm.getelementptr %{{.*}}[%[[ZERO]]]
+// CHECK: llvm.inline_asm {{.*}}ld.global{{.*}} %[[OWN]]
+// CHECK-NOT: [%[[ZERO]]]
+// CHECK: llvm.return
+module attributes {tile.target = "sm_90a"} {
+  func.func @ahead(%x: !scales, %y: memref<?xf32, strided<[1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant 0.0 : f32
+    %first = tile.gather %x[%c0] else %zero : f32 {check_bounds} : !scales, i32 -> f32
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %s = %first) -> (f32, f32) : i32 {
+      %next = arith.addi %k, %c1 : i32
+      %ahead = tile.gather %x[%next] else %zero : f32 {check_bounds} : !scales, i32 -> f32
+      %now = tile.gather %x[%k] else %zero : f32 {check_bounds} : !scales, i32 -> f32
+      %p = arith.mulf %s, %now : f32
+      %t = arith.addf %sum, %p : f32
+      scf.yield %t, %ahead : f32, f32
+    }
+    %tile = tensor.splat %r#0 : tensor<128xf32>
+    tile.store %tile, %y[%c0] : tensor<128xf32>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
