@@ -443,10 +443,18 @@ bool tw_is_zero(MlirValue value) {
 
 /* --- Messages ------------------------------------------------------------------------------------- */
 
-static void format_message(char *out, size_t size, MlirOperation op, const char *format, va_list args) {
+static tw_strbuf_t message_of(MlirOperation op, const char *format, va_list args) {
   MlirStringRef name = tw_op_name(op);
-  int used = snprintf(out, size, "'%.*s' op ", (int)name.length, name.data);
-  vsnprintf(out + used, size - (size_t)used, format, args);
+  tw_strbuf_t text = {0};
+  tw_strbuf_printf(&text, "'%.*s' op ", (int)name.length, name.data);
+  tw_strbuf_vprintf(&text, format, args);
+  return text;
+}
+
+static void emit_error(MlirOperation op, const char *format, va_list args) {
+  tw_strbuf_t text = message_of(op, format, args);
+  mlirEmitError(mlirOperationGetLocation(op), tw_strbuf_cstr(&text));
+  tw_strbuf_free(&text);
 }
 
 typedef struct {
@@ -476,31 +484,27 @@ void tw_describe_tile(MlirType type, size_t size, char *out) {
 }
 
 void tw_op_error(MlirOperation op, const char *format, ...) {
-  char text[512];
   va_list args;
   va_start(args, format);
-  format_message(text, sizeof text, op, format, args);
+  emit_error(op, format, args);
   va_end(args);
-  mlirEmitError(mlirOperationGetLocation(op), text);
 }
 
 void tw_op_does_not_fit(MlirOperation op, const char *what, const char *format, ...) {
-  char text[512];
   va_list args;
   va_start(args, format);
-  format_message(text, sizeof text, op, format, args);
+  emit_error(op, format, args);
   va_end(args);
-  mlirEmitError(mlirOperationGetLocation(op), text);
   tw_set_attr(tw_function_of(op), TW_DOES_NOT_FIT, mlirStringAttrGet(mlirOperationGetContext(op), tw_str(what)));
 }
 
 void tw_op_remark(MlirOperation op, const char *format, ...) {
-  char text[512];
   va_list args;
   va_start(args, format);
-  format_message(text, sizeof text, op, format, args);
+  tw_strbuf_t text = message_of(op, format, args);
   va_end(args);
-  tw_emit_remark(mlirOperationGetLocation(op), text);
+  tw_emit_remark(mlirOperationGetLocation(op), tw_strbuf_cstr(&text));
+  tw_strbuf_free(&text);
 }
 
 /* --- Map: open addressing on the address ------------------------------------------------------------ */

@@ -1,5 +1,4 @@
-/* canonicalize.h - shared by the files of the pass tile-canonicalize: one form for what programs spell in several ways
- */
+/* canonicalize.h - shared by the files of tile-canonicalize: one form for what programs spell in several ways */
 #ifndef TILEWRIGHT_LOWERING_COMMON_CANONICALIZE_H
 #define TILEWRIGHT_LOWERING_COMMON_CANONICALIZE_H
 

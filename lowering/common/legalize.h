@@ -49,8 +49,7 @@ MlirValue tw_legal_floordiv_float(const legalize_t *l);
 MlirValue tw_legal_pow(const legalize_t *l);
 MlirValue tw_legal_neg_int(const legalize_t *l);
 MlirValue tw_legal_not(const legalize_t *l);
-/* The product of a quotient and the divisor: what reads it sees that it is a multiple. TW_ASSUMED (check.h) marks it.
- */
+/* The product of a quotient and the divisor: what reads it sees a multiple. TW_ASSUMED (check.h) marks it. */
 MlirValue tw_legal_assume(const legalize_t *l);
 
 #endif /* TILEWRIGHT_LOWERING_COMMON_LEGALIZE_H */

@@ -329,8 +329,7 @@ static void parameter_types(tw_emitter_t *e, MlirBlock body, MlirType *out) {
   }
 }
 
-/* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; floats as zeros where they are tiny.
- */
+/* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; tiny floats as zeros. */
 static void add_bounds(tw_emitter_t *e, MlirOperation old, MlirOperationState *state) {
   int32_t most = (int32_t)tw_hint_most_threads(old, 0);
   int64_t blocks = tw_hint_occupancy(old, 0), registers = tw_hint_max_registers(old, 0);

@@ -289,7 +289,7 @@ def _raise(
     sizes, threads = _sizes(grid), None if block is None else _sizes(block)
     records = records[: min(int(count), len(records))]
     order = sorted(range(len(records)), key=lambda i: (records[i][BLOCK], records[i][SITE], records[i][OTHER]))
-    findings = [_finding(kernel, sizes, threads, arrays, sites, records[i]) for i in order]
+    findings = [_finding(sizes, threads, arrays, sites, records[i]) for i in order]
     raise error_of(kernel.name, findings, int(count))
 
 
@@ -300,7 +300,7 @@ def _sizes(extents: Any) -> tuple[int, int, int]:
     return (*(extents if isinstance(extents, tuple | list) else (extents,)), 1, 1)[:3]
 
 
-def _finding(kernel: Any, grid: Any, threads: Any, arrays: Any, sites: list[_Site], record: np.ndarray) -> Finding:
+def _finding(grid: Any, threads: Any, arrays: Any, sites: list[_Site], record: np.ndarray) -> Finding:
     site = sites[int(record[SITE])]
     array = arrays[site.parameter] if 0 <= site.parameter < len(arrays) else None
     block = _position(int(record[BLOCK]), grid)

@@ -411,3 +411,15 @@ def test_names_of_kernels_may_have_any_length() -> None:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert set(re.findall(r"func.func @([\w.]+)\(", done.stdout)) >= {name, f"{name}.thread"}
+
+
+def test_messages_may_have_any_length() -> None:
+    name = "foo." + "a" * 700
+    text = f"""module attributes {{tile.target = "cpu"}} {{
+      func.func @f(%x: i32) attributes {{tile.kernel}} {{
+        "{name}"(%x) : (i32) -> ()
+        return
+      }} }}"""
+    command = [TW_OPT, "--allow-unregistered-dialect", "--pass-pipeline=builtin.module(tile-to-cpu)", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and f"'{name}' op has no CPU lowering" in done.stderr

@@ -322,8 +322,7 @@ MlirValue tw_index_root(MlirValue index, int64_t *by) {
   return index;
 }
 
-/* Whether two accesses are of the same array, at indices that differ by *by (of y less of x) along its contiguous axis.
- */
+/* Whether two accesses are of one array, at indices that differ by *by (of y less of x) along its contiguous axis. */
 static bool are_apart(MlirOperation x, MlirOperation y, int64_t *by) {
   intptr_t first, rank = tw_operands(x, TW_OPERAND_INDICES, &first);
   int axis = tw_access_contiguous_dim(x, (int)rank);

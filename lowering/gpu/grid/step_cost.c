@@ -29,8 +29,7 @@ static MlirValue count_of(MlirOperation loop) {
   return down ? mlirOperationGetOperand(op, 1) : (MlirValue){NULL};
 }
 
-/* By how much the value is multiplied, as a loop's end is whose iterations take a product's k in steps; 1 if it is not.
- */
+/* By how much the value is multiplied, as is the end of a loop that takes a product's k in steps; else 1. */
 static int64_t take_factor(MlirValue *value) {
   MlirOperation op = tw_def(*value);
   int64_t by;

@@ -22,8 +22,7 @@ typedef struct tw_plans {
   int count;
 } tw_plans_t;
 
-/* Finds what a plan takes that is `from` doubled in a way (-1: the first, from which all come), and whether it will do.
- */
+/* Finds what a plan takes that is `from` doubled in a way (-1: the first, of which all come), and if it will do. */
 typedef bool (*tw_weigh_t)(void *user, const tw_plan_t *from, int way, tw_plan_t *plan);
 
 /* Of ways that load equally much the first is taken, or the last. */

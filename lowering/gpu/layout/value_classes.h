@@ -58,8 +58,7 @@ MlirValue twl_reduced(MlirOperation op);
 /* The tile that an access to memory moves; null for scalars and for other ops. */
 MlirValue twl_accessed(MlirOperation op);
 
-/* How layouts cross shape ops (and, forward only, reductions): that of the result from that of the operand, and back.
- */
+/* How layouts cross shape ops (forward, reductions too): that of the result from that of the operand, and back. */
 tw_layout_t twl_forward(MlirOperation op, const tw_layout_t *from);
 tw_layout_t twl_backward(MlirOperation op, const tw_layout_t *to);
 

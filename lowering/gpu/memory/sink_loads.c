@@ -27,8 +27,7 @@
 
 static bool is_boundary(MlirOperation op) { return tw_op_combines(op); }
 
-/* The number of a part: what lies there a cache has for many blocks, as if it were the same for all (cluster_rows.c).
- */
+/* The number of a part: what lies there a cache has for many blocks, as if it were one for all (cluster_rows.c). */
 static bool is_part(MlirOperation op) {
   int64_t parts;
   return tw_op_is(op, TW_ARITH_REMUI) && tw_known_int(mlirOperationGetOperand(op, 1), &parts);

@@ -1,8 +1,7 @@
 /* tile_parts.c - see tile_parts.h */
 #include "lowering/gpu/memory/tile_parts.h"
 
-/* The axis of `to` that stands where `axis` of `from` does, of tiles with the same elements in the same order; or -1.
- */
+/* The axis of `to` where `axis` of `from` is, of tiles with the same elements in the same order; or -1. */
 static int reshaped_axis(MlirType from, int axis, MlirType to) {
   int64_t before = 1, here = 1;
   for (int d = 0; d < axis; d++)

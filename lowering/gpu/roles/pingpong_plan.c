@@ -8,8 +8,7 @@
 
 /* ---- whether there are consumer groups ----------------------------------------------------------------------- */
 
-/* The loop that all copies are made in, right in the body of a persistent loop of the function; null if there is none.
- */
+/* The loop that all copies are made in, right in the body of a persistent loop of the function; else null. */
 static MlirOperation only_loop(const tw_stage_plan_t *plan) {
   MlirOperation loop = mlirOperationGetParentOperation(plan->fills[0].copies[0]);
   MlirOperation blocks = mlirOperationGetParentOperation(loop);

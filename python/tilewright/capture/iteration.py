@@ -115,7 +115,7 @@ def _list(frame: Frame, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> 
 @handles(ast.SetComp)
 def _set(frame: Frame, node: ast.SetComp) -> Any:
     values = _list(frame, node)
-    return _as_set(frame, values)
+    return _as_set(values)
 
 
 @handles(ast.DictComp)
@@ -156,10 +156,10 @@ def _key(value: Any) -> Any:
 
 @handles(ast.Set)
 def _set_display(frame: Frame, node: ast.Set) -> Any:
-    return _as_set(frame, tuple(evaluate(frame, v) for v in node.elts))
+    return _as_set(tuple(evaluate(frame, v) for v in node.elts))
 
 
-def _as_set(frame: Frame, values: tuple[Any, ...]) -> frozenset[Any]:
+def _as_set(values: tuple[Any, ...]) -> frozenset[Any]:
     return frozenset(_key(v) for v in values)
 
 

@@ -304,7 +304,7 @@ class GUFunc(UFunc):
         made = [arrays.empty((*outer, *core), dtype, device=device, stream=handle) for core, dtype in out]
         count = math.prod(outer)
         flat = [m.reshape(count, *core) for m, (core, _) in zip(made, out, strict=True)]
-        operands = tuple(_with_axis(a, t) for a, t in zip([*rows, *flat], kinds, strict=True))
+        operands = tuple(_with_axis(a) for a in [*rows, *flat])
         _launch(self._kernel_for(kinds), count, self.max_blocksize, stream, count, operands)
         return made
 
@@ -315,7 +315,7 @@ class GUFunc(UFunc):
         return self._kernels[whole]
 
 
-def _with_axis(rows: arrays.Array, kind: Any) -> arrays.Array:
+def _with_axis(rows: arrays.Array) -> arrays.Array:
     """A number of a row is an array of one, for a function that takes arrays."""
     return rows.reshape(rows.shape[0], 1) if len(rows.shape) == 1 else rows
 

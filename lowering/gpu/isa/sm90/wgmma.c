@@ -164,8 +164,7 @@ static tw_layout_t transposing(const int64_t *shape, int line, int source, int e
   return l;
 }
 
-/* The axis of an operand along which neighbours lie side by side where it is loaded; `otherwise` where nothing tells.
- */
+/* The axis of an operand along which neighbours lie side by side where it is loaded; else `otherwise`. */
 static int source_axis(MlirValue value, int otherwise) {
   int64_t order[TW_MAX_RANK];
   int swapped = 0;

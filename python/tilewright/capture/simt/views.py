@@ -127,7 +127,7 @@ def part(frame: Frame, array: Array, index: Any) -> Array:
             found.extents.append(1)
             found.strides.append(0)
             continue
-        first = _place(frame, numbers, entry, whole.extents[axis], whole.strides[axis], found)
+        first = _place(numbers, entry, whole.extents[axis], whole.strides[axis], found)
         step = numbers.mul(first, numbers.mul(whole.strides[axis], array.dtype.itemsize))
         found.offset = numbers.add(found.offset, step)
         axis += 1
@@ -144,7 +144,7 @@ def _complete(array: Array, parts: tuple[Any, ...]) -> list[Any]:
     return [*parts[:at], *[slice(None)] * missing, *parts[at + 1 :]]
 
 
-def _place(frame: Frame, numbers: Integers, entry: Any, extent: Any, stride: Any, found: Shape) -> Any:
+def _place(numbers: Integers, entry: Any, extent: Any, stride: Any, found: Shape) -> Any:
     """Where an entry begins along its axis; a slice adds an axis."""
     if not isinstance(entry, slice):
         if not (type(entry) is int or (isinstance(entry, Tile) and entry.dtype.is_integral)):
