@@ -28,10 +28,12 @@
 #define GPU_PASSES "early-cse,simplifycfg,instcombine<no-verify-fixpoint>"
 /* Accesses are joined before instcombine, too: it makes `i + 128` an `or` that no longer says that it is a sum. What
  * both sides of a branch begin or end with is done once: threads of a warp that part take the sides one after the
- * other. An end is taken out once accesses are joined: it would part the last one from its neighbours. */
+ * other. An end is taken out once accesses are joined: it would part the last one from its neighbours. Sums of bits
+ * are found (aggressive-instcombine) before instcombine leaves out bits of their masks that nothing asks for. */
 #define THREAD_PASSES                                                                                                  \
   "early-cse,simplifycfg<hoist-common-insts>,infer-alignment,load-store-vectorizer,"                                   \
-  "simplifycfg<sink-common-insts>,instcombine<no-verify-fixpoint>,infer-alignment,load-store-vectorizer"
+  "simplifycfg<sink-common-insts>,aggressive-instcombine,instcombine<no-verify-fixpoint>,infer-alignment,"             \
+  "load-store-vectorizer"
 #define CPU_PASSES_WITH(more)                                                                                          \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse" more "),globaldce"

@@ -17,7 +17,7 @@ import test_records
 import test_vectors
 
 from tilewright import compile as compiler
-from tilewright import plans
+from tilewright import device, plans
 from tilewright.capture import ArrayArgument, ConstantArgument, StructureArgument, capture
 from tilewright.device import records
 from tilewright.dtype import as_dtype
@@ -63,3 +63,20 @@ def test_ptx_assembles(target: str, tmp_path: Path) -> None:
         command = ["ptxas", f"-arch={target}", str(tmp_path / f"{name}.ptx"), "-o", str(tmp_path / f"{name}.cubin")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, (name, done.stderr)
+
+
+def test_sums_of_bits_are_one_instruction() -> None:
+    """Also where what is made of the sum, and bits known to be clear, would have LLVM take its steps apart."""
+
+    def kernel(x, out):  # type: ignore[no-untyped-def]
+        i = device.tid(1)
+        lanes = x[i]
+        lower = device.popc(lanes & device.lanemask_lt())
+        out[i] = lower << 8
+        if lower == 0:
+            out[i + 32] = device.popc(lanes) + x[i + 32]
+
+    captured = capture(kernel, [array(as_dtype(np.int32), 1)] * 2, "sm_90a", rules=KERNELS["copy"][0].rules)
+    plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
+    ptx = captured.module.emit(compiler.EMIT_ASSEMBLY)
+    assert b"popc.b32" in ptx and str(0x33333333).encode() not in ptx
