@@ -91,6 +91,18 @@ static MlirValue start_of(const tw_builder_t *at, MlirOperation op, intptr_t d) 
   return tw_binary(at, "arith.muli", tw_i64(at->context), index, tw_check_i64(at, tw_extent(accessed(op), d)));
 }
 
+/* Which element of a tile that is accessed is the one at an index of the array. */
+static MlirValue hit_at(const tw_builder_t *at, MlirOperation op, const MlirValue index[TW_MAX_RANK]) {
+  MlirType type = tw_with_element(accessed(op), tw_i64(at->context));
+  MlirValue hit = {NULL};
+  for (intptr_t d = 0; d < tw_rank(type); d++) {
+    MlirValue place = tw_binary(at, "arith.subi", tw_i64(at->context), index[axis_of(op, d)], start_of(at, op, d));
+    MlirValue here = tw_check_compare(at, TW_EQ, tw_check_along(at, type, d), tw_check_splat(at, place, type));
+    hit = mlirValueIsNull(hit) ? here : tw_check_and(at, hit, here);
+  }
+  return hit;
+}
+
 /* Scalars tell: the first element outside is where the tile begins, or where the array ends. */
 static void check_tile_bounds(check_t *c, MlirOperation op) {
   tw_builder_t at = before(op);
@@ -109,9 +121,12 @@ static void check_tile_bounds(check_t *c, MlirOperation op) {
   mlirOperationRemoveAttributeByName(op, tw_str("tile.in_bounds"));
   if (mlirValueIsNull(bad))
     return;
-  int site =
-      tw_check_site(c, op, writes(op) ? "write outside" : "read outside", array_of(op), (MlirType){NULL}, tw_str(""));
+  bool stores = writes(op);
+  MlirType type = stores ? tile : (MlirType){NULL};
+  int site = tw_check_site(c, op, stores ? "write outside" : "read outside", array_of(op), type, tw_str(""));
   tw_builder_t in = tw_build_guard(&at, bad);
+  if (stores)
+    finding.value = tw_check_pick(&in, tw_check_bits(&in, value_of(op)), hit_at(&in, op, finding.index));
   tw_check_record(c, &in, site, &finding);
 }
 
@@ -174,18 +189,6 @@ static void find_index(const tw_builder_t *at, MlirOperation op, const where_t *
     out[axis_of(op, d)] = tw_binary(at, "arith.addi", i64, where->start[d], along);
     rest = tw_binary(at, "arith.divsi", i64, rest, extent);
   }
-}
-
-/* Which element of a tile that is accessed is the one at an index of the array. */
-static MlirValue hit_at(const tw_builder_t *at, MlirOperation op, const MlirValue index[TW_MAX_RANK]) {
-  MlirType type = tw_with_element(accessed(op), tw_i64(at->context));
-  MlirValue hit = {NULL};
-  for (intptr_t d = 0; d < tw_rank(type); d++) {
-    MlirValue place = tw_binary(at, "arith.subi", tw_i64(at->context), index[axis_of(op, d)], start_of(at, op, d));
-    MlirValue here = tw_check_compare(at, TW_EQ, tw_check_along(at, type, d), tw_check_splat(at, place, type));
-    hit = mlirValueIsNull(hit) ? here : tw_check_and(at, hit, here);
-  }
-  return hit;
 }
 
 /* Records the first element of which `bad` holds; of a part of a tile, as large a one as `bad` is. */

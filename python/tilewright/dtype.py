@@ -94,6 +94,11 @@ class DType:
         raise AttributeError(f"dtypes are immutable: cannot delete {key!r} of {self.name}")
 
     @property
+    def __name__(self) -> str:  # of a dtype; DType has its own
+        """`name`, which cuTile's dtypes have as types have it."""
+        return self.name
+
+    @property
     def bitwidth(self) -> int:
         """`bits`, as cuTile calls it."""
         return self.bits

@@ -96,9 +96,7 @@ def scatters(A, K):
 
 def test_scatter_outside_is_not_done(backends: Backends) -> None:
     for f in told(backends, scatters, 1, [np.zeros((8, 6), np.uint8), 4], reference=True):
-        assert (f.kind, f.array, f.index) == ("write outside", "A", (0, 6))
-    for f in told(backends, scatters, 1, [np.zeros((8, 6), np.uint8), 4]):
-        assert f.value == 2
+        assert (f.kind, f.array, f.index, f.value) == ("write outside", "A", (0, 6), 2)
     for name in backends.names:
         whole = np.zeros((8, 8), np.uint8)
         findings(name, scatters, 1, [whole[:, :6], 4])
@@ -124,7 +122,19 @@ def stores_whole(A, B):
 def test_store_outside_is_not_done(backends: Backends) -> None:
     args = [np.arange(2 * T, dtype=np.int64), np.zeros(100, np.int64)]
     for f in told(backends, stores_whole, 2, args, reference=True):
-        assert (f.kind, f.array, f.index, f.block) == ("write outside", "B", (100,), (1, 0, 0))
+        assert (f.kind, f.array, f.index, f.block, f.value) == ("write outside", "B", (100,), (1, 0, 0), 100)
+
+
+@ct.kernel
+def stores_turned(A, B):
+    tile = ct.load(A, (0, 0), (8, 4))
+    ct.store(B, (ct.bid(0), ct.bid(1)), tile, order="F", check_bounds=False)
+
+
+def test_store_outside_in_another_order(backends: Backends) -> None:
+    args = [np.arange(32, dtype=np.float16).reshape(8, 4), np.zeros((6, 8), np.float16)]
+    for f in told(backends, stores_turned, (1, 2), args, reference=True):
+        assert (f.index, f.value, f.block) == ((6, 0), 2, (0, 1, 0))
 
 
 @ct.kernel

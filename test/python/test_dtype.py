@@ -82,6 +82,10 @@ def test_immutable() -> None:
     assert pickle.loads(pickle.dumps(ct.bfloat16)) is ct.bfloat16
 
 
+def test_a_dtype_has_the_name_that_types_have() -> None:
+    assert ct.float32.__name__ == ct.float32.name == "float32" and type(ct.float32).__name__ == "DType"
+
+
 def test_aliases() -> None:
     assert ct.float8e4m3 is ct.float8_e4m3fn
     for value in ("float8e4m3", "float8_e4m3fn", ml_dtypes.float8_e4m3fn):

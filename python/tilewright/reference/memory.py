@@ -85,7 +85,7 @@ def store_tile(array: Array, index: Any, steps: Shape, value: Tile, checked: Any
     first = first_element(array, index, steps, "ct.store")
     end = tuple(f + n for f, n in zip(first, shape, strict=True))
     if not checked:
-        _check_inside(array, order, first, end, "write outside")
+        _check_inside(array, order, first, end, "write outside", value._data.reshape(shape))
     of_array, of_tile = _overlap(data, first, end)
     data[of_array] = value._data.reshape(shape)[of_tile]
 
@@ -109,8 +109,10 @@ def _overlap(data: np.ndarray, first: Shape, end: Shape) -> tuple[tuple[slice, .
     return of_array, of_tile
 
 
-def _check_inside(array: Array, order: Any, first: Shape, end: Shape, kind: str) -> None:
-    """What check_bounds=False promises of a tile; `first` and `end` are by the axes of the tile."""
+def _check_inside(
+    array: Array, order: Any, first: Shape, end: Shape, kind: str, written: np.ndarray | None = None
+) -> None:
+    """What check_bounds=False promises of a tile; `first`, `end` and what is written are by the axes of the tile."""
     axes = check_order(order, array.ndim, "order")
     extents = [array._data.shape[axis] for axis in axes]
     if all(f >= 0 and e <= n for f, e, n in zip(first, end, extents, strict=True)):
@@ -118,7 +120,8 @@ def _check_inside(array: Array, order: Any, first: Shape, end: Shape, kind: str)
     index = [0] * array.ndim
     for axis, low, high, n in zip(axes, first, end, extents, strict=True):
         index[axis] = builtins.max(low, n) if low >= 0 and high > n else low
-    _outside(array, kind, tuple(index))
+    place = tuple(index[axis] - low for axis, low in zip(axes, first, strict=True))
+    _outside(array, kind, tuple(index), None if written is None else written[place].item())
 
 
 def _outside(array: Array, kind: str, index: Shape, value: Any = None) -> NoReturn:
@@ -171,7 +174,13 @@ def writable(array: Any, what: str) -> Array:
 
 
 def element_indices(
-    array: Array, indices: Any, mask: Any, check_bounds: Any, what: str, kind: str = "write outside"
+    array: Array,
+    indices: Any,
+    mask: Any,
+    check_bounds: Any,
+    what: str,
+    kind: str = "write outside",
+    written: Tile | None = None,
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, Shape]:
     """Index arrays of one shape, which elements to touch, and the shape of the indices."""
     values = indices if isinstance(indices, tuple | list) else (indices,)
@@ -201,7 +210,8 @@ def element_indices(
         valid = valid & (a >= 0) & (a < n)
     if not check_bounds and np.any(inside & ~valid):
         bad = np.unravel_index(np.argmax(inside & ~valid), shape)
-        _outside(array, kind, tuple(int(a[bad]) for a in arrays))
+        value = None if written is None else np.broadcast_to(written._data, shape)[bad].item()
+        _outside(array, kind, tuple(int(a[bad]) for a in arrays), value)
     return arrays, inside & valid, shape
 
 
@@ -228,8 +238,8 @@ def gather(array: Any, indices: Any, mask: Any, padding_value: Any, check_bounds
 @op("scatter")
 def scatter(array: Any, indices: Any, value: Any, mask: Any, check_bounds: Any, latency: Any) -> None:
     array = writable(array, "ct.scatter")
-    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.scatter")
     new = promote_to(value, array.dtype, "ct.scatter")
+    where, inside, shape = element_indices(array, indices, mask, check_bounds, "ct.scatter", written=new)
     check_fits(new.shape, shape, "ct.scatter: value")
     if array.ndim == 0:
         np.copyto(array._data, new._data, where=inside)
