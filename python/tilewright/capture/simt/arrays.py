@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ... import assign
 from ...dtype import int32
@@ -15,6 +13,9 @@ from .. import memory
 from ..frame import Frame
 from ..values import Array, Method, Tile, describe
 from . import views
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # ---------------------------------------------------------------------------------------------
 # Elements
