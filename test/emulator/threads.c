@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <ucontext.h>
 
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
 enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
@@ -27,7 +28,7 @@ int current, per_block, at_once, members = 1, member;
 static int block_dims[3], dynamic_bytes; /* of a SIMT kernel's launch; else those of a block in a row */
 static int grid[3], block[3];            /* block: the first of its cluster */
 static unsigned char kept[MOST_MEMBERS][SHARED_BYTES];
-static ucontext_t scheduler;
+static place_t scheduler;
 static const int64_t *arguments;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
@@ -44,9 +45,11 @@ int first_thread(int m) { return m * per_block; }
 /* All threads of the cluster. */
 int num_threads(void) { return first_thread(members); }
 
-static void yield_as(int state) {
-  threads[current].state = state;
-  swapcontext(&threads[current].context, &scheduler);
+__attribute__((noinline)) static void yield_as(int state) {
+  thread_t *t = &threads[current];
+  t->state = state;
+  if (!__builtin_setjmp(t->place))
+    __builtin_longjmp(scheduler, 1);
 }
 
 void emu_barrier(void) {
@@ -397,12 +400,33 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */
 
-static void body(void) {
-  kernel->call(arguments);
-  if (!threads[current].goes_on)
-    give_up("it ends before the kernel before this one");
-  threads[current].state = DONE;
-  swapcontext(&threads[current].context, &scheduler);
+static void play_thread(void) {
+  for (;;) {
+    kernel->call(arguments);
+    if (!threads[current].goes_on)
+      give_up("it ends before the kernel before this one");
+    yield_as(DONE);
+  }
+}
+
+static void begin_fiber(void) {
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = malloc(STACK_BYTES);
+  context.uc_stack.ss_size = STACK_BYTES;
+  context.uc_link = NULL; /* it has no end */
+  makecontext(&context, play_thread, 0);
+  threads[current].begun = true;
+  setcontext(&context);
+}
+
+/* The current thread runs until it waits. */
+__attribute__((noinline)) static void run_thread(void) {
+  if (__builtin_setjmp(scheduler))
+    return;
+  if (!threads[current].begun)
+    begin_fiber();
+  __builtin_longjmp(threads[current].place, 1);
 }
 
 /* Where lanes of a warp wait, all that are alive are to have come by one instruction, if it is one that the warp has
@@ -544,9 +568,10 @@ static void report_stuck(void) {
 }
 
 static void run_block(void) {
+  member = 0;
   memset(emu_shared, GARBAGE, sizeof emu_shared);
-  memset(kept, GARBAGE, sizeof kept);
-  memset(barriers, 0, sizeof barriers);
+  memset(kept, GARBAGE, (size_t)members * sizeof *kept);
+  memset(barriers, 0, (size_t)members * sizeof *barriers);
   memset(come_by, 0, sizeof come_by);
   memset(expected, 0, sizeof expected);
   forget_copies();
@@ -560,17 +585,10 @@ static void run_block(void) {
   memset(comers, 0, sizeof comers);
   for (int i = 0; i < num_threads(); i++) {
     thread_t *t = &threads[i];
-    if (t->stack == NULL)
-      t->stack = malloc(STACK_BYTES);
     t->state = READY;
     t->num_copies = t->group = t->arrivals = t->waits = t->registers = 0;
     t->site = ANY_SITE;
     t->goes_on = !kernel->dependent;
-    getcontext(&t->context);
-    t->context.uc_stack.ss_sp = t->stack;
-    t->context.uc_stack.ss_size = STACK_BYTES;
-    t->context.uc_link = &scheduler;
-    makecontext(&t->context, body, 0);
   }
   for (int alive = 1, moved = 1; alive;) {
     alive = 0;
@@ -583,7 +601,7 @@ static void run_block(void) {
     for (current = 0; current < num_threads(); current++)
       if (threads[current].state == READY) {
         enter(current / per_block);
-        swapcontext(&scheduler, &threads[current].context);
+        run_thread();
         moved = 1;
       }
     for (int m = 0; m < members; m++)

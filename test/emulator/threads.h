@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
 enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16, ANY_SITE = -1 };
@@ -24,9 +23,11 @@ typedef struct {
   int bytes, read, group;
 } copy_t;
 
+typedef void *place_t[5]; /* where code goes on, for the compiler's own setjmp, which makes no system call */
+
 typedef struct {
-  ucontext_t context;
-  char *stack;
+  place_t place;
+  bool begun; /* it has a fiber, which plays this thread of one block after another */
   int state;
   uint64_t slot[4];
   uint32_t mask; /* lanes that it meets */
