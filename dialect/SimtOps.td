@@ -33,6 +33,13 @@ def Tile_SyncThreadsOp : Tile_Op<"sync_threads", [MemoryEffects<[MemRead, MemWri
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_SyncGridOp : Tile_Op<"sync_grid", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait for every thread of the grid, and see what they wrote";
+  let orders = "all"; let meets = "block"; let verifier = "verify_simt";
+  let description = [{ All blocks run at a time then, and a launch of more than can do so is refused. }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_SyncVoteOp : Tile_Op<"sync_vote", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a barrier of the block that tells how many of its threads have a true predicate, whether all or any";
   let orders = "all"; let meets = "block"; let verifier = "verify_sync_vote";

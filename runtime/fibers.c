@@ -14,10 +14,10 @@
 
 enum { STACK_BYTES = 256 * 1024, WARP = 32 };
 
-typedef enum { READY, AT_BARRIER, AT_WARP, DONE } fiber_state_t;
+typedef enum { READY, AT_BARRIER, AT_WARP, AT_GRID, DONE } fiber_state_t;
 
 /* What a fiber waits with: at a barrier a predicate, in its warp what the lanes do together. */
-typedef enum { SYNC_THREADS, SYNC_VOTE, SYNC_WARP, VOTE, MATCH, SHUFFLE } meeting_kind_t;
+typedef enum { SYNC_THREADS, SYNC_VOTE, SYNC_GRID, SYNC_WARP, VOTE, MATCH, SHUFFLE } meeting_kind_t;
 
 typedef struct {
   meeting_kind_t what;
@@ -52,6 +52,9 @@ typedef struct {
   fiber_t *fibers; /* owned */
   char *stacks;    /* owned mapping: a guard page below each stack */
   size_t count, stride;
+  fiber_block_t *blocks;   /* owned; of a grid */
+  int32_t (*block_ids)[3]; /* owned */
+  size_t num_blocks;
 } stack_pool_t;
 
 static _Thread_local fiber_block_t *running;
@@ -61,7 +64,9 @@ static void pool_release(stack_pool_t *p) {
   if (p->stacks)
     munmap(p->stacks, p->count * p->stride);
   free(p->fibers);
-  *p = (stack_pool_t){0};
+  p->fibers = NULL;
+  p->stacks = NULL;
+  p->count = 0;
 }
 
 static bool pool_reserve(stack_pool_t *p, size_t count) {
@@ -79,8 +84,22 @@ static bool pool_reserve(stack_pool_t *p, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     mprotect(stacks + i * stride, page, PROT_NONE); /* overflow faults instead of corrupting a neighbour */
-  *p = (stack_pool_t){fibers, stacks, count, stride};
+  p->fibers = fibers;
+  p->stacks = stacks;
+  p->count = count;
+  p->stride = stride;
   return true;
+}
+
+static bool pool_reserve_blocks(stack_pool_t *p, size_t count) {
+  if (p->num_blocks >= count)
+    return true;
+  free(p->blocks);
+  free(p->block_ids);
+  p->blocks = malloc(count * sizeof *p->blocks);
+  p->block_ids = malloc(count * sizeof *p->block_ids);
+  p->num_blocks = p->blocks && p->block_ids ? count : 0;
+  return p->num_blocks > 0;
 }
 
 /* ---- fibers -------------------------------------------------------------------------------------------- */
@@ -101,9 +120,10 @@ static void split(int64_t linear, const int32_t *extents, int32_t *out) {
   out[2] = (int32_t)(linear / extents[0] / extents[1]);
 }
 
-static void fiber_start(stack_pool_t *p, size_t index, const int32_t *block_dim) {
+/* The fiber of a number in the pool becomes the thread of another in its block. */
+static void fiber_start(stack_pool_t *p, size_t index, size_t number, const int32_t *block_dim) {
   fiber_t *fiber = &p->fibers[index];
-  split((int64_t)index, block_dim, fiber->thread_id);
+  split((int64_t)number, block_dim, fiber->thread_id);
   fiber->state = READY;
   tw_context_make(&fiber->context, p->stacks + index * p->stride + (p->stride - STACK_BYTES), STACK_BYTES, fiber_main);
 }
@@ -288,28 +308,127 @@ static void report_stuck(const fiber_block_t *block) {
   tw_kernel_assert_failed(text, (int64_t)(n < sizeof text ? n : sizeof text - 1));
 }
 
+/* Each thread goes on to where it waits. Whether one could, or a barrier opened. */
+static bool run_turn(fiber_block_t *block) {
+  bool ran = false;
+  running = block;
+  for (size_t i = 0; i < block->count; i += WARP)
+    ran |= run_warp(block, block->fibers + i, (int)(block->count - i < WARP ? block->count - i : WARP));
+  return open_barrier(block) || ran;
+}
+
 static bool run_fibers(fiber_block_t *block) {
-  for (;;) { /* each goes on to where it waits, until none is left */
-    bool ran = false;
-    for (size_t i = 0; i < block->count; i += WARP)
-      ran |= run_warp(block, block->fibers + i, (int)(block->count - i < WARP ? block->count - i : WARP));
-    if (open_barrier(block) || ran)
-      continue;
-    bool over = first_alive(block) == NULL;
-    if (!over)
-      report_stuck(block);
-    return over;
+  while (run_turn(block))
+    ;
+  bool over = first_alive(block) == NULL;
+  if (!over)
+    report_stuck(block);
+  return over;
+}
+
+/* ---- blocks that wait for each other ------------------------------------------------------------------- */
+
+/* Where all threads of a block that still run wait for the grid; NULL if some do not, or none runs. */
+static const char *grid_site(const fiber_block_t *block) {
+  const fiber_t *first = first_alive(block);
+  for (size_t i = 0; i < block->count; i++) {
+    const fiber_t *f = &block->fibers[i];
+    if (f->state != DONE && (f->state != AT_GRID || f->at.site != first->at.site))
+      return NULL;
   }
+  return first ? first->at.site : NULL;
+}
+
+/* Lets all go on if each block has come to the same place; one that has ended never comes. */
+static bool open_grid(fiber_block_t *blocks, size_t count) {
+  const char *site = grid_site(&blocks[0]);
+  for (size_t b = 0; b < count; b++)
+    if (!site || grid_site(&blocks[b]) != site)
+      return false;
+  for (size_t b = 0; b < count; b++)
+    for (size_t i = 0; i < blocks[b].count; i++)
+      if (blocks[b].fibers[i].state == AT_GRID)
+        blocks[b].fibers[i].state = READY;
+  return true;
+}
+
+/* Nobody can go on: two blocks that are at different places, or threads of one. */
+static void report_grid(const fiber_block_t *blocks, size_t count) {
+  const fiber_block_t *waiting = NULL, *other = NULL;
+  for (size_t b = 0; b < count; b++)
+    if (first_alive(&blocks[b]) && !grid_site(&blocks[b])) {
+      report_stuck(&blocks[b]);
+      return;
+    }
+  for (size_t b = 0; b < count; b++)
+    if (!waiting && grid_site(&blocks[b]))
+      waiting = &blocks[b];
+  for (size_t b = 0; b < count; b++)
+    if (!other && grid_site(&blocks[b]) != grid_site(waiting))
+      other = &blocks[b];
+  const char *site = grid_site(other);
+  const int32_t *w = waiting->block_id, *o = other->block_id;
+  char text[768];
+  int n = snprintf(text, sizeof text,
+                   "divergent barrier of the grid: block (%" PRId32 ", %" PRId32 ", %" PRId32 ") waits at %s, block "
+                   "(%" PRId32 ", %" PRId32 ", %" PRId32 ") %s%s; all blocks must come to the same one",
+                   w[0], w[1], w[2], grid_site(waiting), o[0], o[1], o[2], site ? "waits at " : "has ended",
+                   site ? site : "");
+  tw_kernel_assert_failed(text, n < (int)sizeof text ? n : (int)sizeof text - 1);
+}
+
+/* The threads of all blocks; whether they came to an end. */
+static bool run_grid(fiber_block_t *blocks, size_t count) {
+  bool ran;
+  do {
+    ran = false;
+    for (size_t b = 0; b < count; b++)
+      ran |= run_turn(&blocks[b]);
+    if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))
+      tw_kernel_look();
+  } while (ran || open_grid(blocks, count));
+  for (size_t b = 0; b < count; b++)
+    if (first_alive(&blocks[b])) {
+      report_grid(blocks, count);
+      return false;
+    }
+  return true;
+}
+
+static int report_no_memory(void) {
+  static const char out_of_memory[] = "out of host memory for the stacks of a block's threads";
+  tw_kernel_assert_failed(out_of_memory, sizeof out_of_memory - 1);
+  return -1;
+}
+
+static size_t threads_of(const int32_t *grid) { return (size_t)grid[3] * (size_t)grid[4] * (size_t)grid[5]; }
+
+int tw_simt_run_grid(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, void *shared) {
+  size_t threads = threads_of(grid), count = (size_t)grid[0] * (size_t)grid[1] * (size_t)grid[2];
+  if (!pool_reserve(&pool, count * threads) || !pool_reserve_blocks(&pool, count))
+    return report_no_memory();
+  for (size_t b = 0; b < count; b++) {
+    split((int64_t)b, grid, pool.block_ids[b]);
+    pool.blocks[b] = (fiber_block_t){.thread = thread,
+                                     .words = words,
+                                     .grid = grid,
+                                     .block_id = pool.block_ids[b],
+                                     .shared = (char *)shared + b * tw_simt_shared_bytes(grid),
+                                     .fibers = pool.fibers + b * threads,
+                                     .count = threads};
+    for (size_t i = 0; i < threads; i++)
+      fiber_start(&pool, b * threads + i, i, grid + 3);
+  }
+  bool over = run_grid(pool.blocks, count);
+  running = NULL;
+  return over ? 0 : -1;
 }
 
 int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, const int32_t *block_id,
                       void *shared) {
-  static const char out_of_memory[] = "out of host memory for the stacks of a block's threads";
-  size_t count = (size_t)grid[3] * (size_t)grid[4] * (size_t)grid[5];
-  if (!pool_reserve(&pool, count)) {
-    tw_kernel_assert_failed(out_of_memory, sizeof out_of_memory - 1);
-    return -1;
-  }
+  size_t count = threads_of(grid);
+  if (!pool_reserve(&pool, count))
+    return report_no_memory();
   fiber_block_t block = {.thread = thread,
                          .words = words,
                          .grid = grid,
@@ -317,9 +436,8 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
                          .shared = shared,
                          .fibers = pool.fibers,
                          .count = count};
-  running = &block;
   for (size_t i = 0; i < count; i++)
-    fiber_start(&pool, i, grid + 3);
+    fiber_start(&pool, i, i, grid + 3);
   bool over = run_fibers(&block);
   running = NULL;
   return over ? 0 : -1;
@@ -328,6 +446,8 @@ int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32
 /* ---- what threads call --------------------------------------------------------------------------------- */
 
 void tw_simt_sync_threads(const char *site) { wait_as(AT_BARRIER, (meeting_t){.what = SYNC_THREADS, .site = site}); }
+
+void tw_simt_sync_grid(const char *site) { wait_as(AT_GRID, (meeting_t){.what = SYNC_GRID, .site = site}); }
 
 int32_t tw_simt_sync_vote(int32_t kind, int32_t predicate, const char *site) {
   return (int32_t)wait_as(AT_BARRIER,
@@ -381,14 +501,18 @@ static void run_in_order(tw_simt_thread_t thread, const int64_t *words, const in
         thread(words, grid, block_id, id, shared);
 }
 
-void tw_simt_run(tw_simt_thread_t thread, int32_t waits, const int64_t *words, const int32_t *grid, int64_t first,
-                 int64_t last, void *shared) {
+void tw_simt_run(tw_simt_thread_t thread, tw_simt_wait_t waits, const int64_t *words, const int32_t *grid,
+                 int64_t first, int64_t last, void *shared) {
   int32_t block_id[3];
+  if (waits == TW_SIMT_WAITS_IN_GRID) {
+    (void)tw_simt_run_grid(thread, words, grid, shared); /* or a message */
+    return;
+  }
   for (int64_t block = first; block < last; block++) {
     split(block, grid, block_id);
     if (atomic_load_explicit(&tw_kernel_attention, memory_order_relaxed))
       tw_kernel_look();
-    if (!waits)
+    if (waits == TW_SIMT_WAITS_NEVER)
       run_in_order(thread, words, grid, block_id, shared);
     else if (tw_simt_run_block(thread, words, grid, block_id, shared))
       return; /* with a message */

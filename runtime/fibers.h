@@ -16,4 +16,7 @@
 int tw_simt_run_block(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, const int32_t *block_id,
                       void *shared);
 
+/* The same of all blocks at a time, which may wait for each other; each has tw_simt_shared_bytes of `shared`. */
+int tw_simt_run_grid(tw_simt_thread_t thread, const int64_t *words, const int32_t *grid, void *shared);
+
 #endif /* TILEWRIGHT_RUNTIME_FIBERS_H */

@@ -296,13 +296,16 @@ TW_HOT static CUresult call_driver(const tw_driver_t *driver, const tw_cuda_kern
                                    CUstream stream, const started_t *start, const uint32_t block[4], uint64_t *words) {
   size_t size = start->count * sizeof *words;
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-  CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.flag = 1};
+  bool together = kernel->record.cooperative; /* never with the other one (tile-dependent-launch) */
+  CUlaunchAttribute attribute = {.id = together ? CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+                                                : CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                 .value.flag = 1};
   CUlaunchConfig config = {.grid = {start->grid[0], start->grid[1], start->grid[2]},
                            .block = {kernel->record.num_threads, start->rows, 1},
                            .shared_bytes = kernel->record.shared_bytes,
                            .stream = stream,
-                           .attributes = &overlap,
-                           .attribute_count = kernel->record.dependent_launch};
+                           .attributes = &attribute,
+                           .attribute_count = together || kernel->record.dependent_launch};
   if (TW_UNLIKELY(!kernel->record.num_threads && block)) {
     memcpy(config.block, block, sizeof config.block);
     config.shared_bytes += block[3];
@@ -329,6 +332,18 @@ TW_COLD static tw_status_t check_block(const tw_cuda_kernel_t *kernel, const tw_
 static bool is_large(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t block[4]) {
   return (uint64_t)block[0] * block[1] * block[2] > (uint64_t)device->max_threads_per_block ||
          (uint64_t)kernel->record.shared_bytes + block[3] > (uint64_t)device->shared_bytes_per_block;
+}
+
+/* More blocks than run at a time, of a kernel whose blocks wait for each other: the driver gives no figures. */
+TW_COLD static tw_status_t check_cooperative(tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
+                                             const uint32_t block[4]) {
+  int64_t most, threads = (int64_t)block[0] * block[1] * block[2];
+  TW_RETURN_IF_ERROR(tw_cuda_kernel_resident(kernel, ordinal, (int)threads, block[3], &most));
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "kernel %s: its blocks wait for each other, so that all of the grid runs at a time: %llu blocks of "
+                  "%lld threads, and CUDA device %d runs %lld of them; launch fewer, each of which does more",
+                  kernel->name, (unsigned long long)grid[0] * grid[1] * grid[2], (long long)threads, ordinal,
+                  (long long)most);
 }
 
 /* The same for a kernel that takes tensor maps before its words. */
@@ -397,6 +412,8 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
   tw_context_leave(&scope);
   if (TW_UNLIKELY(status != NULL))
     return status;
+  if (TW_UNLIKELY(result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE && block))
+    return check_cooperative(kernel, ordinal, grid, block);
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, stream, result, grid);
   tw_recent_note(ordinal, kernel->name);

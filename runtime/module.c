@@ -170,3 +170,18 @@ tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_
   tw_context_leave(&scope);
   return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "reading a kernel's attributes") : NULL;
 }
+
+tw_status_t tw_cuda_kernel_resident(tw_cuda_kernel_t *kernel, int ordinal, int threads, size_t shared, int64_t *out) {
+  *out = 0;
+  TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
+  const tw_device_t *device;
+  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
+  tw_context_scope_t scope;
+  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_relaxed);
+  int blocks = 0;
+  CUresult result = scope.driver->occupancy(&blocks, function, threads, kernel->record.shared_bytes + shared);
+  *out = (int64_t)device->sm_count * blocks;
+  tw_context_leave(&scope);
+  return result ? tw_driver_error(scope.driver, TW_DRIVER_ERROR, result, "counting a kernel's blocks") : NULL;
+}

@@ -298,6 +298,17 @@ static bool is_small(const tw_cpu_kernel_t *kernel, int64_t blocks) {
   return each && !__builtin_mul_overflow(each, blocks, &total) && total / 1000 < SMALL_NANOSECONDS;
 }
 
+/* Where blocks wait for each other, a stack for each thread of the grid is there. */
+static tw_status_t check_cooperative(const job_t *job, int64_t blocks) {
+  int64_t each = (int64_t)job->grid[3] * job->grid[4] * job->grid[5];
+  if (blocks <= TW_SIMT_MOST_IN_GRID / each)
+    return NULL;
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "its blocks wait for each other, so that all of the grid runs at a time: %lld blocks of %lld "
+                  "threads, and the CPU runs %lld of them; launch fewer, each of which does more",
+                  (long long)blocks, (long long)each, (long long)(TW_SIMT_MOST_IN_GRID / each));
+}
+
 tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const uint32_t grid[3],
                           const uint32_t block[4], tw_cpu_watch_t *watch) {
   job_t job = {.kernel = kernel, .words = (const int64_t *)words, .interrupt = {.watch = watch}};
@@ -315,6 +326,11 @@ tw_status_t tw_cpu_launch(tw_cpu_kernel_t *kernel, const uint64_t *words, const 
   job.grid[7] = (int32_t)own;
   job.scratch_bytes = job.grid[6] ? own + block[3] : kernel->scratch_bytes;
   int64_t threads = tw_cpu_threads();
+  if (kernel->cooperative) {
+    TW_RETURN_IF_ERROR(check_cooperative(&job, blocks));
+    job.scratch_bytes = (uint64_t)blocks * tw_simt_shared_bytes(job.grid);
+    threads = 1;
+  }
   if (threads > blocks)
     threads = blocks;
   job.blocks = blocks;

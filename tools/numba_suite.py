@@ -44,7 +44,6 @@ REASONS = {
     r"no callbacks": "modules are shared, and unloaded late",
     r"not public|has no len|is internal": "asks for what is internal to Numba",
     r"does not match|!= '|not found in": "another message",
-    r"cooperative": "no cooperative groups",
     r"0 not greater|0 != \d": "figures of machine code, which the CPU has not",
 }
 # What fails where there is no GPU, and only there.

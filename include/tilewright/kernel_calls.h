@@ -33,9 +33,18 @@ void tw_kernel_look(void);
 /* One thread of a SIMT kernel. `grid` is {grid x, y, z, block x, y, z}; `shared` is the block's shared memory. */
 typedef void (*tw_simt_thread_t)(const int64_t *words, const int32_t *grid, const int32_t *block_id,
                                  const int32_t *thread_id, void *shared);
-/* Runs all threads of the blocks first to last - 1, x fastest (runtime/fibers.c). `waits`: threads wait for others. */
-void tw_simt_run(tw_simt_thread_t thread, int32_t waits, const int64_t *words, const int32_t *grid, int64_t first,
-                 int64_t last, void *shared);
+/* For whom threads wait. */
+typedef enum { TW_SIMT_WAITS_NEVER, TW_SIMT_WAITS_IN_BLOCK, TW_SIMT_WAITS_IN_GRID } tw_simt_wait_t;
+/* Threads of all blocks that may run at a time, where these wait for each other. */
+enum { TW_SIMT_MOST_IN_GRID = 16384 };
+/* Bytes of a block's shared memory, by what the launcher says behind the grid: those added, and where they begin. */
+static inline uint64_t tw_simt_shared_bytes(const int32_t *grid) {
+  return ((uint64_t)grid[6] + (uint64_t)grid[7] + 63) & ~(uint64_t)63;
+}
+/* Runs all threads of the blocks first to last - 1, x fastest (runtime/fibers.c). Where they wait in the grid these are
+ * all blocks, and `shared` has room for each, one behind the other. */
+void tw_simt_run(tw_simt_thread_t thread, tw_simt_wait_t waits, const int64_t *words, const int32_t *grid,
+                 int64_t first, int64_t last, void *shared);
 
 /* What threads wait for, with the place in the source where they do. Kinds are those of dialect/TileBase.td. */
 enum { TW_SIMT_ALL, TW_SIMT_ANY, TW_SIMT_UNI, TW_SIMT_BALLOT };
@@ -44,6 +53,8 @@ enum { TW_SIMT_IDX, TW_SIMT_UP, TW_SIMT_DOWN, TW_SIMT_BFLY };
 /* Returns when every thread of the block that still runs has called it; the second one with how many of them brought a
  * predicate (kind 0), whether all did (1), or any (2). */
 void tw_simt_sync_threads(const char *site);
+/* Returns when every thread of the grid that still runs has called it. */
+void tw_simt_sync_grid(const char *site);
 int32_t tw_simt_sync_vote(int32_t kind, int32_t predicate, const char *site);
 /* They return when each lane of the mask that still runs has called the same. */
 void tw_simt_sync_warp(int32_t mask, const char *site);

@@ -188,6 +188,7 @@ typedef void (*tw_cpu_entry_t)(const int64_t *words, const int32_t *grid, int64_
 typedef struct tw_cpu_kernel {
   tw_cpu_entry_t entry;
   uint64_t scratch_bytes;      /* per thread, 64-byte aligned */
+  bool cooperative;            /* blocks wait for each other: scratch is per block */
   _Atomic int64_t picoseconds; /* per block, measured by earlier launches; 0: not known yet */
 } tw_cpu_kernel_t;
 
@@ -306,6 +307,9 @@ typedef struct tw_cuda_usage {
   int registers, local_bytes, shared_bytes, max_threads;
 } tw_cuda_usage_t;
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
+/* How many blocks of so many threads run on the device at a time, each with `shared` bytes more than its arrays have.
+ */
+tw_status_t tw_cuda_kernel_resident(tw_cuda_kernel_t *kernel, int ordinal, int threads, size_t shared, int64_t *out);
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.
  * `block` (as in tw_cpu_launch) counts for kernels whose record has num_threads 0; else it may be NULL. Behind the

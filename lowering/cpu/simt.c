@@ -13,6 +13,7 @@
  * Shared arrays lie in the scratch memory, which is one block's at a time, and behind them what the launch adds; a
  * thread's own arrays lie on its stack. */
 #include "lowering/cpu/cpu.h"
+#include "lowering/launch_record.h"
 
 #include "tilewright/base.h"
 #include "tilewright/dialect.h"
@@ -67,13 +68,19 @@ static bool waits(MlirOperation op) {
          (is_atomic(op) && cpu_is_polled(op));
 }
 
+static bool waits_for_grid(MlirOperation op) { return tw_op_is(op, TW_TILE_SYNC_GRID); }
+
 void cpu_call_threads(cpu_t *cx, MlirOperation kernel, MlirOperation thread) {
-  bool any = tw_has_op_like(kernel, waits);
+  tw_simt_wait_t how = tw_has_op_like(kernel, waits) ? TW_SIMT_WAITS_IN_BLOCK : TW_SIMT_WAITS_NEVER;
+  if (tw_has_op_like(kernel, waits_for_grid)) {
+    how = TW_SIMT_WAITS_IN_GRID;
+    tw_launch_set_cooperative(kernel, true);
+  }
   tw_builder_t at = cpu_here(cx);
   MlirType type = mlirTypeAttrGetValue(tw_attr(thread, "function_type"));
   MlirValue callee = tw_op1_attr(&at, "func.constant", type, 0, NULL, "value",
                                  mlirFlatSymbolRefAttrGet(cx->context, tw_attr_string(thread, "sym_name")));
-  MlirValue operands[7] = {callee, cpu_i32_const(cx, any)};
+  MlirValue operands[7] = {callee, cpu_i32_const(cx, how)};
   for (int i = 0; i < 5; i++)
     operands[2 + i] = mlirBlockGetArgument(cx->entry, i);
   cpu_call(cx, "tw_simt_run", 7, operands);
@@ -121,6 +128,11 @@ static MlirValue from_bits(cpu_t *cx, MlirValue bits, MlirType type) {
 static void place_sync_threads(cpu_t *cx, MlirOperation op) {
   MlirValue site = cpu_site(cx, op);
   cpu_call(cx, "tw_simt_sync_threads", 1, &site);
+}
+
+static void place_sync_grid(cpu_t *cx, MlirOperation op) {
+  MlirValue site = cpu_site(cx, op);
+  cpu_call(cx, "tw_simt_sync_grid", 1, &site);
 }
 
 /* The result of an op is an i32, or an i1. */
@@ -325,6 +337,7 @@ CPU_RULE(TW_TILE_BLOCK_DIM, CPU_EFFECT, 0, NULL, NULL, place_block_dim)
 CPU_RULE(TW_TILE_LANE_ID, CPU_EFFECT, 0, NULL, NULL, place_lane_id)
 CPU_RULE(TW_TILE_ACTIVE_MASK, CPU_EFFECT, 0, NULL, NULL, place_active_mask)
 CPU_RULE(TW_TILE_SYNC_THREADS, CPU_EFFECT, 0, NULL, NULL, place_sync_threads)
+CPU_RULE(TW_TILE_SYNC_GRID, CPU_EFFECT, 0, NULL, NULL, place_sync_grid)
 CPU_RULE(TW_TILE_SYNC_VOTE, CPU_EFFECT, 0, NULL, NULL, place_sync_vote)
 CPU_RULE(TW_TILE_SYNC_WARP, CPU_EFFECT, 0, NULL, NULL, place_sync_warp)
 CPU_RULE(TW_TILE_VOTE, CPU_EFFECT, 0, NULL, NULL, place_vote)

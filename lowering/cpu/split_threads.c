@@ -95,8 +95,11 @@ static bool is_local(MlirOperation op) {
   return !mlirAttributeIsNull(space) && mlirIntegerAttrGetValueInt(space) == TW_SPACE_LOCAL;
 }
 
-/* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread. */
+/* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread or for
+ * other blocks. */
 static bool is_foreign(MlirOperation op) {
+  if (tw_op_is(op, TW_TILE_SYNC_GRID))
+    return true;
   if (mlirOperationGetNumRegions(op) > 0 || tw_op_form(op) == TW_FORM_CONTROL || tw_op_has(op, TW_PURE))
     return false;
   if (tw_op_has(op, TW_BY_ELEMENT))

@@ -45,6 +45,7 @@ static const struct {
     {"tw_kernel_look", (void *)tw_kernel_look},
     {"tw_simt_run", (void *)tw_simt_run},
     {"tw_simt_sync_threads", (void *)tw_simt_sync_threads},
+    {"tw_simt_sync_grid", (void *)tw_simt_sync_grid},
     {"tw_simt_sync_vote", (void *)tw_simt_sync_vote},
     {"tw_simt_sync_warp", (void *)tw_simt_sync_warp},
     {"tw_simt_vote", (void *)tw_simt_vote},

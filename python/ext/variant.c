@@ -83,6 +83,7 @@ static PyObject *cpu_new(PyTypeObject *type, PyObject *arguments, PyObject *keyw
     return NULL;
   memcpy(&variant->cpu.entry, &entry, sizeof entry); /* ISO C has no cast to a function */
   variant->cpu.scratch_bytes = record.scratch_bytes;
+  variant->cpu.cooperative = record.cooperative;
   variant->written = written;
   variant->owner = Py_XNewRef(owner);
   if (!keep_apart(variant, &record, overlapping))
@@ -156,6 +157,17 @@ static PyObject *cuda_usage(PyObject *self, PyObject *device) {
                        usage.shared_bytes, "max_threads", usage.max_threads);
 }
 
+/* resident(device, threads, shared_bytes) -> int: blocks that run at a time. */
+static PyObject *cuda_resident(PyObject *self, PyObject *args) {
+  int ordinal, threads;
+  unsigned long shared;
+  if (!PyArg_ParseTuple(args, "iik:resident", &ordinal, &threads, &shared))
+    return NULL;
+  int64_t blocks;
+  tw_status_t status = tw_cuda_kernel_resident(((tw_variant_t *)self)->cuda, ordinal, threads, shared, &blocks);
+  return status ? tw_ext_raise(status, NULL) : PyLong_FromLongLong(blocks);
+}
+
 static PyObject *cuda_load(PyObject *self, PyObject *device) {
   long ordinal = PyLong_AsLong(device);
   if (ordinal == -1 && PyErr_Occurred())
@@ -188,6 +200,8 @@ static PyMethodDef cuda_methods[] = {
      "or_else(maker, much): maker(device, problem, local_bytes) gives the variant to launch instead where the driver "
      "has a problem with the code, or it takes so many bytes of local memory; or None."},
     {"usage", cuda_usage, METH_O, "usage(device) -> dict of registers, local and shared bytes"},
+    {"resident", cuda_resident, METH_VARARGS,
+     "resident(device, threads, shared_bytes) -> int: blocks of so many threads that run at a time"},
     {"load", cuda_load, METH_O, "load(device): load now what the first launch would load"},
     {NULL, NULL, 0, NULL}};
 

@@ -50,6 +50,12 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     return execution
 
 
+@pytest.fixture
+def at_once(pytestconfig: pytest.Config) -> Run:
+    """As `run`, where all blocks of a grid run at a time: on a GPU, or else on the CPU."""
+    return _on_gpu if pytestconfig.getoption("--backend") == "cuda" else _on_cpu
+
+
 def _interpret(kernel: Any, *args: Any, grid: Any = 1, block: Any = 1, shared: int = 0) -> None:
     kernel.interpret(args, grid, block, shared)
 

@@ -28,7 +28,7 @@ def file_of(name: str) -> Any:
     return module
 
 
-of_atomics, of_barriers, of_warps = map(file_of, ("atomics", "barriers", "warps"))
+of_atomics, of_barriers, of_grids, of_warps = map(file_of, ("atomics", "barriers", "grid_barriers", "warps"))
 CHIPS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 
@@ -53,6 +53,8 @@ def threads() -> None:
     attempt(of_barriers.with_constants, np.zeros(12, np.float32))
     attempt(of_barriers.with_local, np.zeros(64, np.float32), np.zeros((64, 3), np.float32))
     attempt(of_barriers.diverge, np.zeros(2, np.int32))
+    attempt(of_grids.heat, np.zeros(8, np.int32), np.zeros(8, np.int32), 2)
+    attempt(of_grids.some_threads, np.zeros(8))
     for dtype in (np.int8, np.float64):
         attempt(of_warps.shuffles, np.zeros(32, dtype), np.zeros((4, 32), dtype))
     attempt(of_warps.votes, np.zeros(32, np.int32), np.zeros((6, 32), np.int32))

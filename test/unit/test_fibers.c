@@ -82,6 +82,28 @@ static void test_stuck(void) {
   free(text);
 }
 
+/* Each block tells all others its number, and adds up theirs. */
+static void sum_of_blocks(const int64_t *words, const int32_t *grid, const int32_t *block_id, const int32_t *thread_id,
+                          void *shared) {
+  int64_t *told = (int64_t *)(uintptr_t)words[0], *own = shared;
+  if (thread_id[0] == 1)
+    return;
+  told[block_id[0]] = own[0] = block_id[0] + 1;
+  tw_simt_sync_grid("test.py:5");
+  for (int32_t i = 0; i < grid[0]; i++)
+    own[0] += told[i];
+  tw_simt_sync_grid("test.py:6");
+  told[block_id[0]] = own[0];
+}
+
+static void test_grid(void) {
+  int64_t told[3] = {0}, words[1] = {(intptr_t)told};
+  int32_t grid[8] = {3, 1, 1, 2, 1, 1, 8, 0}; /* 8 bytes of shared memory, for which each block has 64 */
+  char shared[3 * 64] = {0};
+  assert(tw_simt_run_grid(sum_of_blocks, words, grid, shared) == 0);
+  assert(told[0] == 7 && told[1] == 8 && told[2] == 9);
+}
+
 int main(void) {
   int64_t words[THREADS], shared[THREADS], expected = 0;
   for (int i = 0; i < THREADS; i++)
@@ -97,6 +119,7 @@ int main(void) {
   assert(tw_simt_run_block(warp_sums, words, warps, block_id, sums) == 0);
   assert(sums[0] == 31 * 32 / 2 && sums[1] == 32 + 33 + 34 + 35 + 36 + 37 + 38 + 39);
   test_stuck();
+  test_grid();
   puts("test_fibers: ok");
   return 0;
 }

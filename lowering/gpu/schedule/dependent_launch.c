@@ -98,7 +98,7 @@ static void put(MlirOperation before, const char *action) {
 
 static bool is_wanted(MlirOperation op) {
   return tw_op_is(op, TW_LLVM_FUNC) && tw_has_attr(op, "nvvm.kernel") &&
-         tw_hint_dependent_launch(op, !tw_has_attr(op, "tile.simt"));
+         tw_hint_dependent_launch(op, !tw_has_attr(op, "tile.simt")) && !tw_launch_cooperative(op, false);
 }
 
 bool tw_run_dependent_launch(MlirOperation module) {

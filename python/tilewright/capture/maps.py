@@ -74,10 +74,11 @@ def device_rules(frame: Frame, mapped: str = "") -> Iterator[None]:
     capture = frame.capture
     rules, emit = capture.rules, capture.emit
     capture.rules, capture.emit, capture.mapped = DEVICE, Emitter(capture.builder, DEVICE), mapped
+    capture.in_tiles = True
     try:
         yield
     finally:
-        capture.rules, capture.emit, capture.mapped = rules, emit, ""
+        capture.rules, capture.emit, capture.mapped, capture.in_tiles = rules, emit, "", False
 
 
 def _several(made: Any) -> tuple[Any, ...]:

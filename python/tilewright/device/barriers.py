@@ -1,4 +1,4 @@
-"""What the threads of a block wait for: every one of them comes, but for those that have ended."""
+"""What the threads of a block or of the grid wait for: every one of them comes, but for those that have ended."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from typing import Any
 
 from .only import device_only
 
-__all__ = ["syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or"]
+__all__ = ["syncgrid", "syncthreads", "syncthreads_and", "syncthreads_count", "syncthreads_or"]
 
 
 @device_only("barriers")
 def syncthreads() -> None:
     """Wait until every thread of the block is here, and see what they wrote to shared and global memory."""
+
+
+@device_only("barriers")
+def syncgrid() -> None:
+    """Wait until every thread of the grid is here, and see what they wrote to arrays. All blocks run at a time then: a
+    launch of more than the device can run is refused."""
 
 
 @device_only("barriers")

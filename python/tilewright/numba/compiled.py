@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, plans
@@ -16,6 +17,7 @@ from .devices import current_number, get_current_device
 if TYPE_CHECKING:
     from .kernels import DeviceFunction, Kernel
 
+MOST_IN_GRID = 16384  # threads of a grid whose blocks wait for each other, on the CPU (kernel_calls.h)
 LEAST = (8, 0)  # the compute capability that code is made for where there is no GPU
 
 
@@ -90,10 +92,20 @@ class Overload:
     def resources(self) -> Resources:
         if not arrays._has_gpu():
             return Resources()
+        return Resources(**self._variant().usage(current_number()))
+
+    def _variant(self) -> Any:
         variant = compile_variant(self.kernel, self.target, self.facts)
         if isinstance(variant, Exception):
             raise variant
-        return Resources(**variant.usage(current_number()))
+        return variant
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """The largest grid of a kernel whose blocks wait for each other: as many as run at a time."""
+        threads = math.prod(blockdim) if isinstance(blockdim, tuple | list) else blockdim
+        if not arrays._has_gpu():
+            return MOST_IN_GRID // threads
+        return self._variant().resident(current_number(), threads, dynsmemsize)
 
     regs_per_thread = property(lambda self: self.resources().registers)
     local_mem_per_thread = property(lambda self: self.resources().local_bytes)

@@ -92,7 +92,7 @@ blockDim = Position("blockDim", "block_dim")
 gridDim = Position("gridDim", "grid_dim")
 laneid, warpsize = Value("laneid"), Value("warpsize")
 grid, gridsize = Places("grid"), Places("gridsize")
-shared, local, const, atomic = map(_namespace, ("shared", "local", "const", "atomic"))
+shared, local, const, atomic, cg = map(_namespace, ("shared", "local", "const", "atomic", "cg"))
 atomic.xchg = atomic.exch
 _NAMES = [name for name in FUNCTIONS if "." not in name]
 globals().update({name: Function(name) for name in _NAMES})
@@ -101,6 +101,7 @@ __all__ = [
     "atomic",
     "blockDim",
     "blockIdx",
+    "cg",
     "const",
     "grid",
     "gridDim",

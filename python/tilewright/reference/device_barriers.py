@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtype as dt
+from ..errors import LaunchError
 from .device_block import Meeting, State, site
 from .numbers import Number
 
@@ -20,6 +21,15 @@ def _barrier(thread: Any, what: str, value: Any, told: Callable[[Any, dict[int, 
 
 def syncthreads(thread: Any) -> None:
     _barrier(thread, "syncthreads", None, lambda _, values: None)
+
+
+def syncgrid(thread: Any) -> None:
+    if tuple(thread.grid_dim) != (1, 1, 1):
+        raise LaunchError(
+            f"kernel.interpret runs one block at a time, and device.syncgrid() waits for the grid {thread.grid_dim}; "
+            "interpret one block, or launch the kernel"
+        )
+    _barrier(thread, "syncgrid", None, lambda _, values: None)
 
 
 def syncthreads_count(thread: Any, pred: Any) -> Number:

@@ -1,6 +1,7 @@
 /* simt.c - rules: the thread-level ops: positions, barriers, arrays that a kernel makes
  *
  *   tile.sync_threads                             nvvm.barrier0, or llvm.nvvm.barrier.cta.sync.all in divergent code
+ *   tile.sync_grid                                the same, an atomic sum and a wait in one thread, the same again
  *   %n = tile.sync_vote count, %p                 llvm.nvvm.barrier.cta.red.popc.all
  *   %s = tile.shared_array {offset = 64 : i32}    shared memory + 64
  *   %v = tile.view %a at %o [%n] by [%d]          its pointer, extents and strides
@@ -45,13 +46,42 @@ static bool is_in_step(tw_emitter_t *e, MlirOperation op) {
 }
 
 /* In divergent code the lanes of a warp may come one by one, and those that have left the kernel do not count. */
-static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
-  if (is_in_step(e, op)) {
+static void meet_block(tw_emitter_t *e, bool in_step) {
+  if (in_step) {
     twg_barrier(e);
-    return true;
+    return;
   }
   MlirValue all = twg_const_i32(e, 0);
   twg_intrinsic(e, "llvm.nvvm.barrier.cta.sync.all", (MlirType){NULL}, 1, &all, TW_PTX_EFFECT);
+}
+
+static bool rule_sync_threads(tw_emitter_t *e, MlirOperation op) {
+  meet_block(e, is_in_step(e, op));
+  return true;
+}
+
+/* A thread of each block adds to a word that the driver keeps for a cooperative launch, 4 bytes behind the address in
+ * two environment registers: all of them together 2^31, so that its upper bit changes when the last one has come and
+ * the others are as before, which CUDA's own barriers of grids need, too. */
+static const char grid_barrier[] =
+    "{ .reg .pred p; .reg .b32 x, y, n; .reg .b64 a; "
+    "mov.u32 x, %tid.x; mov.u32 y, %tid.y; or.b32 x, x, y; mov.u32 y, %tid.z; or.b32 x, x, y; "
+    "setp.ne.b32 p, x, 0; @p bra DONE; "
+    "mov.u32 n, %nctaid.x; mov.u32 y, %nctaid.y; mul.lo.u32 n, n, y; mov.u32 y, %nctaid.z; mul.lo.u32 n, n, y; "
+    "sub.u32 n, 0x80000001, n; "
+    "mov.u32 x, %ctaid.x; mov.u32 y, %ctaid.y; or.b32 x, x, y; mov.u32 y, %ctaid.z; or.b32 x, x, y; "
+    "setp.eq.b32 p, x, 0; selp.b32 n, n, 1, p; "
+    "mov.u32 x, %envreg2; mov.u32 y, %envreg1; mov.b64 a, {x, y}; "
+    "atom.add.release.gpu.u32 n, [a+4], n; "
+    "WAIT: ld.acquire.gpu.u32 x, [a+4]; xor.b32 x, x, n; setp.ge.s32 p, x, 0; @p bra WAIT; "
+    "DONE: }";
+
+static bool rule_sync_grid(tw_emitter_t *e, MlirOperation op) {
+  bool in_step = is_in_step(e, op);
+  tw_launch_set_cooperative(e->kernel, true);
+  meet_block(e, in_step);
+  twg_asm(e, grid_barrier, "", (MlirType){NULL}, 0, NULL, TW_PTX_EFFECT);
+  meet_block(e, in_step);
   return true;
 }
 
@@ -143,6 +173,7 @@ TWG_RULE(TW_TILE_VIEW, rule_view)
 TWG_RULE(TW_TILE_THREAD_ID, rule_thread_id)
 TWG_RULE(TW_TILE_BLOCK_DIM, rule_block_dim)
 TWG_RULE(TW_TILE_SYNC_THREADS, rule_sync_threads)
+TWG_RULE(TW_TILE_SYNC_GRID, rule_sync_grid)
 TWG_RULE(TW_TILE_SYNC_VOTE, rule_sync_vote)
 TWG_RULE(TW_TILE_SLEEP, rule_sleep)
 TWG_RULE(TW_TILE_SHARED_ARRAY, rule_shared_array)

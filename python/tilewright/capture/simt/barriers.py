@@ -1,10 +1,11 @@
-"""Barriers: what the threads of a block wait for."""
+"""Barriers: what the threads of a block or of the grid wait for."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...dtype import DType, bool_, int32
+from ...errors import TileUnsupportedFeatureError
 from ..frame import Frame
 from ..values import Tile
 from .predicates import predicate
@@ -14,6 +15,15 @@ _KINDS = {"syncthreads_count": 0, "syncthreads_and": 1, "syncthreads_or": 2}
 
 def syncthreads(frame: Frame) -> None:
     frame.builder.op("tile.sync_threads", [], None, [])
+
+
+def syncgrid(frame: Frame) -> None:
+    if frame.capture.in_tiles:
+        raise TileUnsupportedFeatureError(
+            "device.syncgrid() waits for all blocks; of a kernel of tiles the compiler chooses which run at a time, so "
+            "end the kernel there, and launch a second one"
+        )
+    frame.builder.op("tile.sync_grid", [], None, [])
 
 
 def _vote(frame: Frame, name: str, pred: Any, told: DType) -> Tile:

@@ -172,6 +172,26 @@ def _shfl_xor(frame: Frame, mask: Any, value: Any, lane_mask: Any) -> Any:
     return _shuffle(warps.shfl_xor_sync, frame, mask, value, lane_mask)
 
 
+class _GridGroup:
+    """What `cuda.cg.this_grid()` is in a kernel: all threads of the grid, which may wait for each other."""
+
+    def __tw_attribute__(self, frame: Frame, name: str) -> Any:
+        if name != "sync":
+            raise TileTypeError(f"a grid of cuda.cg has no attribute '{name}'; it has sync")
+        return _GridSync()
+
+
+class _GridSync:
+    __name__ = "sync"
+
+    def __call__(self) -> None:
+        raise TypeError("a value of the capture")
+
+    def __tw_call__(self, frame: Frame) -> int:
+        barriers.syncgrid(frame)
+        return 0
+
+
 # ---------------------------------------------------------------------------------------------
 # Atomics: relaxed, as far as the device
 
@@ -315,6 +335,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "local.array": _local_array,
     "const.array_like": _array_like,
     "syncthreads": barriers.syncthreads,
+    "cg.this_grid": lambda frame: _GridGroup(),
     "syncthreads_count": functools.partial(_block_vote, "count"),
     "syncthreads_and": functools.partial(_block_vote, "and"),
     "syncthreads_or": functools.partial(_block_vote, "or"),

@@ -25,4 +25,14 @@ module attributes {tile.target = "sm_90a"} {
     tile.scatter %w, %x[%t] : f32, memref<?xf32, strided<[1]>>, i32
     return
   }
+
+  // A barrier of the grid is one of the block, a wait in one thread, and one of the block.
+  // CHECK: llvm.func @grid{{.*}}cooperative = 1 : i32
+  // CHECK: nvvm.barrier0
+  // CHECK-NEXT: llvm.inline_asm {{.*}}envreg2{{.*}}atom.add.release.gpu{{.*}}ld.acquire.gpu
+  // CHECK-NEXT: nvvm.barrier0
+  func.func @grid() attributes {tile.kernel, tile.simt} {
+    tile.sync_grid
+    return
+  }
 }
