@@ -129,6 +129,33 @@ def matches(x, out):
     out[4, lane] = 1 if same else 0
 
 
+@device.kernel
+def digits(x, out, most: device.ConstExpr):
+    lane = device.lane_id
+    if lane >= x.size:
+        return
+    if lane % 4 == 3:
+        out[lane] = device.match_any_sync(0x88888888, x[lane] & most)
+    else:
+        out[lane] = device.match_any_sync(0x77777777, x[lane] & most)
+
+
+@pytest.mark.parametrize("most", [0, 1, 6, 255, 256, -1])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64])
+@pytest.mark.parametrize("threads", [32, 21])
+def test_lanes_of_a_digit(run: Any, dtype: Any, most: int, threads: int) -> None:
+    """Of few bits or many; behind a return, so that lanes of the mask have left."""
+    most = most if most in range(np.iinfo(dtype).min, np.iinfo(dtype).max + 1) else 1
+    x = (np.random.default_rng(threads).integers(0, 9, threads) * 37 - 20).astype(dtype)
+    out = np.zeros(threads, np.int32)
+    run(digits, x, out, most, grid=1, block=32)
+    lanes, masked = np.arange(threads), x & np.array(most, dtype)
+    together = (lanes[:, None] % 4 == 3) == (lanes % 4 == 3)
+    alike = together & (masked[:, None] == masked)
+    expected = (alike.astype(np.uint64) << lanes.astype(np.uint64)).sum(axis=1).astype(np.uint32).view(np.int32)
+    np.testing.assert_array_equal(out, expected)
+
+
 @pytest.mark.spec("D-546", "D-547")
 @pytest.mark.parametrize("dtype", [np.int16, np.float32, np.int64])
 def test_matches(run: Any, dtype: Any) -> None:

@@ -2,11 +2,12 @@
  *
  *   %y = tile.shuffle down, %mask, %x, %d : f64   two llvm.nvvm.shfl.sync.down.i32, of the halves
  *   %b = tile.vote ballot, %mask, %p -> i32       llvm.nvvm.vote.ballot.sync
- *   %m = tile.match any, %mask, %x : f32          llvm.nvvm.match.any.sync.i32, of the bits
+ *   %m = tile.match any, %mask, %x : f32          llvm.nvvm.match.any.sync.i32, of the bits; of 8 bits or fewer ballots
  *
  * A value of 4 bytes or fewer is one word, of 8 bytes two. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
+#include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -40,6 +41,11 @@ static bool rule_vote(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+static MlirValue ballot(tw_emitter_t *e, MlirValue mask, MlirValue predicate) {
+  MlirValue operands[2] = {mask, predicate};
+  return twg_intrinsic(e, "llvm.nvvm.vote.ballot.sync", e->i32, 2, operands, TW_PTX_EFFECT);
+}
+
 /* ---- bits of a value --------------------------------------------------------------------------------- */
 
 /* The bits of a scalar as an i32, or an i64 for those of 8 bytes. */
@@ -61,10 +67,43 @@ static MlirValue value_of(tw_emitter_t *e, MlirType element, MlirValue word) {
 
 /* ---- match, shuffle ------------------------------------------------------------------------------------ */
 
+/* How many bits of an integer can be set, by its range; one that may be negative has all. */
+static int width_of(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  int width = (int)tw_memory_bits(type);
+  if (!mlirTypeIsAInteger(type) || width > 32)
+    return width;
+  tw_range_t range = tw_range_of(value);
+  for (int bits = 1; bits < width && range.low >= 0; bits++)
+    if (range.high >> bits == 0)
+      return bits;
+  return width;
+}
+
+/* The lanes that agree in each bit with this one: `match` takes longer the more values differ, a ballot a bit does not.
+ * Lanes of the mask that have left vote in none, so those that vote are found first. */
+static MlirValue match_bits(tw_emitter_t *e, MlirValue mask, MlirValue bits, int width) {
+  MlirValue zero = twg_const_i32(e, 0), all = twg_const_i32(e, -1);
+  MlirValue lanes = ballot(e, mask, twg_icmp(e, TW_EQ, zero, zero));
+  for (int i = 0; i < width; i++) {
+    MlirValue bit = twg_binary(e, "llvm.and", bits, twg_const_i32(e, 1 << i));
+    MlirValue is_set = twg_icmp(e, TW_NE, bit, zero);
+    MlirValue same = twg_binary(e, "llvm.xor", ballot(e, mask, is_set), twg_select(e, is_set, zero, all));
+    lanes = twg_binary(e, "llvm.and", lanes, same);
+  }
+  return lanes;
+}
+
 static bool rule_match(tw_emitter_t *e, MlirOperation op) {
+  enum { FEW_BITS = 8 };
   MlirType element = mlirValueGetType(mlirOperationGetOperand(op, 1));
   MlirValue operands[2] = {twg_operand(e, op, 0).at[0], bits_of(e, element, twg_operand(e, op, 1).at[0])};
   bool wide = tw_memory_bits(element) == 64, all = tw_attr_int(op, "kind", 0) == TW_MATCH_ALL;
+  int width = width_of(mlirOperationGetOperand(op, 1));
+  if (!all && width <= FEW_BITS) {
+    twg_set_scalar(e, op, 0, match_bits(e, operands[0], operands[1], width));
+    return true;
+  }
   char name[64];
   snprintf(name, sizeof name, "llvm.nvvm.match.%s.sync.%s%s", all ? "all" : "any", wide ? "i64" : "i32",
            all ? "p" : "");

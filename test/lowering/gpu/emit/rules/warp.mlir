@@ -27,4 +27,18 @@ module attributes {tile.target = "sm_90a"} {
     }
     return
   }
+
+  // Lanes that agree in each of 3 bits, of those that vote; an unknown number takes the instruction.
+  // CHECK-LABEL: llvm.func @digits
+  // CHECK-COUNT-4: llvm.nvvm.vote.ballot.sync
+  // CHECK-NOT: llvm.nvvm.vote
+  // CHECK: llvm.nvvm.match.any.sync.i32
+  func.func @digits(%m: i32, %x: i32) attributes {tile.kernel, tile.simt} {
+    %seven = arith.constant 7 : i32
+    %digit = arith.andi %x, %seven : i32
+    %0 = tile.match any, %m, %digit : i32
+    %1 = tile.match any, %0, %x : i32
+    tile.sync_warp %1
+    return
+  }
 }
