@@ -238,7 +238,8 @@ def install(tests: Path | None = None) -> None:
     for name in ("random", "cg", "libdevice", "fp16"):
         found = getattr(cuda, name, None)
         if found is not None:
-            module(f"numba.cuda.{name}", **{n: getattr(found, n) for n in found.__all__})
+            names = getattr(found, "__all__", vars(found))
+            module(f"numba.cuda.{name}", **{n: getattr(found, n) for n in names})
     our_types.__dict__.update(_domains(our_types))
     module("numba.cuda.types", **our_types.__dict__)
     module("numba.cuda.core", config=config, __path__=[])

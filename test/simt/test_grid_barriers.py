@@ -87,6 +87,7 @@ def test_numbas_grid(at_once: Run) -> None:
     sequential_rows[8, 32](m)
     np.testing.assert_array_equal(m, np.broadcast_to(np.arange(100)[:, None], m.shape))
     (overload,) = sequential_rows.overloads.values()
+    assert overload.cooperative
     most = overload.max_cooperative_grid_blocks((16, 2))
     assert most == overload.max_cooperative_grid_blocks(32) >= 132
     assert overload.max_cooperative_grid_blocks(64) < 2 * most

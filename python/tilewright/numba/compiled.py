@@ -100,6 +100,11 @@ class Overload:
             raise variant
         return variant
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether its blocks wait for each other."""
+        return "tile.sync_grid" in self.kernel.capture(self.target, self.facts).text()
+
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """The largest grid of a kernel whose blocks wait for each other: as many as run at a time."""
         threads = math.prod(blockdim) if isinstance(blockdim, tuple | list) else blockdim
