@@ -697,7 +697,10 @@ TOO_LARGE = {
     "x = ct.zeros((2**64,), ct.float32)": "too large; it has at most 2\\*\\*30 elements",
     "x = 'a' * 10**12": "too large to be a constant",
     "x = '%d' % 'a'": "%d format",
-    "x = 1 << 10**14": "ct.bitwise_lshift of the constants",
+    "x = (1, 2) * 10**9": "too large to be a constant: 2 times 1000000000",
+    "x = 1 << 10**14": "ct.bitwise_lshift of 1 and 100000000000000 is too large to be a constant",
+    "x = 7 ** 10**12": "ct.pow of 7 and 1000000000000 is too large to be a constant",
+    "x = (-3) ** (1 << 30)": "too large to be a constant: it has more than 1048576 bits",
     "x = ct.bid(10**5000)": "Exceeds the limit",
     "ct.print(10**5000)": "Exceeds the limit",
 }

@@ -99,11 +99,31 @@ FOLD: dict[str, Callable[..., Any]] = {
 _LARGEST = {float8_e4m3fn: 448.0, float4_e2m1fn: 6.0}
 
 
+# Bits of an integer, elements of a tuple, letters of a text: no constant of a program needs more, and Python would
+# take minutes, or all memory, over one that is written in a few letters.
+CONSTANT_LIMIT = 1 << 20
+
+
+def _bits_of(name: str, values: tuple[Any, ...]) -> int:
+    """At least how many bits an integer has that Python would compute exactly; 0 of what stays small."""
+    if name not in ("pow", "bitwise_lshift") or not all(isinstance(value, int) for value in values):
+        return 0
+    x, y = values
+    if name == "pow":
+        return (abs(x).bit_length() - 1) * y if abs(x) > 1 else 0
+    return x.bit_length() + y if x else 0
+
+
 def fold(name: str, *values: Any) -> Any:
     """An operation on constants only, with Python's exact numbers: a function without a row in FOLD is that of `math`.
 
     NumPy is not asked, with which the reference computes: what one of the two has wrong the other one shows.
     """
+    if _bits_of(name, values) > CONSTANT_LIMIT:
+        text = " and ".join(map(number_text, values))
+        raise TileValueError(
+            f"ct.{name} of {text} is too large to be a constant: it has more than {CONSTANT_LIMIT} bits"
+        )
     try:
         return (FOLD.get(name) or getattr(math, name))(*values)
     except (ArithmeticError, ValueError, TypeError, MemoryError) as error:

@@ -13,7 +13,7 @@ from ..errors import TileError, TileTypeError, TileValueError
 from ..structure import parts_of
 from . import elementwise, ops, texts
 from .branches import choose
-from .emit import fold
+from .emit import CONSTANT_LIMIT, fold
 from .expressions import evaluate, handles
 from .frame import Frame
 from .simt import operators as simt_operators
@@ -64,6 +64,8 @@ def _plain_binary(name: str, x: Any, y: Any) -> Any:
     texts = isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul", "mod")
     if not (joins or repeats or texts):
         raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined{_operand_advice(x, y)}")
+    if name == "mul" and isinstance(y, int) and len(x) * y > CONSTANT_LIMIT:
+        raise TileValueError(f"ct.{name}: the result is too large to be a constant: {len(x)} times {y}")
     try:
         return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
     except (MemoryError, OverflowError):
