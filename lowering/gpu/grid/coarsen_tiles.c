@@ -25,8 +25,8 @@
  * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
  * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
  *
- * An operand that is computed from loads is computed by each of the neighbours, too: tiles grow along the axis that
- * leaves it as it is, if they can.
+ * An operand that is computed from loads, or written for the product, is so by each of the neighbours: tiles grow along
+ * the axis that leaves it as it is, if they can.
  *
  * Rows that begin within lines of the cache count twice there, so that larger tiles pay sooner.
  *
@@ -171,6 +171,15 @@ static int64_t line_cycles(const coarsen_cost_t *cost) {
   return cost->splits ? lines * TW_LINE_BYTES / tw_gpu_target_of(cost->coarsener->func).machine->l2_line_bytes : 0;
 }
 
+/* Elements of a right operand that threads write for the product, which waits for that. */
+static int64_t written_elements(coarsen_cost_t *cost, MlirOperation mma) {
+  const tw_async_mma_t *async = tw_async_mma_of(mma);
+  MlirValue rhs = mlirOperationGetOperand(mma, 1);
+  bool transposed, written = async != NULL && tw_rank(mlirValueGetType(rhs)) == 2 &&
+                             async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
+  return written ? tw_count(mlirValueGetType(rhs)) * growth(cost, rhs) : 0;
+}
+
 static MlirWalkResult add_cost(MlirOperation op, void *user) {
   coarsen_cost_t *cost = user;
   if (mlirOperationGetNumResults(op) == 0)
@@ -180,6 +189,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
   int64_t bits = tw_count(mlirValueGetType(tile)) * tw_memory_bits(tw_element(mlirValueGetType(tile)));
   if (tw_op_is_product(op)) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
+    cost->computed += written_elements(cost, op);
     cost->plan->sum_bits += bits * growth(cost, tile);
   } else if (tw_op_loads(op)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
