@@ -447,34 +447,30 @@ def _by_keys_and_places(keys, places, axis):
     return ct.astype(both >> 32, keys.dtype), ct.astype(both & 0xFFFFFFFF, ct.int32)
 
 
-_FEW_RUNS = 5  # of which each has code of its own, 15 steps in all
+_FEW_RUNS = 7  # each step has code of its own: in a loop it is slower by half and more, since there are few elements
 
 
 def _network(keys, places, axis):
     """Batcher's bitonic network: runs of 2, 4, 8 ... elements, every second one in reverse, are merged.
 
-    What shall be in reverse is complemented: bit r of `turns` says that runs of 2^r and of 2^(r+1) elements, of which
-    this one is part, are in opposite orders. Of many runs each step has code once, which a loop over runs enters where
-    these begin.
+    Of many runs each step has code once, which a loop over runs enters where these begin. What shall be in reverse is
+    complemented there: bit r of `turns` says that runs of 2^r and of 2^(r+1) elements, of which this one is part, are
+    in opposite orders.
     """
     along, runs = _along(keys, axis), _log2(keys.shape[axis])
-    turns = along ^ (along >> 1)
-    keys, places = _turned_where((along & 1) != 0, keys, places)
     if runs <= _FEW_RUNS:
         for run in ct.static_iter(range(1, runs + 1)):
-            keys, places = _merged(keys, places, axis, turns, run)
+            for i in ct.static_iter(range(run - 1, -1, -1)):
+                takes_larger = (((along >> i) ^ (along >> run)) & 1) != 0
+                keys, places = _step(keys, places, axis, 1 << i, takes_larger)
     else:
+        turns = along ^ (along >> 1)
+        keys, places = _turned_where((along & 1) != 0, keys, places)
         for run in range(1, runs + 1):
-            keys, places = _merged(keys, places, axis, turns, run)
-    return keys, places
-
-
-def _merged(keys, places, axis, turns, run):
-    """Runs of 2^run elements in order, made of halves in order."""
-    keys, places = _turned_where((turns & (1 << (run - 1))) != 0, keys, places)
-    for i in ct.static_iter(range(_log2(keys.shape[axis]) - 1, -1, -1)):
-        if i < run:
-            keys, places = _step(keys, places, axis, 1 << i)
+            keys, places = _turned_where((turns & (1 << (run - 1))) != 0, keys, places)
+            for i in ct.static_iter(range(runs - 1, -1, -1)):
+                if i < run:
+                    keys, places = _step_of_pairs(keys, places, axis, 1 << i)
     return keys, places
 
 
@@ -483,19 +479,31 @@ def _turned_where(turns, keys, places):
     return ct.where(turns, ~keys, keys), None if places is None else ct.where(turns, ~places, places)
 
 
-def _step(keys, places, axis, step):
-    """Of two elements whose places differ in one bit the smaller one comes first; places tell equal keys apart."""
-    shape = keys.shape
-    before, pairs, behind = shape[:axis], shape[axis] // (2 * step), shape[axis + 1 :]
-    keys = ct.reshape(keys, (*before, pairs, 2, step, *behind))
-    is_second = _along(keys, axis + 1) != 0
-    other = _other(keys, axis + 1)
+def _step(keys, places, axis, step, takes_larger):
+    """Elements whose places differ in one bit are compared."""
+    other_places = None if places is None else _exchanged(places, axis, step)
+    return _compared(keys, _exchanged(keys, axis, step), places, other_places, takes_larger)
+
+
+def _step_of_pairs(keys, places, axis, step):
+    """The same, of which the first one becomes the smaller one; which is first depends on the pair's axis alone."""
+    shape, axis = keys.shape, axis + 1
+    keys = ct.reshape(keys, (*shape[: axis - 1], shape[axis - 1] // (2 * step), 2, step, *shape[axis:]))
+    is_second = _along(keys, axis) != 0
     if places is None:
-        return ct.reshape(ct.where(is_second, ct.maximum(keys, other), ct.minimum(keys, other)), shape), None
+        return ct.reshape(_compared(keys, _other(keys, axis), None, None, is_second)[0], shape), None
     places = ct.reshape(places, keys.shape)
-    other_places = _other(places, axis + 1)
-    moves = ((keys > other) | ((keys == other) & (places > other_places))) ^ is_second
-    return ct.reshape(ct.where(moves, other, keys), shape), ct.reshape(ct.where(moves, other_places, places), shape)
+    keys, places = _compared(keys, _other(keys, axis), places, _other(places, axis), is_second)
+    return ct.reshape(keys, shape), ct.reshape(places, shape)
+
+
+def _compared(keys, other, places, other_places, takes_larger):
+    """The smaller one of two elements, or the larger one; places tell equal keys apart."""
+    if places is None:
+        return ct.where(takes_larger, ct.maximum(keys, other), ct.minimum(keys, other)), None
+    is_behind = (keys > other) | ((keys == other) & (places > other_places))
+    moves = is_behind ^ takes_larger
+    return ct.where(moves, other, keys), ct.where(moves, other_places, places)
 
 
 # --- kernels that overlap ---------------------------------------------------------------------------------------------
