@@ -46,7 +46,7 @@ class Binder:
             hint = self._hint(args, keywords)
             signature = re.sub(r"<(\w+\.\w+): [^>]*>", r"ct.\1", str(self.signature))
             unknown = [k for k in keywords if k not in self.by_name]
-            wrong = f"got an unexpected keyword argument '{unknown[0]}'" if unknown else error
+            wrong = f"got an unexpected keyword argument '{unknown[0]}'" if unknown else _wrong(error)
             raise TileTypeError(f"{name}{signature}: {wrong}{hint}") from None
         bound.apply_defaults()
         return bound.arguments
@@ -116,13 +116,18 @@ def _parameters_of(function: Any) -> tuple[Any, ...]:
     return tuple(getattr(function, part, None) for part in ("__code__", "__defaults__", "__kwdefaults__"))
 
 
+def _wrong(error: TypeError) -> str:
+    """What a call lacks, in the words of every version of Python."""
+    return str(error).replace("a required keyword-only argument", "a required argument")
+
+
 def bind_local(function: LocalFunction, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
     signature = _local_signature(function)
     try:
         bound = signature.bind(*args, **keywords)
     except TypeError as error:
         names = ", ".join(str(p) for p in signature.parameters.values())
-        raise TileTypeError(f"'{function.name}' takes ({names}): {error}") from None
+        raise TileTypeError(f"'{function.name}' takes ({names}): {_wrong(error)}") from None
     bound.apply_defaults()
     return dict(bound.arguments)
 
