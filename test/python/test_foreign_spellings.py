@@ -39,6 +39,11 @@ def test_operands_that_fit_shared_memory_once_come_in_steps() -> None:
     assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
 
 
+def test_products_of_one_sum_run_on_into_the_next_iteration() -> None:
+    found = plan_of("two products of one sum")
+    assert found.waits == (0, 1) and found.spills == 0 and not found.remarks, str(found)
+
+
 def test_sums_of_512_columns_have_two_warpgroups() -> None:
     """Whose sums stay in registers, and whose tiles a producer brings."""
     found = plan_of("MLA decode")

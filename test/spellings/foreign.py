@@ -75,6 +75,21 @@ def gemm(A, B, C):
     ct.store(C, (i, j), acc.astype(C.dtype))
 
 
+@program("two products of one sum", "2,1: 200x200 200x264 200x200 200x264 200x264", arrays("A B D E C"))
+@ct.kernel
+def two_of_one_sum(A, B, D, E, C):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.num_tiles(A, 1, (128, 64))):
+        a = ct.load(A, (i, k), (128, 64), padding_mode=ZERO)
+        b = ct.load(B, (k, j), (64, 128), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+        d = ct.load(D, (i, k), (128, 64), padding_mode=ZERO)
+        e = ct.load(E, (k, j), (64, 128), padding_mode=ZERO)
+        acc = ct.mma(d, e, acc)
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
 @program("sums of f16", "2,1: 200x200 200x264 200x264", arrays("A B C", "f16"))
 @ct.kernel
 def sums_of_f16(A, B, C):

@@ -128,6 +128,15 @@ bool tw_mma_reads_registers(MlirOperation product) {
   return !tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, 0)));
 }
 
+MlirValue tw_mma_sum_before(MlirOperation product) {
+  return mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
+}
+
+MlirOperation tw_mma_before(MlirOperation product) {
+  MlirOperation def = tw_def(tw_mma_sum_before(product));
+  return !mlirOperationIsNull(def) && tw_op_is_async_product(def) ? def : tw_null_op();
+}
+
 bool tw_mma_may_run_on(MlirOperation product) {
   const tw_async_mma_t *async = tw_async_mma_of(product);
   return async != NULL && async->may_run_on(product);

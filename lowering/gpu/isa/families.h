@@ -28,6 +28,9 @@ tw_mma_place_t tw_mma_place(MlirOperation mma, int operand);
 
 /* Whether a tile.async_mma has its left operand in registers. */
 bool tw_mma_reads_registers(MlirOperation product);
+/* What a tile.async_mma adds to; and the one whose sum it goes on with, without a wait, or null. */
+MlirValue tw_mma_sum_before(MlirOperation product);
+MlirOperation tw_mma_before(MlirOperation product);
 /* Whether it may be under way while its loop's next iteration begins (tw_async_mma_t). */
 bool tw_mma_may_run_on(MlirOperation product);
 /* Registers that a thread needs for it, with sums and operands. */

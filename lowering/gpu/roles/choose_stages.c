@@ -61,6 +61,13 @@ typedef struct {
   int64_t words, most;
 } words_t;
 
+/* Whether the product adds to the sum of another one that is under way, in its registers. */
+static bool goes_on(MlirOperation product) {
+  MlirOperation def = tw_def(tw_mma_sum_before(product));
+  bool waits = !mlirOperationIsNull(def) && tw_op_waits_for_products(def);
+  return !mlirOperationIsNull(def) && (waits ? tw_attr_int(def, "pending", 0) > 0 : tw_op_is_async_product(def));
+}
+
 /* What products that stand together keep in registers: accumulators, operands that do not come from a buffer, and sums
  * that are to be promoted. */
 static MlirWalkResult count_words(MlirOperation op, void *user) {
@@ -70,7 +77,7 @@ static MlirWalkResult count_words(MlirOperation op, void *user) {
   if (!mlirBlockEqual(mlirOperationGetBlock(op), words->block))
     words->words = 0;
   words->block = mlirOperationGetBlock(op);
-  words->words += tw_mma_words(op);
+  words->words += tw_mma_words(op) - (goes_on(op) ? tw_register_words(mlirValueGetType(tw_mma_sum_before(op))) : 0);
   words->most = words->words > words->most ? words->words : words->most;
   return MlirWalkResultAdvance;
 }

@@ -1,6 +1,7 @@
 /* mma_overlap.c - see mma_overlap.h */
 #include "lowering/gpu/roles/mma_overlap.h"
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/layout/memory.h"
@@ -8,10 +9,25 @@
 
 /* ---- which products ------------------------------------------------------------------------------ */
 
-/* Whether the product only adds to a value that the loop carries. */
+/* Of products that go on with one sum the first one, and the last. */
+static MlirOperation first_of_sum(MlirOperation product) {
+  for (MlirOperation before = product; !mlirOperationIsNull(before); before = tw_mma_before(product))
+    product = before;
+  return product;
+}
+
+static MlirOperation last_of_sum(MlirOperation product) {
+  for (MlirOperation next = product; !mlirOperationIsNull(next) && tw_op_is_async_product(next);
+       next = tw_only_user(mlirOperationGetResult(product, 0)))
+    product = next;
+  return product;
+}
+
+/* Whether the product, and others of its sum, only add to a value that the loop carries. */
 static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *out) {
   MlirBlock body = tw_loop_body(loop);
-  MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0)), yield = mlirBlockGetTerminator(body);
+  MlirOperation last = last_of_sum(product), first = first_of_sum(product);
+  MlirOperation wait = tw_only_user(mlirOperationGetResult(last, 0)), yield = mlirBlockGetTerminator(body);
   if (!tw_mma_may_run_on(product) || mlirOperationIsNull(wait) || !tw_op_waits_for_products(wait) ||
       !mlirBlockEqual(mlirOperationGetBlock(wait), body))
     return false;
@@ -20,11 +36,11 @@ static bool only_adds(MlirOperation loop, MlirOperation product, tw_overlap_t *o
   if (mlirOperationIsNull(user) || !mlirOperationEqual(user, yield))
     return false;
   intptr_t at = mlirOpOperandGetOperandNumber(mlirValueGetFirstUse(done));
-  MlirValue acc = mlirOperationGetOperand(product, mlirOperationGetNumOperands(product) - 1);
+  MlirValue acc = tw_mma_sum_before(first);
   if (!mlirValueEqual(acc, tw_carried(loop, at)) || !tw_has_one_use(acc))
     return false;
   out->products = tw_room(out->products, (size_t)out->num_products, sizeof *out->products);
-  out->products[out->num_products++] = (tw_late_product_t){product, wait, at};
+  out->products[out->num_products++] = (tw_late_product_t){product, wait, at, !mlirOperationEqual(product, last)};
   return true;
 }
 
@@ -90,10 +106,14 @@ static bool reads_behind(const tw_overlap_t *overlap, MlirOperation product) {
   return behind;
 }
 
+/* With the others of its sum. */
 static void remove_product(tw_overlap_t *overlap, int p) {
-  overlap->num_products--;
-  for (; p < overlap->num_products; p++)
-    overlap->products[p] = overlap->products[p + 1];
+  MlirOperation wait = overlap->products[p].wait;
+  int kept = 0;
+  for (int i = 0; i < overlap->num_products; i++)
+    if (!mlirOperationEqual(overlap->products[i].wait, wait))
+      overlap->products[kept++] = overlap->products[i];
+  overlap->num_products = kept;
 }
 
 /* Beside products that each iteration waits for: the first of their waits is behind all of the iteration before. */
@@ -138,7 +158,7 @@ static bool fits_registers(const tw_overlap_t *overlap) {
     if (!tw_op_is_async_product(op))
       continue;
     int64_t sums = words_of(mlirOperationGetResult(op, 0));
-    words += sums;
+    words += mlirOperationIsNull(tw_mma_before(op)) ? sums : 0;
     if (!runs_on(overlap, op))
       widest = sums > widest ? sums : widest;
   }
@@ -191,6 +211,30 @@ static void tell_of_waits(const overlap_check_t *check) {
 
 /* ---- all of a kernel ------------------------------------------------------------------------------- */
 
+/* Whether all products of the loop go on with one sum. */
+static bool is_one_sum(const tw_overlap_t *overlap) {
+  bool one = overlap->all && overlap->num_products > 1;
+  for (int p = 0; p < overlap->num_products; p++)
+    one = one && mlirOperationEqual(overlap->products[p].wait, overlap->products[0].wait);
+  return one;
+}
+
+/* Of products of one sum each is waited for when the next one has started, so that its stages go back one by one. */
+static void wait_for_each(tw_overlap_t *overlap) {
+  int last = overlap->num_products - 1;
+  for (int p = last - 1; p >= 0; p--) {
+    MlirOperation product = overlap->products[p].op, next = overlap->products[p + 1].op;
+    tw_builder_t at = tw_build_before(mlirOperationGetNextInBlock(product));
+    MlirValue sum = mlirOperationGetResult(product, 0);
+    MlirOperation wait = tw_build_product_wait(&at, 1, &sum, 1);
+    mlirOperationSetOperand(next, mlirOperationGetNumOperands(next) - 1, mlirOperationGetResult(wait, 0));
+    overlap->end = wait;
+  }
+  overlap->products[0] = overlap->products[last];
+  overlap->num_products = 1;
+  overlap->each = true;
+}
+
 static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
   tw_overlaps_t *overlaps = user;
   overlap_check_t check = {.overlap = {.loop = op, .all = true}};
@@ -207,6 +251,8 @@ static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
     free(overlap->products);
     return MlirWalkResultAdvance;
   }
+  if (is_one_sum(overlap))
+    wait_for_each(overlap);
   overlap->first = overlaps->num_products;
   overlaps->num_products += overlap->num_products;
   overlaps->at = tw_room(overlaps->at, (size_t)overlaps->num, sizeof *overlaps->at);
@@ -235,7 +281,7 @@ const tw_overlap_t *tw_overlap_of(const tw_overlaps_t *overlaps, MlirOperation l
 
 bool tw_drops_wait(const tw_overlaps_t *overlaps, MlirOperation wait) {
   const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(wait));
-  return overlap && is_wait_of(overlap, wait) && !mlirOperationEqual(wait, overlap->end);
+  return overlap && !overlap->each && is_wait_of(overlap, wait) && !mlirOperationEqual(wait, overlap->end);
 }
 
 int64_t tw_pending(const tw_overlaps_t *overlaps, MlirOperation wait) {

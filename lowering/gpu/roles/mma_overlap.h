@@ -13,6 +13,11 @@
  *   }
  *   tile.mma_wait 0
  *
+ * So do several that go on with one sum (tile-sink-waits):
+ *
+ *     %c = tile.async_mma %a, %b, %acc ; %v = tile.mma_wait %c, 1
+ *     %d = tile.async_mma %e, %f, %v ; %w = tile.mma_wait %d, 1 ; yield %w
+ *
  * What must hold: the product only adds to a value that the loop carries, from which nothing else is made. Beside
  * products whose results the iteration needs, the first wait for one of these is behind all of the iteration before,
  * and the ones that run on need no wait of their own; registers that they read are written behind that wait, and there
@@ -26,6 +31,7 @@
 typedef struct tw_late_product {
   MlirOperation op, wait;
   intptr_t carried; /* position of the accumulator among what the loop carries */
+  bool goes_on;     /* another one goes on with its sum, and has the same wait */
 } tw_late_product_t;
 
 /* A loop with such products. */
@@ -35,6 +41,7 @@ typedef struct tw_overlap {
   int num_products;
   int first;         /* how many products the overlaps before have */
   bool all;          /* they are all products of the loop, and start from zero */
+  bool each;         /* they are of one sum, and each has a wait */
   MlirOperation end; /* the wait that also ends those of the iteration before: the last one's, or another product's */
 } tw_overlap_t;
 

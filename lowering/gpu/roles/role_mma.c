@@ -7,6 +7,7 @@
  *   }
  *   tile.mma_wait 0 ; zeros unless %lb < %ub */
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -23,6 +24,8 @@ static MlirValue poison(const tw_role_t *r, MlirType type) { return tw_op1(&r->a
  * accumulator while products are under way. */
 void tw_start_unread(const tw_role_t *r, const tw_overlap_t *overlap, MlirValue *inits) {
   for (int p = 0; overlap->all && p < overlap->num_products; p++) {
+    if (overlap->products[p].goes_on)
+      continue;
     MlirValue kept = r->kept[overlap->first + p];
     MlirValue *init = &inits[overlap->products[p].carried];
     *init = kept.ptr ? kept : poison(r, mlirValueGetType(*init));
@@ -34,7 +37,8 @@ intptr_t tw_kept_sums(tw_role_t *r, MlirOperation op, MlirValue **out) {
   for (int o = 0; o < r->plan->overlaps.num; o++) {
     const tw_overlap_t *overlap = &r->plan->overlaps.at[o];
     for (int p = 0; p < overlap->num_products; p++)
-      if (r->kept[overlap->first + p].ptr && tw_is_inside(mlirOperationGetParentOperation(overlap->loop), op))
+      if (r->kept[overlap->first + p].ptr && !overlap->products[p].goes_on &&
+          tw_is_inside(mlirOperationGetParentOperation(overlap->loop), op))
         out[n++] = &r->kept[overlap->first + p];
   }
   return n;
@@ -80,7 +84,7 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (overlap->all && tw_op_is_async_product(op)) {
+  if (overlap->all && tw_op_is_async_product(op) && mlirValueIsABlockArgument(tw_mma_sum_before(op))) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
@@ -122,18 +126,21 @@ static bool known_to_run(MlirOperation loop) {
 
 void tw_finish_overlap(tw_role_t *r, const tw_overlap_t *overlap) {
   MlirOperation loop = overlap->loop;
-  int num = overlap->num_products;
-  MlirValue ran = {NULL}, *done = tw_allocate((size_t)num, sizeof *done);
+  int num = 0;
+  MlirValue ran = {NULL}, *done = tw_allocate(2 * (size_t)overlap->num_products, sizeof *done),
+            *sums = done + overlap->num_products;
   if (!known_to_run(loop))
     ran = tw_compare(&r->at, tw_has_attr(loop, "unsignedCmp") ? TW_ULT : TW_SLT,
                      tw_role_value(r, mlirOperationGetOperand(loop, 0)),
                      tw_role_value(r, mlirOperationGetOperand(loop, 1)));
-  for (int p = 0; p < num; p++)
-    done[p] = wait_for_product(r, tw_role_value(r, mlirOperationGetResult(loop, overlap->products[p].carried)));
+  for (int p = 0; p < overlap->num_products; p++)
+    if (!overlap->products[p].goes_on)
+      sums[num++] = mlirOperationGetResult(loop, overlap->products[p].carried);
+  for (int s = 0; s < num; s++)
+    done[s] = wait_for_product(r, tw_role_value(r, sums[s]));
   tw_emit_late_releases(r, loop, ran);
   MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, num, done) : tw_null_op();
-  for (int p = 0; p < num; p++)
-    tw_map_one(&r->values, mlirOperationGetResult(loop, overlap->products[p].carried),
-               mlirOperationIsNull(chosen) ? done[p] : mlirOperationGetResult(chosen, p));
+  for (int s = 0; s < num; s++)
+    tw_map_one(&r->values, sums[s], mlirOperationIsNull(chosen) ? done[s] : mlirOperationGetResult(chosen, s));
   free(done);
 }

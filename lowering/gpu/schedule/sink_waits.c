@@ -357,12 +357,27 @@ static void write_early(MlirOperation store) {
 
 /* ---- sums of several products -------------------------------------------------------------------------- */
 
-/* Whether nothing but waits of products, and what stands between these and their barriers, has effects from `op` up to
- * the product. */
-static bool follows_at_once(MlirOperation op, MlirOperation product) {
-  while (!mlirOperationEqual(op, product) && (tw_op_waits_for_products(op) || orders_products(op) || !has_effects(op)))
-    op = mlirOperationGetNextInBlock(op);
-  return mlirOperationEqual(op, product);
+static bool writes_buffer_of(MlirOperation op, MlirOperation product) {
+  if (is_of_products(op) || tw_op_reads_shared(op))
+    return false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++)
+    if (tw_type_is_buffer(mlirValueGetType(mlirOperationGetOperand(product, i))) &&
+        tw_takes(op, mlirOperationGetOperand(product, i)))
+      return true;
+  return false;
+}
+
+/* Whether nothing from the wait up to the next product writes what the products of the sum so far read, nor is a
+ * branch: the assembler wants none between products that are under way together. */
+static bool may_follow(MlirOperation wait, MlirOperation product, MlirOperation next) {
+  for (MlirOperation op = wait; !mlirOperationEqual(op, next); op = mlirOperationGetNextInBlock(op)) {
+    if (mlirOperationGetNumRegions(op) > 0)
+      return false;
+    for (MlirOperation of = product; !mlirOperationIsNull(of); of = tw_mma_before(of))
+      if (writes_buffer_of(op, of))
+        return false;
+  }
+  return true;
 }
 
 /* Whether sums stay in the instruction's registers, as 32 bits each, while the next product adds to them. */
@@ -378,7 +393,7 @@ static void join_sums(MlirOperation wait) {
   if (mlirOperationIsNull(product) || mlirOperationIsNull(next) || mlirOperationGetNumOperands(wait) > 1 ||
       !tw_has_one_use(mlirOperationGetResult(product, 0)) || !tw_op_is_async_product(next) ||
       !mlirBlockEqual(mlirOperationGetBlock(next), mlirOperationGetBlock(wait)) || !keeps_sums(product) ||
-      !keeps_sums(next) || tw_mma_reads_registers(product) || !follows_at_once(wait, next))
+      !keeps_sums(next) || tw_mma_reads_registers(product) || !may_follow(wait, product, next))
     return;
   MlirOperation barrier = barrier_of(wait);
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(wait, 0), mlirOperationGetResult(product, 0));
