@@ -18,6 +18,12 @@ from tilewright.numba import cuda
 Run = Callable[..., None]
 
 
+@pytest.fixture(autouse=True)
+def not_emulated(pytestconfig: pytest.Config) -> None:
+    if pytestconfig.pluginmanager.hasplugin("emulated"):
+        pytest.skip("the emulator runs one block after the other")
+
+
 @device.kernel
 def heat(a, b, steps):
     """Each step reads what other blocks wrote in the one before."""
