@@ -172,8 +172,10 @@ static PyObject *cuda_load(PyObject *self, PyObject *device) {
   long ordinal = PyLong_AsLong(device);
   if (ordinal == -1 && PyErr_Occurred())
     return NULL;
-  tw_status_t status = tw_cuda_kernel_load(((tw_variant_t *)self)->cuda, (int)ordinal);
-  return status ? tw_ext_raise(status, NULL) : Py_NewRef(Py_None);
+  tw_cuda_kernel_t *kernel = ((tw_variant_t *)self)->cuda;
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = tw_cuda_kernel_load(kernel, (int)ordinal);
+  Py_END_ALLOW_THREADS return status ? tw_ext_raise(status, NULL) : Py_NewRef(Py_None);
 }
 
 static PyGetSetDef cpu_properties[] = {{"name", get_name, NULL, "name of the function", NULL},

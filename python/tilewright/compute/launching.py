@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +249,25 @@ class Launch:
 
     def compile(self, targets: tuple[str, ...]) -> None:
         self.kernel.prepare(arguments(self.arguments), targets)
+
+
+def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
+    """Compile the kernels of launches at the same time: while the driver assembles one, others are lowered."""
+    by_kernel: dict[int, list[Launch]] = {}
+    for launch in launches:
+        by_kernel.setdefault(id(launch.kernel), []).append(launch)
+
+    def compile_each(group: list[Launch]) -> None:
+        for launch in group:
+            launch.compile(targets)
+
+    if len(by_kernel) < 2:
+        compile_each(launches)
+        return
+    with ThreadPoolExecutor(len(by_kernel)) as threads:
+        context = contextvars.copy_context
+        for done in [threads.submit(context().run, compile_each, group) for group in by_kernel.values()]:
+            done.result()
 
 
 def stream_of(stream: Any, place: Any) -> Any:

@@ -17,7 +17,7 @@ from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
-from .launching import Launch, Number, Part, bytes_of, carved, empty_bytes, stream_of
+from .launching import Launch, Number, Part, bytes_of, carved, compile_all, empty_bytes, stream_of
 from .operators import as_operator
 from .plans import Shape, shape_for
 from .proxies import ProxyValue
@@ -119,8 +119,7 @@ class Algorithm(_core.Planned):
         parts = self.parts(n)
         place = "cpu" if self.targets else self.place  # for other machines' GPUs nothing is on one
         temporary = carved(empty_bytes(bytes_of(parts), place, None), parts)
-        for launch in self.sample_launches(sample, n, temporary):
-            launch.compile(self.targets)
+        compile_all(self.sample_launches(sample, n, temporary), self.targets)
 
     def sample(self, given: Given) -> Given:
         """Values of the arguments that stage 1 does not have, for which all kernels are used."""
