@@ -16,13 +16,14 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
 from ..numba import intrinsics as cuda
 from .digits import BITS, DIGITS, SortOrder, bits_of
 from .integers import In, popc
-from .launching import ComputeKernel, Kernels, Launch, Part, known, size
+from .launching import ComputeKernel, Kernels, Launch, Part, known, resident, size
 from .lookback import look, publish, take
 from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned
 from .warps import LANES, lane, warp_inclusive
 
 _THREADS = 384
+_BLOCKS = (3, 2)  # that a multiprocessor holds: of keys alone, and with values
 _MOST = 1 << 29  # items of a launch, of which counts of 30 bits tell
 _COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
 _PIECES = 2
@@ -192,19 +193,6 @@ def _bases() -> ComputeKernel:
     return ComputeKernel(bases)
 
 
-def _peers(digit):
-    """The lanes with the same digit."""
-    found = small(-1)
-    for b in BIT_NUMBERS:
-        is_clear = i32.equal(i32.and_(digit, 1 << b), 0)
-        lanes = cuda.ballot_sync(-1, is_clear)
-        found = i32.and_(found, lanes if is_clear else i32.xor(lanes, -1))
-    return found
-
-
-BIT_NUMBERS = tuple(range(BITS))
-
-
 _WARPS = _THREADS // LANES
 _INCLUSIVE, _PARTIAL = -(1 << 31), 1 << 30  # marks of a count: of all tiles up to its own, of its own alone
 
@@ -293,7 +281,7 @@ def _loader(items: int, read, of: Any):
 
 def _ranker(items: int, digit):
     """A function for kernels: for each key its digit, and behind that how many of the warp with the same digit are
-    before it; the warp's counts are left in `shared`."""
+    before it; the warp's counts are left in `shared`. Lanes of a digit meet in `lanes`, zeros before and after."""
     rounds = tuple(range(items))
 
     def digit_there(bits, place, valid, shift, mask):
@@ -303,16 +291,19 @@ def _ranker(items: int, digit):
             found = digit(bits, shift, mask)
         return found
 
-    def rank(shared, own, held, place, valid, shift, mask):
-        found = ()
+    def rank(shared, lanes, own, held, place, valid, shift, mask):
+        found, me = (), i32.shl(1, lane())
         for r, bits in zip(rounds, held, strict=True):
             d = digit_there(bits, i32.add(place, LANES * r), valid, shift, mask)
-            peers, at = _peers(d), i32.add(own, d)
-            before = shared[at]
+            at = i32.add(own, d)
+            cuda.atomic.or_(lanes, at, me)
+            cuda.syncwarp(-1)
+            peers, before = lanes[at], shared[at]
             lower = popc(i32.and_(peers, cuda.lanemask_lt()))
             cuda.syncwarp(-1)
             if i32.equal(lower, 0):
                 shared[at] = i32.add(before, popc(peers))
+                lanes[at] = small(0)
             cuda.syncwarp(-1)
             found = (*found, i32.or_(i32.shl(i32.add(before, lower), BITS), d))
         return found
@@ -323,7 +314,8 @@ def _ranker(items: int, digit):
 def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
     tile_size, has_values, value_type = _THREADS * items, value is not None, key if value is None else value
     shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
-    shared_counts, shared_sums = Shared(int32, _WARPS * DIGITS), Shared(int32, _WARPS)
+    shared_counts, shared_lanes = Shared(int32, _WARPS * DIGITS), Shared(int32, _WARPS * DIGITS)
+    shared_sums = Shared(int32, _WARPS)
     shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
     rank, load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
     load_values = _loader(items, read, value_type)
@@ -352,14 +344,15 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         start = begin + tile * tile_size
         valid, first = small(min(n - start, tile_size)), start + warp * (LANES * items) + lane()
         shared, sums, places, sorted_keys = shared_counts(), shared_sums(), shared_places(), shared_keys()
-        held = load(keys, first, n, start + tile_size <= n)
+        held, lanes = load(keys, first, n, start + tile_size <= n), shared_lanes()
         for k in range(me, _WARPS * DIGITS, _THREADS):
             shared[k] = 0
+            lanes[k] = 0
         if me < DIGITS:
             _clear_for_next(states, other, tile, tiles, most)
         cuda.syncthreads()
         own = i32.mul(warp, DIGITS)
-        ranks = rank(shared, own, held, small(first - start), valid, shift, mask)
+        ranks = rank(shared, lanes, own, held, small(first - start), valid, shift, mask)
         cuda.syncthreads()
         count = small(0)
         if me < DIGITS:
@@ -391,4 +384,4 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
                 to = places[digit(sorted_keys[small(k)], shift, mask)] + k
                 write(out_values, to, sorted_values[small(k)])
 
-    return ComputeKernel(sweep)
+    return resident(ComputeKernel(sweep), _THREADS, _BLOCKS[has_values])
