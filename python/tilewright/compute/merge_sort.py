@@ -52,7 +52,7 @@ class MergeSort(Algorithm):
 
     def _run(self) -> int:
         """Items that are sorted by the first kernel, and need no others then."""
-        return self.tiles.tile if self.tiles else RUN
+        return self.tiles.sorted if self.tiles else RUN
 
     def parts(self, n: int) -> list[Part]:
         if n <= self._run():

@@ -19,7 +19,8 @@ from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, size
 from .types import Convert, ItemType, Shared, size_of
 
-THREADS = 256
+THREADS = 256  # of a block that merges
+_MOST_SHARED = 96 << 10  # of a block that sorts, which has twice as many threads where that leaves room
 i32 = In(int32)
 small = Convert(int32, "a number")
 
@@ -35,27 +36,31 @@ class MergeTiles(Kernels):
     def __init__(self, pairs: list[Any], types: list[Any], op: Any) -> None:
         self.items = items_for(max(map(size_of, types)))
         self.tile = THREADS * self.items
-        parts = _Parts(pairs, types, op, self.items)
-        self.sort, self.search, self.merge = parts.sort(), parts.search(), parts.merge()
+        value = size_of(types[1]) + 4 if len(types) > 1 else 0  # and its place, twice
+        self.levels = 1 if 2 * self.tile * (2 * size_of(types[0]) + value) <= _MOST_SHARED else 0
+        self.threads, self.sorted = THREADS << self.levels, self.tile << self.levels
+        self.sort = _Parts(pairs, types, op, self.items, self.threads).sort()
+        parts = _Parts(pairs, types, op, self.items, THREADS)
+        self.search, self.merge = parts.search(), parts.merge()
 
     def parts(self, n: int) -> list[Part]:
         """Where tiles begin in the left one of their runs."""
         return [Part(int64, -(-n // self.tile) + 1)]
 
     def passes(self, n: int) -> int:
-        return sum(self.tile << i < n for i in range(50))
+        return sum(self.sorted << i < n for i in range(50))
 
     def launches(self, start: Any, stations: list[Any], arrays: Any, n: int, splits: Any) -> list[Launch]:
         """`stations[i]` is where items are behind the sort of tiles and i passes."""
         import numpy as np
 
         tiles, count = -(-n // self.tile), size(n)
-        found = [Launch(self.sort, (start, stations[0], arrays, count), tiles, THREADS)]
+        found = [Launch(self.sort, (start, stations[0], arrays, count), -(-n // self.sorted), self.threads)]
         for i in range(self.passes(n)):
-            source, target = stations[i], stations[i + 1]
-            searched = (source[0], arrays, count, np.int64(i), splits)
+            source, target, level = stations[i], stations[i + 1], np.int64(self.levels + i)
+            searched = (source[0], arrays, count, level, splits)
             found.append(Launch(self.search, searched, -(-(tiles + 1) // 128), 128))
-            found.append(Launch(self.merge, (source, target, arrays, count, np.int64(i), splits), tiles, THREADS))
+            found.append(Launch(self.merge, (source, target, arrays, count, level, splits), tiles, THREADS))
         return found
 
 
@@ -200,9 +205,11 @@ def shared_arrays(key: ItemType, value: ItemType | None, room: int, halves: int)
 
 
 class _Parts:
-    def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int) -> None:
-        self.pairs, self.types, self.op, self.items = pairs, types, op, items
-        self.tile, self.has_values = THREADS * items, len(pairs) > 1
+    """Kernels of blocks of so many threads, each of which has `items`."""
+
+    def __init__(self, pairs: list[Any], types: list[Any], op: Any, items: int, threads: int) -> None:
+        self.pairs, self.types, self.op, self.items, self.threads = pairs, types, op, items, threads
+        self.tile, self.has_values = threads * items, len(pairs) > 1
         self.each = tuple(range(items))
 
     def _shared(self, halves: int):
@@ -210,34 +217,34 @@ class _Parts:
 
     def _loaded(self):
         """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""
-        EACH = self.each
+        EACH, threads = self.each, self.threads
 
         def loaded(shared, load, valid):
             me, found = small(cuda.threadIdx.x), ()
             for k in EACH:
-                found = (*found, load(small(min(i32.add(me, k * THREADS), valid - 1))))
+                found = (*found, load(small(min(i32.add(me, k * threads), valid - 1))))
             for k in EACH:
-                shared[i32.add(me, k * THREADS)] = found[k]
+                shared[i32.add(me, k * threads)] = found[k]
 
         return loaded
 
     def _stored(self):
         """A function for kernels: a tile, whose keys and places begin at `half`, to the target."""
         write_key, write_value = self.pairs[0].write, self.pairs[-1].write
-        has_values, loaded, EACH = self.has_values, self._loaded(), self.each
+        has_values, loaded, EACH, threads = self.has_values, self._loaded(), self.each, self.threads
 
         def stored(target, shared, half, start, valid, load_value):
             me, (keys, places, values) = small(cuda.threadIdx.x), shared
             if has_values:
                 loaded(values, load_value, valid)
             for k in EACH:
-                at = i32.add(me, k * THREADS)
+                at = i32.add(me, k * threads)
                 if at < valid:
                     write_key(target[0], start + at, keys[i32.add(half, at)])
             if has_values:
                 cuda.syncthreads()
                 for k in EACH:
-                    at = i32.add(me, k * THREADS)
+                    at = i32.add(me, k * threads)
                     if at < valid:
                         write_value(target[1], start + at, values[places[i32.add(half, at)]])
 
@@ -246,7 +253,7 @@ class _Parts:
     def sort(self) -> ComputeKernel:
         key, value, op, tile, items = self.pairs[0], self.pairs[-1], self.op, self.tile, self.items
         shared_arrays, has_values = self._shared(2), self.has_values
-        order, loaded, stored = sorting(op, has_values), self._loaded(), self._stored()
+        order, loaded, stored, threads = sorting(op, has_values), self._loaded(), self._stored(), self.threads
 
         def sort_tiles(source, target, arrays, n):
             me, shared = cuda.threadIdx.x, shared_arrays()
@@ -262,7 +269,7 @@ class _Parts:
 
             loaded(keys, load_key, valid)
             if has_values:
-                for k in range(me, valid, THREADS):
+                for k in range(me, valid, threads):
                     places[k] = k
             cuda.syncthreads()
             half = order(keys, places, arrays, me, small(items), small(0), small(tile), valid, cuda.syncthreads)
