@@ -1,5 +1,6 @@
 """Scans, and what goes by running totals, held against NumPy and folds of Python."""
 
+import importlib
 import itertools
 
 import numpy as np
@@ -208,11 +209,21 @@ def test_no_more_than_there_is_room_for(device, room, kind):
 
 def test_tiles_of_many_groups(device, monkeypatch):
     """Groups whose totals are looked back at, one after the other; an order that shows."""
-    monkeypatch.setattr(scan_tiles, "rows_for", lambda width: scan_tiles.Rows(1, 1, 32))
+    monkeypatch.setattr(scan_tiles, "rows_for", lambda width, size: scan_tiles.Rows(1, 1, 32, 2))
     x = np.random.default_rng(7).integers(1, 9, 32 * (32 * 32 + 40) + 5).astype(np.int32)
     compute.clear_all_caches()
     expected = np.cumsum(x, dtype=np.int32)
     np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), expected)
     last = lambda a, b: b  # noqa: E731
     np.testing.assert_array_equal(scanned(device, "exclusive", x, last, np.int32(3)), np.concatenate([[3], x[:-1]]))
+    compute.clear_all_caches()
+
+
+def test_blocks_that_stay(device, monkeypatch):
+    """A block goes through several tiles, and ends with the last one that is left."""
+    monkeypatch.setattr(importlib.import_module("tilewright.compute.scan"), "multiprocessors", lambda place: 1)
+    compute.clear_all_caches()
+    x = np.random.default_rng(5).integers(-50, 50, 60_001)
+    np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), np.cumsum(x))
+    np.testing.assert_array_equal(scanned(device, "exclusive", x, add, np.int64(2)), np.cumsum(x) - x + 2)
     compute.clear_all_caches()

@@ -21,12 +21,14 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint8, uint32, uint64
 from ..errors import TileError
 from ..numba import intrinsics as cuda
 from .launching import ComputeKernel, Kernels, Launch, Part, common, size
-from .types import ItemType, Shared, Zero, _struct_of, is_complex, parts_of
-from .warps import LANES, block_total
+from .types import Convert, ItemType, Shared, Zero, _struct_of, is_complex, parts_of
+from .warps import LANES, block_total, i32
 
 _THERE = 1 << 32  # beside a word
 _LOW = _THERE - 1
 _PAUSE = 40  # nanoseconds between two looks
+
+small = Convert(int32, "a tile's number")
 
 
 class _Access:
@@ -114,6 +116,11 @@ class _Join:
         return tuple(made) if isinstance(t, tuple) else _struct_of(t, made)
 
 
+def is_same(held):
+    """What is the same in all threads of a block, so that the compiler knows that it is."""
+    return cuda.syncthreads_or(held) != 0
+
+
 def _clear() -> ComputeKernel:
     def clear(words, count):
         for k in range(cuda.grid(1), count, cuda.gridsize(1)):
@@ -181,7 +188,7 @@ class LookBack(Kernels):
         self.type, self.threads, self.told = t, threads, Words(t)
         self.words = self.told.count
         self.clear = _clear()
-        self.number, self.before = self._number(), self._before(fold)
+        self.number, self.tell_mine, self.before = self._number(), self._telling(), self._before(fold)
 
     def part(self, tiles: int) -> Part:
         """The counter, then the words of tiles and of groups."""
@@ -204,6 +211,16 @@ class LookBack(Kernels):
 
         return number
 
+    def _telling(self):
+        """A function for kernels: thread 0 publishes the total of a tile, `mine`, unless its group's does."""
+        tell, words, group_size = self.told.tell(), self.words, self.threads
+
+        def tell_mine(states, tile, mine):
+            if cuda.threadIdx.x == 0 and tile % group_size != group_size - 1:
+                tell(states, 1 + tile * words, mine)
+
+        return tell_mine
+
     def _before(self, fold):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
         tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
@@ -212,14 +229,12 @@ class LookBack(Kernels):
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
-            me, group = cuda.threadIdx.x, tile // group_size
-            start, groups = group * group_size, 1 + tiles * words
-            if me == 0 and tile % group_size != group_size - 1:
-                tell(states, 1 + tile * words, mine)
+            me, group = cuda.threadIdx.x, small(tile // group_size)
+            start, groups = small(group * group_size), 1 + tiles * words
             value = zero()
             if start + me < tile:
                 value = awaited(states, 1 + (start + me) * words)
-            value = block_total(shared_totals(), value, tile - start, lambda a, b: fold(arrays, a, b))
+            value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
             shared = shared_total()
             if me == 0:
                 if group > 0:

@@ -13,10 +13,10 @@ from typing import Any
 
 from ..dtype import int32, int64
 from ..numba import intrinsics as cuda
-from .integers import add32
+from .integers import add32, i32
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack
-from .scan_tiles import Rows, first_of, loading_rows
+from .scan_tiles import Rows, first_of, loading_rows, room_at
 from .types import Convert, ItemType, Shared, size_of
 from .vectors import is_aligned, width_for
 from .warps import LANES, lane, of_lane, warp_inclusive
@@ -49,7 +49,7 @@ class TileParting(Kernels):
         largest = max(map(size_of, types))
         most = max(1, min(4, 16 // width, _MOST_SHARED // (256 * width * largest)))
         self.rows, self.staged = (
-            Rows(width, most, blocks=4 if counted == 1 else 3),
+            Rows(width, most, 256, 4 if counted == 1 else 3),
             256 * width * largest <= _MOST_SHARED,
         )
         self.counted = counted
@@ -66,11 +66,11 @@ class TileParting(Kernels):
 
     def _kernel(self, columns: list[Column], part_of: Any, tell: Any, looks_before: bool) -> ComputeKernel:
         rows, number, before, counted = self.rows, self.back.number, self.back.before, self.counted
+        tell_mine = self.back.tell_mine
         first_in_tile, parted = first_of(rows), _parts(columns[0], part_of, looks_before, rows)
-        loads = tuple(loading_rows(column.read, column.type, rows) for column in columns)
+        load_first, *others = (loading_rows(column.read, column.type, rows) for column in columns)
         places, move = _places(rows, counted), (_staged if self.staged else _at_once)(rows, counted)
-        moves = tuple((load, move(column), column) for load, column in zip(loads, columns, strict=True))
-        load_first, tile_size = loads[0], rows.tile
+        stores, other_loads, tile_size = tuple(map(move, columns)), tuple(others), rows.tile
         shared_counts = Shared(int32, counted * rows.warps)
 
         def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
@@ -81,13 +81,14 @@ class TileParting(Kernels):
             held = load_first(inputs, at, whole, last)
             parts = parted(inputs, arrays, held, at, last)
             found, mine = places(shared_counts(), parts)
+            tell_mine(words, tile, mine)
+            others = tuple(load(inputs, at, whole, last) for load in other_loads)  # arrives while others are awaited
             bases = before(words, arrays, tile, tiles, mine, mine, False)
             if tile == 0:
                 bases = tuple(base * 0 for base in bases)
             if tile == tiles - 1 and cuda.threadIdx.x == 0:
                 tell(outputs, _add_counts(arrays, bases, mine))
-            for load, store, column in moves:
-                values = held if column is columns[0] else load(inputs, at, whole, last)
+            for values, store in zip((held, *others), stores, strict=True):
                 store(outputs, values, parts, found, bases, mine, start, min(n - start, tile_size))
 
         return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
@@ -101,23 +102,24 @@ def _parts(column: Column, part_of, looks_before, rows: Rows):
     """A function for kernels: the part of each item of a thread, -1 of what is behind the last item."""
     places, read, small = rows.places, column.read, Convert(int32, "a part")
 
-    def part(arrays, value, before, i, last):
+    def part(arrays, value, before, at, p, room):
         found = small(-1)
-        if i <= last:
-            found = small(part_of(arrays, value, before, i))
+        if p < room:
+            found = small(part_of(arrays, value, before, at + p))
         return found
 
-    def of_run(inputs, arrays, at, run, held, last):
+    def of_run(inputs, arrays, at, run, held, room):
         before = held
         if looks_before:
             first = held[0]
-            if at + run[0] > 0 and at + run[0] <= last:
+            if at + run[0] > 0 and run[0] < room:
                 first = read(inputs, at + run[0] - 1)
             before = (first, *held[:-1])
-        return tuple(part(arrays, v, b, at + p, last) for p, v, b in zip(run, held, before, strict=True))
+        return tuple(part(arrays, v, b, at, p, room) for p, v, b in zip(run, held, before, strict=True))
 
     def parted(inputs, arrays, held, at, last):
-        return tuple(of_run(inputs, arrays, at, run, values, last) for run, values in zip(places, held, strict=True))
+        room = room_at(at, last)
+        return tuple(of_run(inputs, arrays, at, run, values, room) for run, values in zip(places, held, strict=True))
 
     return parted
 
@@ -189,21 +191,23 @@ def _staged(rows: Rows, counted: int):
     def of_column(column: Column):
         shared_items, writes, rooms = Shared(column.type, tile_size), column.writes, column.rooms
         rest = len(writes) > counted
+        MOVED, ALL = tuple(range(len(writes))), (*PARTS, counted)
 
         def put(shared, run, values, parts, at, starts, own):
             """The items of a run; `at` are their places in each part, `starts` where the parts begin."""
+            others = small(own + run[0])
+            for held in at:
+                others = i32.sub(others, held)
+            to = (*tuple(i32.add(first, held) for first, held in zip(starts, at, strict=False)), others)
+            if rest:
+                to = (*to[:-1], i32.add(to[-1], starts[-1]))
             for k in KS:
-                for p in PARTS:
-                    if parts[k] == p:
-                        shared[add32(starts[p], at[p])] = values[k]
-                if rest and parts[k] == counted:
-                    others = small(own + run[k])
-                    for p in PARTS:
-                        others = others - at[p]
-                    shared[small(starts[counted] + others)] = values[k]
-                at = tuple(
-                    add32(place, small(1) if parts[k] == p else small(0)) for p, place in zip(PARTS, at, strict=True)
-                )
+                part, place = parts[k], to[0]
+                for p in MOVED[1:]:
+                    place = to[p] if part == p else place
+                if part >= 0 and part <= MOVED[-1]:
+                    shared[place] = values[k]
+                to = tuple(i32.add(at_p, small(1) if part == p else small(0)) for p, at_p in zip(ALL, to, strict=True))
 
         def copy(outputs, shared, start, count, write, room, base):
             for i in range(cuda.threadIdx.x, min(count, room(outputs) - base), threads):

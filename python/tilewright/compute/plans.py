@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from .. import _core
+
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
@@ -40,3 +42,12 @@ CPU = Shape(threads=1, items=8192, most_blocks=32)
 
 def shape_for(place: Any) -> Shape:
     return CPU if place == "cpu" else GPU
+
+
+_USUAL = 132  # multiprocessors
+
+
+def multiprocessors(place: Any) -> int:
+    """How many there are, where a GPU is known; they change nothing of what comes out."""
+    name, _, number = place.partition(":")
+    return int(_core.device_info(int(number or 0))["sm_count"]) if name == "cuda" else _USUAL

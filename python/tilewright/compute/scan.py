@@ -14,6 +14,7 @@ from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
 from .objects import Algorithm, Given, call, initial, initial_type, make, named
+from .plans import multiprocessors
 from .proxies import ProxyArray
 from .reduce import Determinism
 from .scan_tiles import TileScan
@@ -70,7 +71,8 @@ class _Scan(Algorithm):
             self.scanner: Any = Scanner(Scanned(t, fold, item, item, emit, first))
         else:
             width = width_for(*(found for found in (given["d_in"].value_type, given["d_out"].value_type, t) if found))
-            self.scanner = TileScan(t, operator, item, store, first, inclusive, width)
+            most = multiprocessors(self.place)
+            self.scanner = TileScan(t, operator, item, store, first, inclusive, width, most)
 
     def parts(self, n: int) -> list[Part]:
         return self.scanner.parts(n)

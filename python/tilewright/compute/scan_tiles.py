@@ -1,6 +1,7 @@
 """Running totals on a GPU, in a single pass: each block takes a tile, keeps it in registers, and looks back.
 
-A warp's part of a tile lies together, in rows; of a row a lane has items that lie side by side, in 16 bytes.
+A warp's part of a tile lies together, in rows; of a row a lane has items that lie side by side, in 16 bytes. Blocks
+stay: before one waits for the totals of the tiles before its own, it takes its next tile, and starts to read it.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -11,12 +12,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..dtype import int32
 from ..numba import intrinsics as cuda
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
-from .lookback import LookBack
-from .types import ItemType, Shared, Zero
-from .vectors import aligned, is_aligned
-from .warps import LANES, below, lane, of_lane, warp_inclusives
+from .lookback import LookBack, is_same, small, take
+from .types import ItemType, Shared, Zero, size_of
+from .vectors import WIDE, aligned, is_aligned
+from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
+
+_FAR = 1 << 20  # behind any tile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,8 +29,8 @@ class Rows:
 
     width: int  # items side by side
     rounds: int  # rows of a warp
-    threads: int = 256
-    blocks: int = 4  # that a multiprocessor holds
+    threads: int
+    blocks: int  # that a multiprocessor holds
 
     @property
     def warps(self) -> int:
@@ -49,9 +53,11 @@ class Rows:
         return tuple(tuple(r * self.row + j for j in range(self.width)) for r in range(self.rounds))
 
 
-def rows_for(width: int) -> Rows:
-    rounds = max(1, min(4, 16 // width))
-    return Rows(width, rounds, 512, 3) if width >= 4 else Rows(width, rounds)
+def rows_for(width: int, size: int) -> Rows:
+    """As large a tile as registers hold twice: what blocks wait for each other takes the same time for any."""
+    if size > WIDE:
+        return Rows(1, max(1, 4 * WIDE // size), 256, 1)
+    return Rows(width, max(1, min(4, 16 // width)), 1024, 1)
 
 
 def first_of(rows: Rows):
@@ -64,14 +70,19 @@ def first_of(rows: Rows):
     return first
 
 
+def room_at(at, last):
+    """How many items there are from `at` to the last one, as far as a tile goes."""
+    return small(min(last - at, _FAR)) + 1
+
+
 def loading_rows(item: Any, t: ItemType, rows: Rows):
     """A function for kernels: the items of a thread by rows; behind the last item of all, zeros."""
     places, zero = rows.places, Zero(t)
 
-    def guarded(states, i, last):
+    def guarded(states, at, p, room):
         value = zero()
-        if i <= last:
-            value = item(states, i)
+        if p < room:
+            value = item(states, at + p)
         return value
 
     def load(states, at, whole, last):
@@ -79,7 +90,8 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
             near = aligned(states)
             found = tuple(tuple(item(near, at + p) for p in run) for run in places)
         else:
-            found = tuple(tuple(guarded(states, at + p, last) for p in run) for run in places)
+            room = room_at(at, last)
+            found = tuple(tuple(guarded(states, at, p, room) for p in run) for run in places)
         return found
 
     return load
@@ -95,9 +107,10 @@ def storing_rows(write: Any, rows: Rows):
                 for p, value in zip(run, held, strict=True):
                     write(near, at + p, value)
         else:
+            room = room_at(at, last)
             for run, held in zip(places, values, strict=True):
                 for p, value in zip(run, held, strict=True):
-                    if at + p <= last:
+                    if p < room:
                         write(states, at + p, value)
 
     return store
@@ -106,8 +119,19 @@ def storing_rows(write: Any, rows: Rows):
 class TileScan(Kernels):
     """`fold(arrays, a, b)`, `item(states, i)`, `write(states, i, total)`, and `first(states)` or None."""
 
-    def __init__(self, t: ItemType, fold: Any, item: Any, write: Any, first: Any, inclusive: bool, width: int) -> None:
-        self.rows = rows_for(width)
+    def __init__(
+        self,
+        t: ItemType,
+        fold: Any,
+        item: Any,
+        write: Any,
+        first: Any,
+        inclusive: bool,
+        width: int,
+        multiprocessors: int,
+    ) -> None:
+        self.rows = rows_for(width, size_of(t))
+        self.most_blocks = self.rows.blocks * multiprocessors
         self.back = LookBack(t, fold, self.rows.threads)
         self.kernel = self._kernel(t, fold, item, write, first, inclusive)
 
@@ -117,13 +141,18 @@ class TileScan(Kernels):
     def launches(self, states: tuple[Any, ...], arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
         tiles = self.rows.tiles(n)
         values = (states, arrays, size(n), size(tiles), is_aligned(states), temporary[0])
-        return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
+        scan = Launch(self.kernel, values, max(1, min(tiles, self.most_blocks)), self.rows.threads)
+        return [self.back.clearing(temporary[0], tiles), scan]
 
     def _kernel(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:
         rows, zero, number, before = self.rows, Zero(t), self.back.number, self.back.before
+        tell_mine = self.back.tell_mine
         load, store, first_in_tile = loading_rows(item, t, rows), storing_rows(write, rows), first_of(rows)
-        tile_size, warps, shared_totals = rows.tile, rows.warps, Shared(t, rows.warps)
+        tile_size, warps, shared_totals, shared_next = rows.tile, rows.warps, Shared(t, rows.warps), Shared(int32, 1)
         has_first = start is not None
+
+        def empty():
+            return tuple(tuple(zero() for _ in run) for run in rows.places)
 
         def running(arrays, items):
             found = (items[0],)
@@ -136,48 +165,76 @@ class TileScan(Kernels):
             sums = warp_inclusives(totals, lambda a, b: fold(arrays, a, b))
             return tuple(below(s, 1) for s in sums), tuple(of_lane(s, LANES - 1) for s in sums)
 
-        def warps_before(arrays, shared, totals):
-            """The total of the warps before this one; on thread 0, of all of them."""
-            warp, whole = cuda.threadIdx.x // LANES, totals[0]
+        def of_warp(arrays, totals):
+            whole = totals[0]
             for total in totals[1:]:
                 whole = fold(arrays, whole, total)
-            if lane() == 0:
-                shared[warp] = whole
-            cuda.syncthreads()
-            found = zero()
-            for w in range(warps if cuda.threadIdx.x == 0 else warp):
-                found = fold(arrays, found, shared[w]) if w > 0 else shared[w]
+            return whole
+
+        def warps_before(arrays, totals):
+            """Of the totals of the warps, that of the warps before this one, and of all of them."""
+            held = totals[min(lane(), warps - 1)]
+            sums = warp_inclusive(held, lambda a, b: fold(arrays, a, b))
+            return of_lane(sums, max(cuda.threadIdx.x // LANES - 1, 0)), of_lane(sums, warps - 1)
+
+        def in_tile(arrays, held, lanes, totals, before, there):
+            """The running totals of a thread's rows; `before` is of the warps before, if `there` are some."""
+            found = ()
+            for items, lanes_total, total in zip(held, lanes, totals, strict=True):
+                here = before
+                if lane() > 0:
+                    here = fold(arrays, before, lanes_total) if there else lanes_total
+                kept = there or lane() > 0
+                if inclusive:
+                    run = tuple(fold(arrays, here, item) if kept else item for item in items)
+                else:
+                    run = (here, *tuple(fold(arrays, here, item) if kept else item for item in items[:-1]))
+                before = fold(arrays, before, total) if there else total
+                found, there = (*found, run), True
             return found
 
-        def row_totals(arrays, items, here, there):
-            """Running totals of a row, of which `here` is before this lane, if `there` is something."""
-            if inclusive:
-                found = tuple(fold(arrays, here, item) if there else item for item in items)
-            else:
-                found = (here, *tuple(fold(arrays, here, item) for item in items[:-1]))
-            return found
+        def joined(arrays, carry, found, is_first):
+            """Behind `carry`; the first thread's first total without its item is of nothing else."""
+            rows = tuple(tuple(fold(arrays, carry, total) for total in run) for run in found)
+            if not inclusive and is_first:
+                rows = ((carry, *rows[0][1:]), *rows[1:])
+            return rows
+
+        def load_tile(states, tile, n, wide):
+            at = tile * tile_size + first_in_tile()
+            return load(states, at, wide and tile * tile_size + tile_size <= n, n - 1)
 
         def scan_tiles(states, arrays, n, tiles, wide, words):
-            tile = number(words)
-            at = tile * tile_size + first_in_tile()
-            whole = wide and tile * tile_size + tile_size <= n
-            held = tuple(running(arrays, run) for run in load(states, at, whole, n - 1))
-            lanes, totals = lanes_before(arrays, tuple(run[-1] for run in held))
-            mine = warps_before(arrays, shared_totals(), totals)
-            initial = start(states) if has_first else zero()
-            carry = before(words, arrays, tile, tiles, mine, initial, has_first)
-            there, warp = has_first or tile > 0, cuda.threadIdx.x // LANES
-            if warp > 0:
-                carry = fold(arrays, carry, mine) if there else mine
-            there = there or warp > 0
-            found = ()
-            for run, lanes_total, total in zip(held, lanes, totals, strict=True):
-                here = carry
-                if lane() > 0:
-                    here = fold(arrays, carry, lanes_total) if there else lanes_total
-                found = (*found, row_totals(arrays, run, here, there or lane() > 0))
-                carry = fold(arrays, carry, total) if there else total
-                there = True
-            store(states, at, whole, n - 1, found)
+            """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
+            shared, following, warp = shared_totals(), shared_next(), cuda.threadIdx.x // LANES
+            tile, new, tile_total, found = small(0), number(words), zero(), empty()
+            finishes, begins = False, is_same(new < tiles)
+            while finishes or begins:
+                next_tile = small(0)
+                items = load_tile(states, new, n, wide)
+                if finishes:
+                    initial = start(states) if has_first else zero()
+                    carry = before(words, arrays, tile, tiles, tile_total, initial, has_first)
+                    if has_first or tile > 0:
+                        found = joined(arrays, carry, found, cuda.threadIdx.x == 0)
+                    at = tile * tile_size + first_in_tile()
+                    store(states, at, wide and tile * tile_size + tile_size <= n, n - 1, found)
+                finishes = begins
+                if begins:
+                    if cuda.threadIdx.x == 0:
+                        next_tile = small(take(words, lane(), 1))  # no lane of others adds to it
+                    held = tuple(running(arrays, run) for run in items)
+                    lanes, totals = lanes_before(arrays, tuple(run[-1] for run in held))
+                    whole = of_warp(arrays, totals)
+                    if lane() == 0:
+                        shared[warp] = whole
+                    if cuda.threadIdx.x == 0:
+                        following[0] = next_tile
+                    cuda.syncthreads()
+                    mine, tile_total = warps_before(arrays, shared)
+                    tell_mine(words, new, tile_total)
+                    found = in_tile(arrays, held, lanes, totals, mine, warp > 0)
+                    tile, new = new, following[0]
+                    begins = is_same(new < tiles)
 
         return resident(ComputeKernel(scan_tiles), rows.threads, rows.blocks)

@@ -80,8 +80,7 @@ def warp_inclusive(value, fold):
 
 def warp_inclusives(values, fold):
     """The same of several values at once."""
-    for k in range(_COUNT):
-        step = i32.shl(1, k)
+    for step in _STEPS:
         others = tuple(below(value, step) for value in values)
         values = _from_lane(lane(), step, values, others, fold)
     return values
