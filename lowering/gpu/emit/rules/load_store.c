@@ -457,8 +457,8 @@ static void forget_loaded(tw_emitter_t *e, MlirOperation op) {
       e->num_loaded = 0;
 }
 
-/* Whether a number is loaded for the next iteration. All threads load the same: for its readers the assembler would
- * take it to a register that they share, and wait for it right behind the load. */
+/* Whether a number is loaded for the next iteration. All threads of tiles load the same: for its readers the assembler
+ * would take it to a register that they share, and wait for it right behind the load. */
 static bool is_loaded_ahead(MlirOperation gather) {
   MlirValue result = mlirOperationGetResult(gather, 0);
   if (!mlirTypeIsAFloat(mlirValueGetType(result)))
@@ -477,7 +477,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
   bool tile = tw_is_tile(type) && tw_layout_of_type(type, &layout);
   if (tile)
     twg_find_vectors(op, &layout, &x);
-  x.own = is_loaded_ahead(op);
+  x.own = !e->simt && is_loaded_ahead(op);
   tw_values_t out = twg_new_values(e, tw_register_count(type));
   bool spreads = tile && find_spread(op, &layout, &x, &spread);
   if (spreads)
