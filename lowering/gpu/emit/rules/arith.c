@@ -4,6 +4,7 @@
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
+#include "lowering/gpu/facts/equal_groups.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/convert_float.h"
 
@@ -202,16 +203,9 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
 /* Bits of registers that differ in neighbours only for which the mask is equal. */
 static int equal_registers(MlirOperation op) {
   MlirValue mask = mlirOperationGetResult(op, 0);
-  tw_layout_t layout;
   int bits = 0;
-  if (!tw_is_tile(mlirValueGetType(mask)) || !tw_layout_of_type(mlirValueGetType(mask), &layout))
-    return 0;
-  for (int dim = 0; dim < layout.rank; dim++) {
-    int equal = tw_equal_neighbours(mask, dim), shift = tw_layout_dim_shift(&layout, dim);
-    for (int i = 0; i < layout.bits[TW_REGISTER]; i++)
-      for (int b = 0; b < equal && b < layout.log_shape[dim]; b++)
-        bits |= layout.basis[TW_REGISTER][i] == UINT32_C(1) << (shift + b) ? 1 << i : 0;
-  }
+  for (int dim = 0; dim < tw_rank(mlirValueGetType(mask)); dim++)
+    bits |= tw_registers_within(mlirValueGetType(mask), dim, tw_equal_neighbours(mask, dim));
   return bits;
 }
 

@@ -2,10 +2,14 @@
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/barrier.h"
+#include "lowering/gpu/facts/equal_groups.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/layout/memory.h"
+#include "lowering/loops.h"
 #include "lowering/ranges.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Registers of tiles of 16-bit floats cross from block to block two at a time, as matrix instructions want them. */
@@ -22,8 +26,23 @@ static tw_values_t pairs_of(tw_emitter_t *e, MlirType element, tw_values_t in) {
   return out;
 }
 
+/* Of each value that an op carries from block to block: the bits of a register's number that make no difference, as the
+ * registers are known to be equal. Null: of none. */
+typedef const int *tw_dropped_t;
+
+static int dropped_of(tw_dropped_t dropped, intptr_t i) { return dropped ? dropped[i] : 0; }
+
+static tw_values_t without(tw_emitter_t *e, int dropped, tw_values_t in) {
+  tw_values_t out = twg_new_values(e, in.count);
+  out.count = 0;
+  for (int r = 0; r < in.count; r++)
+    if ((r & dropped) == 0)
+      out.at[out.count++] = in.at[r];
+  return out;
+}
+
 /* All operands of an op from `first` on, one after the other. */
-static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
+static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first, tw_dropped_t dropped) {
   intptr_t n = mlirOperationGetNumOperands(op);
   int total = 0, at = 0;
   for (intptr_t i = first; i < n; i++)
@@ -31,7 +50,7 @@ static tw_values_t flatten(tw_emitter_t *e, MlirOperation op, intptr_t first) {
   tw_values_t all = twg_new_values(e, total);
   for (intptr_t i = first; i < n; i++) {
     MlirType type = mlirValueGetType(mlirOperationGetOperand(op, i));
-    tw_values_t part = twg_operand(e, op, i);
+    tw_values_t part = without(e, dropped_of(dropped, i - first), twg_operand(e, op, i));
     if (is_paired(type))
       part = pairs_of(e, tw_element(type), part);
     memcpy(all.at + at, part.at, (size_t)part.count * sizeof *part.at);
@@ -48,29 +67,56 @@ static MlirBlock block_like(tw_emitter_t *e, tw_values_t values) {
   return block;
 }
 
-/* Binds an old value to the next `count` arguments of a block; returns the position after them. */
-static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at) {
+/* Binds an old value to the next arguments of a block; returns the position after them. */
+static int bind_to_arguments(tw_emitter_t *e, MlirValue old, MlirBlock block, int at, int dropped) {
   MlirType type = mlirValueGetType(old);
   tw_values_t values = twg_new_values(e, tw_register_count(type));
-  int per_argument = is_paired(type) ? 2 : 1;
+  int per_argument = is_paired(type) ? 2 : 1, bound = 0;
   for (int i = 0; i < values.count; i++) {
-    MlirValue argument = mlirBlockGetArgument(block, at + i / per_argument);
+    if (i & dropped) {
+      values.at[i] = values.at[i & ~dropped];
+      continue;
+    }
+    MlirValue argument = mlirBlockGetArgument(block, at + bound++ / per_argument);
     values.at[i] = is_paired(type) ? twg_unpack(e, argument, i % 2, tw_element(type)) : argument;
   }
   twg_bind(e, old, values);
-  return at + values.count / per_argument;
+  return at + bound / per_argument;
 }
 
-/* The arguments of an old block are those of the new one from the first on. */
-static void bind_block(tw_emitter_t *e, MlirBlock old, MlirBlock block) {
+/* The arguments of an old block are those of the new one from the first on; the induction variable of a loop, which
+ * drops registers, comes before those that it carries. */
+static void bind_block(tw_emitter_t *e, MlirBlock old, MlirBlock block, tw_dropped_t dropped) {
   int at = 0;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(old); i++)
-    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), block, at);
+    at = bind_to_arguments(e, mlirBlockGetArgument(old, i), block, at,
+                           i < TW_FOR_CARRIED ? 0 : dropped_of(dropped, i - TW_FOR_CARRIED));
 }
 
-static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at) {
+static void bind_results(tw_emitter_t *e, MlirOperation op, MlirBlock block, int at, tw_dropped_t dropped) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
-    at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at);
+    at = bind_to_arguments(e, mlirOperationGetResult(op, i), block, at, dropped_of(dropped, i));
+}
+
+/* What a loop need not carry of each tile, as registers are equal in groups; the caller frees it. Paired ones cross as
+ * they are. */
+static int *find_dropped(MlirOperation loop) {
+  intptr_t count = mlirOperationGetNumResults(loop), rank = 0;
+  int *dropped = tw_allocate((size_t)count + 1, sizeof *dropped);
+  for (intptr_t i = 0; i < count; i++) {
+    MlirType type = mlirValueGetType(tw_carried(loop, i));
+    if (tw_is_tile(type) && tw_register_count(type) > 1 && !is_paired(type) && tw_rank(type) > rank)
+      rank = tw_rank(type);
+  }
+  for (int dim = 0; dim < rank; dim++) {
+    int *groups = tw_carried_groups(loop, dim);
+    for (intptr_t i = 0; i < count; i++) {
+      MlirType type = mlirValueGetType(tw_carried(loop, i));
+      dropped[i] |= is_paired(type) ? 0 : tw_registers_within(type, dim, groups[i]);
+    }
+    free(groups);
+  }
+  return dropped;
 }
 
 /* The induction variable of the next iteration. It saturates: the plain sum could wrap to below the bound. A
@@ -98,22 +144,22 @@ static tw_values_t put_before(tw_emitter_t *e, MlirValue first, tw_values_t valu
 
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
  * last, so that the rules of the body can put there what the loop does not change. */
-static bool rule_for(tw_emitter_t *e, MlirOperation op) {
+static bool emit_for(tw_emitter_t *e, MlirOperation op, tw_dropped_t dropped) {
   MlirBlock old = tw_region_block(op, 0), before = e->block, outside = e->outside;
   twg_loop_t loop;
   MlirValue bound = twg_operand(e, op, 1).at[0], step = twg_operand(e, op, 2).at[0];
-  tw_values_t start = put_before(e, twg_operand(e, op, 0).at[0], flatten(e, op, 3));
+  tw_values_t start = put_before(e, twg_operand(e, op, 0).at[0], flatten(e, op, TW_FOR_INITS, dropped));
   MlirBlock head = block_like(e, start), body = twg_new_block(e, 0, NULL);
   MlirValue iv = mlirBlockGetArgument(head, 0);
   twg_begin_loop(e, &loop, op);
   e->block = body;
   e->outside = before;
-  bind_block(e, old, head);
+  bind_block(e, old, head, dropped);
   if (!e->emit_block(e, old))
     return false;
   e->outside = outside;
   e->location = mlirOperationGetLocation(op);
-  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0);
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0, dropped);
   tw_values_t next = put_before(e, next_index(e, op, iv, step), yields);
   twg_branch(e, head, next.count, next.at);
   MlirBlock exit = twg_new_block(e, 0, NULL);
@@ -124,8 +170,15 @@ static bool rule_for(tw_emitter_t *e, MlirOperation op) {
   twg_branch(e, head, start.count, start.at);
   e->block = exit;
   twg_end_loop(e, &loop);
-  bind_results(e, op, head, 1);
+  bind_results(e, op, head, 1, dropped);
   return true;
+}
+
+static bool rule_for(tw_emitter_t *e, MlirOperation op) {
+  int *dropped = find_dropped(op);
+  bool ok = emit_for(e, op, dropped);
+  free(dropped);
+  return ok;
 }
 
 /* Re-emits one arm in its own block and branches to `join` with what it yields. */
@@ -136,7 +189,7 @@ static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock ar
   if (!mlirBlockIsNull(old)) {
     if (!e->emit_block(e, old))
       return false;
-    yields = flatten(e, mlirBlockGetTerminator(old), 0);
+    yields = flatten(e, mlirBlockGetTerminator(old), 0, NULL);
   }
   e->location = mlirOperationGetLocation(op);
   if (mlirBlockIsNull(*join))
@@ -151,7 +204,7 @@ static bool rule_if(tw_emitter_t *e, MlirOperation op) {
   if (!emit_arm(e, op, 0, then, &join) || !emit_arm(e, op, 1, otherwise, &join))
     return false;
   e->block = join;
-  bind_results(e, op, join, 0);
+  bind_results(e, op, join, 0, NULL);
   return true;
 }
 
@@ -160,29 +213,29 @@ static bool rule_if(tw_emitter_t *e, MlirOperation op) {
 static bool rule_while(tw_emitter_t *e, MlirOperation op) {
   MlirBlock old_before = tw_region_block(op, 0);
   MlirBlock old_after = tw_region_block(op, 1);
-  tw_values_t inits = flatten(e, op, 0);
+  tw_values_t inits = flatten(e, op, 0, NULL);
   MlirBlock before = block_like(e, inits);
   twg_loop_t loop;
   twg_begin_loop(e, &loop, op);
   e->block = before;
-  bind_block(e, old_before, before);
+  bind_block(e, old_before, before, NULL);
   if (!e->emit_block(e, old_before))
     return false;
   MlirOperation condition = mlirBlockGetTerminator(old_before);
-  tw_values_t passed = flatten(e, condition, 1);
+  tw_values_t passed = flatten(e, condition, 1, NULL);
   MlirBlock after = block_like(e, passed), exit = block_like(e, passed);
   twg_branch_if(e, twg_operand(e, condition, 0).at[0], after, passed.count, passed.at, exit, passed.count, passed.at);
   e->block = after;
-  bind_block(e, old_after, after);
+  bind_block(e, old_after, after, NULL);
   if (!e->emit_block(e, old_after))
     return false;
-  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0);
+  tw_values_t yields = flatten(e, mlirBlockGetTerminator(old_after), 0, NULL);
   twg_branch(e, before, yields.count, yields.at);
   e->block = loop.before;
   twg_branch(e, before, inits.count, inits.at);
   e->block = exit;
   twg_end_loop(e, &loop);
-  bind_results(e, op, exit, 0);
+  bind_results(e, op, exit, 0, NULL);
   return true;
 }
 
