@@ -30,10 +30,17 @@ static tw_range_t product_of(tw_range_t x, tw_range_t y) {
   return (tw_range_t){min(min(a, b), min(c, d)), max(max(a, b), max(c, d))};
 }
 
-/* Of natural numbers. */
+/* By natural numbers. Below zero it is rounded down, to be sure. */
 static tw_range_t quotient_of(tw_range_t x, tw_range_t y, bool up) {
-  int64_t least = max(y.low, 1);
-  return (tw_range_t){0, x.high / least + (up && x.high % least != 0)};
+  int64_t least = max(y.low, 1), low = min(x.low, 0), high = max(x.high, 0);
+  return (tw_range_t){low / least - (low % least != 0), high / least + (up && high % least != 0)};
+}
+
+static tw_range_t of_extreme(MlirOperation op, tw_range_t all, int steps) {
+  tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
+  if (tw_op_is(op, TW_ARITH_MINSI))
+    return (tw_range_t){min(x.low, y.low), min(x.high, y.high)};
+  return tw_op_is(op, TW_ARITH_MAXSI) ? (tw_range_t){max(x.low, y.low), max(x.high, y.high)} : all;
 }
 
 static tw_range_t of_sum(MlirOperation op, tw_range_t all, int steps) {
@@ -45,7 +52,8 @@ static tw_range_t of_sum(MlirOperation op, tw_range_t all, int steps) {
 
 static tw_range_t of_division(MlirOperation op, tw_range_t all, int steps) {
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
-  if (x.low < 0 || y.low < 0)
+  bool divides = tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVSI) || tw_op_is(op, TW_ARITH_DIVSI);
+  if (y.low < 0 || (x.low < 0 && !divides))
     return all;
   if (tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI))
     return (tw_range_t){0, min(x.high, max(y.high - 1, 0))};
@@ -95,7 +103,9 @@ static tw_range_t of_and(MlirOperation op, tw_range_t all, int steps) {
 
 static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
   tw_op_class_t class = tw_op_class(op);
-  if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_BLOCK_ID) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
+  if (tw_op_is(op, TW_TILE_BLOCK_ID)) /* below their number */
+    return (tw_range_t){0, all.high - 1};
+  if (tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_NUM_BLOCKS))
     return (tw_range_t){tw_op_is(op, TW_TILE_NUM_BLOCKS), all.high};
   if (tw_op_is(op, TW_TILE_IOTA))
     return (tw_range_t){0, tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) - 1};
@@ -105,6 +115,8 @@ static tw_range_t of_op(MlirOperation op, tw_range_t all, int steps) {
     return of_sum(op, all, steps);
   if (class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING || class == TW_CLASS_REST)
     return of_division(op, all, steps);
+  if (class == TW_CLASS_EXTREME)
+    return of_extreme(op, all, steps);
   if (tw_op_is(op, TW_ARITH_SELECT))
     return of_select(op, steps);
   if (tw_op_is(op, TW_ARITH_ANDI))

@@ -2,6 +2,7 @@
 #include "lowering/gpu/emit/address.h"
 
 #include "lowering/gpu/facts/access.h"
+#include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
@@ -32,6 +33,27 @@ static MlirValue left_from(tw_emitter_t *e, MlirValue extent, MlirValue start, i
   return twg_cast(e, "llvm.trunc", e->i32, left);
 }
 
+/* Whether an i32 holds the number of the tile's last element. */
+static bool is_short(MlirValue index, int64_t tile) {
+  tw_range_t range = tw_range_of(index);
+  return mlirTypeIsAInteger(mlirValueGetType(index)) && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32 &&
+         range.low >= 0 && range.high <= (INT32_MAX - tile + 1) / tile;
+}
+
+/* The array's last element, counted from the start of such a tile, as an i32. One that has no such number lies behind
+ * the tile; the largest of them does, too, or ends it. In a loop that of an argument is cut in front of it. */
+static MlirValue last_from(tw_emitter_t *e, MlirValue array, int axis, MlirValue index, int64_t tile) {
+  MlirBlock here = e->block;
+  MlirValue start = twg_binary(e, "llvm.mul", index, twg_const_i32(e, tile));
+  if (e->outside.ptr && mlirValueIsABlockArgument(array))
+    e->block = e->outside;
+  MlirValue last = twg_binary(e, "llvm.add", twg_array_extent(e, array, axis), twg_const_int(e, e->i64, -1));
+  last = twg_binary(e, "llvm.intr.smin", last, twg_const_int(e, e->i64, INT32_MAX));
+  last = twg_cast(e, "llvm.trunc", e->i32, last);
+  e->block = here;
+  return twg_binary(e, "llvm.sub", last, start);
+}
+
 MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
   uint32_t mask = 0;
   for (int i = 0; i < l->bits[TW_LANE]; i++)
@@ -46,14 +68,19 @@ MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
 
 /* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's
  * first element. */
-static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue index) {
+static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue old) {
   int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK];
+  MlirValue index = twg_lookup(e, old).at[0];
   MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
   MlirValue coord = twg_thread_coord(e, &p->layout, dim);
   if (!p->inside) {
-    MlirValue left = left_from(e, twg_array_extent(e, array, axis), start, tile);
-    MlirValue all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
+    bool by_last = (e->outside.ptr || tile > 1) && is_short(old, tile);
+    MlirValue left =
+        by_last ? last_from(e, array, axis, index, tile) : left_from(e, twg_array_extent(e, array, axis), start, tile);
+    MlirValue all = by_last ? twg_icmp(e, TW_SGE, left, twg_const_i32(e, tile - 1))
+                            : twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
     p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
+    p->inside_if[dim] = by_last ? TW_SGE : TW_SGT;
     p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
   }
   p->stride[dim] = twg_array_stride(e, array, axis);
@@ -73,12 +100,28 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   for (int d = 0; d < layout->rank; d++)
     p->disjoint = p->disjoint && tw_layout_disjoint(layout, d);
   for (int d = 0; d < layout->rank; d++) {
-    MlirValue along = place_dimension(e, p, array, (int)order[d], d, twg_operand(e, op, first + d).at[0]);
+    MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d));
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
   }
   p->pointer = twg_array_pointer(e, array);
   if (sum.ptr)
     p->pointer = twg_offset_pointer(e, p->pointer, twg_to_bytes(e, sum, p->bits));
+}
+
+MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at) {
+  return twg_icmp(e, p->inside_if[dim], p->left[dim], at);
+}
+
+MlirValue twg_left_behind(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at, int64_t most) {
+  bool by_last = p->inside_if[dim] == TW_SGE;
+  MlirValue left = twg_binary(e, "llvm.sub", p->left[dim], at);
+  left = twg_binary(e, "llvm.intr.smin", left, twg_const_i32(e, by_last ? most - 1 : most));
+  return by_last ? twg_binary(e, "llvm.add", left, twg_const_i32(e, 1)) : left;
+}
+
+void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue condition) {
+  MlirValue none = twg_const_i32(e, p->inside_if[dim] == TW_SGE ? -1 : 0);
+  p->left[dim] = twg_select(e, condition, p->left[dim], none);
 }
 
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
@@ -88,7 +131,7 @@ MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
     if (p->guard_at[d] != c) {
       MlirValue at = p->disjoint ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
-      p->guard[d] = twg_icmp(e, TW_SGT, p->left[d], at);
+      p->guard[d] = twg_is_inside(e, p, d, at);
       p->guard_at[d] = p->disjoint ? c : UINT32_MAX;
     }
     guard = guard.ptr ? twg_binary(e, "llvm.and", guard, p->guard[d]) : p->guard[d];

@@ -10,7 +10,8 @@ typedef struct tw_placed {
   MlirValue pointer;                     /* this thread's first element */
   MlirValue stride[TW_LAYOUT_MAX_RANK];  /* i64, elements */
   int64_t fixed[TW_LAYOUT_MAX_RANK];     /* the stride where it is static, else -1 */
-  MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if c < left */
+  MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if left > c, */
+  int inside_if[TW_LAYOUT_MAX_RANK];     /* or, by this predicate, left >= c */
   MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
@@ -28,7 +29,13 @@ MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
 /* Predicate (i1) of the access that starts at register r. */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
-/* Its address: a pointer, and bytes to add. */
+/* Whether coordinate `at` (i32) of a register along a dimension is inside of the array. */
+MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at);
+/* The elements from there on that are, as an i32: below 1 if none is, at most `most`. */
+MlirValue twg_left_behind(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at, int64_t most);
+/* From now on nothing along the dimension is inside where the i1 is false. */
+void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue condition);
+/* The address of the access that starts at register r: a pointer, and bytes to add. */
 MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset);
 /* Predicate of threads that hold no copy of another thread's elements; null if all are such. */
 MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *layout);

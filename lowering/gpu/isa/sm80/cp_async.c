@@ -71,8 +71,7 @@ static MlirValue bytes_inside(tw_emitter_t *e, const copy_share_t *share, const 
       twg_const_i32(e, tw_layout_coord(&share->layout, tw_layout_image(&share->layout, TW_REGISTER, (uint32_t)r), d));
   if (!place->disjoint)
     at = twg_register_coord(e, &place->layout, d, r);
-  MlirValue left = twg_binary(e, "llvm.sub", place->left[d], at);
-  left = twg_binary(e, "llvm.intr.smin", left, twg_const_i32(e, count));
+  MlirValue left = twg_left_behind(e, place, d, at, count);
   left = twg_binary(e, "llvm.intr.smax", left, twg_const_i32(e, 0));
   return twg_binary(e, "llvm.mul", left, twg_const_i32(e, bytes / count));
 }
@@ -140,13 +139,13 @@ static MlirValue fold_guards(tw_emitter_t *e, const copy_share_t *share, MlirVal
       fixed = fixed && tw_layout_coord(&share->layout, share->layout.basis[TW_REGISTER][b], d) == 0;
     if (!fixed)
       continue;
-    MlirValue inside = twg_icmp(e, TW_SGT, place->left[d], zero);
+    MlirValue inside = twg_is_inside(e, place, d, zero);
     common = common.ptr ? twg_binary(e, "llvm.and", common, inside) : inside;
     place->guard[d] = twg_const_int(e, e->i1, 1);
     place->guard_at[d] = 0;
   }
   if (common.ptr)
-    place->left[varying] = twg_select(e, common, place->left[varying], zero);
+    twg_put_inside_only_if(e, place, varying, common);
   return (MlirValue){NULL};
 }
 
