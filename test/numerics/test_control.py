@@ -597,3 +597,29 @@ def test_defaults_before_a_keyword_without_one(backends: Backends) -> None:
     assert (once(backends, kernel, 9, 2) == 7).all()
     z = np.zeros(16, np.int32)
     backends.rejects(kernel, 1, lambda: [z, 9], TypeError, "3|'b'")
+
+
+@ct.kernel
+def counts_and_sums(X, Counts, Sums, n: int, T: ct.Constant[int]):
+    """Two loops that carry, for each place of a tile, how many numbers there were and their sum, weighed by turns."""
+    columns = ct.arange(T, dtype=ct.int32)
+    count, total = ct.zeros((T,), ct.float32), ct.zeros((T,), ct.float32)
+    old, other = ct.zeros((T,), ct.float32), ct.ones((T,), ct.float32)
+    for j in range(ct.cdiv(n, T)):
+        mask = j * T + columns < n
+        x = ct.gather(X, j * T + columns, mask=mask, padding_value=0)
+        count = count + ct.where(mask, 1.0, 0.0)
+        total = total + x * other
+        old, other = other, count + old
+    for _ in range(2):
+        count = count * 2.0 + other
+    ct.store(Counts, (0,), count)
+    ct.store(Sums, (0,), total)
+
+
+@pytest.mark.parametrize("n", [8, 1024, 1040, 3000, 3001])
+def test_neighbours_that_stay_equal(backends: Backends, n: int) -> None:
+    """What a mask lets through is counted in one register for all elements of a vector that it cannot part."""
+    x = np.random.default_rng(n).integers(-4, 5, max(n, 16)).astype(np.float32)
+    zeros = lambda: np.zeros(1024, np.float32)  # noqa: E731
+    backends.run_all(counts_and_sums, 1, lambda: [x.copy(), zeros(), zeros(), n, 1024])
