@@ -48,8 +48,10 @@ tw_layout_t tw_choose_blocked(int rank, const int64_t *shape, const tw_wish_t *w
     spare -= give(&f, TW_REGISTER, order[0], min_int(wish->vector_bits, spare));
   if (wish->across_bits > 0 && spare > 0)
     give(&f, TW_REGISTER, wish->across, min_int(wish->across_bits, spare));
-  for (int i = 0; i < rank && lanes > 0; i++)
-    lanes -= give(&f, TW_LANE, order[i], lanes);
+  for (int i = 0; i < rank && lanes > 0; i++) {
+    int bits = f.l.log_shape[order[i]] - f.next[order[i]] - (i == 0 ? wish->deep_bits : 0);
+    lanes -= bits > 0 ? give(&f, TW_LANE, order[i], min_int(lanes, bits)) : 0;
+  }
   while (lanes-- > 0)
     tw_layout_push(&f.l, TW_LANE, 0);
   warps = give_warps(&f, order, wish, false, warps);

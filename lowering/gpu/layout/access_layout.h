@@ -13,6 +13,7 @@ typedef struct tw_wish {
   int num_warps;
   int across;      /* another dimension, along which the same elements are contiguous in another access ... */
   int across_bits; /* ... that takes 2^n at a time; 0: none */
+  int deep_bits;   /* of the contiguous dimension are left to registers, not to lanes, as log2 */
 } tw_wish_t;
 
 /* Lanes run along the contiguous dimension first, each with a vector; warps go to dimensions that

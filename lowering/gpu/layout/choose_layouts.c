@@ -439,6 +439,36 @@ static void add_variants(chooser_t *x, const access_t *a) {
   (void)add_candidate(x, choice_of(x, a->value), &l, "narrow");
 }
 
+/* How many lanes fewer, as log2, would lie along the contiguous dimension if they brought no more than a line of the
+ * cache at a time, and each had more elements of it; 0 where others have no room for them. */
+static int deep_bits(const chooser_t *x, const access_t *a) {
+  int64_t shape[TW_LAYOUT_MAX_RANK];
+  const tw_wish_t *wish = &a->wish;
+  int rank = tw_tile_shape(mlirValueGetType(a->value), shape), bits = 0;
+  for (int d = 0; d < rank; d++)
+    bits += tw_log2(shape[d]);
+  int spare = bits - TW_WARP_LANE_BITS - tw_log2(x->c->num_warps) - wish->vector_bits;
+  int along = tw_log2(shape[wish->contiguous]) - wish->vector_bits, others = bits - wish->vector_bits - along;
+  int line = tw_log2(TW_LINE_BITS / element_bits(a->value)) - wish->vector_bits;
+  along = along < TW_WARP_LANE_BITS ? along : TW_WARP_LANE_BITS;
+  int deep = spare < along - line ? spare : along - line;
+  return deep > 0 && others >= TW_WARP_LANE_BITS - along + deep ? deep : 0;
+}
+
+/* Where the contiguous dimension is reduced, a thread adds up more of it before lanes do, and what is divided by the
+ * sum has one divisor. */
+static void add_deep(chooser_t *x, const access_t *a) {
+  tw_wish_t wish = a->wish;
+  uint32_t reduced = reduced_axes(x->c, a->value);
+  if (wish.contiguous < 0 || (reduced >> wish.contiguous & 1) == 0)
+    return;
+  wish.deep_bits = deep_bits(x, a);
+  if (wish.deep_bits == 0)
+    return;
+  tw_layout_t l = blocked(x->c, a->value, reduced, wish);
+  (void)add_candidate(x, choice_of(x, a->value), &l, "deep");
+}
+
 static void find_candidates(chooser_t *x) {
   twl_classes_t *c = x->c;
   for (int i = 0; i < c->sets.count; i++) {
@@ -453,6 +483,8 @@ static void find_candidates(chooser_t *x) {
     for (int k = 0; k < x->accesses[i].count; k++)
       (void)add_candidate(x, choice_of(x, x->accesses[i].value), &x->accesses[i].own[k],
                           k + 1 < x->accesses[i].count ? "patch" : "access");
+  for (int i = 0; i < x->num_accesses; i++)
+    add_deep(x, &x->accesses[i]);
   add_operands(x);
   propagate(x);
   for (int i = 0; i < c->num_classes; i++)

@@ -32,9 +32,10 @@ module attributes {tile.target = "sm_80"} {
 
 // -----
 
-// Rows are reduced within a warp when there are rows enough for all warps; the result has the layout of a slice.
-// CHECK-DAG: #[[L:.*]] = #tile.linear<register = {{.*}}, lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[}}[1, 0], [2, 0]]>
-// CHECK-DAG: #[[S:.*]] = #tile.linear<register = {{\[}}[4]], lane = {{\[}}[0], [0], [0], [0], [0]], warp = {{\[}}[1], [2]]>
+// Rows are reduced within a warp when there are rows enough for all warps, each by few lanes; the result has the layout
+// of a slice.
+// CHECK-DAG: #[[L:.*]] = #tile.linear<register = {{.*}}, lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = {{\[}}[2, 0], [4, 0]]>
+// CHECK-DAG: #[[S:.*]] = #tile.linear<lane = {{\[}}[0], [0], [0], [0], [1]], warp = {{\[}}[2], [4]]>
 // CHECK-LABEL: @rows
 module attributes {tile.target = "sm_80"} {
   func.func @rows(%a: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 16>, tile.stride_div = array<i64: 16, 1>}, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
