@@ -26,6 +26,7 @@
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/memory/strip_mine.h"
 #include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/gpu/replan.h"
@@ -38,7 +39,7 @@ static int64_t choose_warps(MlirOperation func, int64_t wanted) {
   int64_t warps = wanted;
   if (warps == 0)
     warps = tw_strip_mine_warps(func);
-  return warps == 0 ? tw_memory_num_warps(func) : warps;
+  return warps == 0 ? tw_memory_num_warps(func, tw_is_kept) : warps;
 }
 
 /* ---- hints that would not help ------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory */
   LOOP_WEIGHT = 4,       /* of one that each iteration of a loop loads: a thread has one access of it under way */
+  CLOSE_WEIGHT = 2,      /* of one whose copies are all under way, or that other blocks load, too */
   FEW_WARPS = 4,
   MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
@@ -26,6 +27,7 @@ typedef struct {
   int64_t elements;  /* of the largest tile that threads hold */
   int64_t alive;     /* of the tiles that are computed and needed at a time, at most */
   bool scans, combines;
+  bool (*is_kept)(MlirOperation load);
 } moved_t;
 
 static int64_t bytes_of(MlirValue tile) {
@@ -71,7 +73,10 @@ static bool is_of_block(const moved_t *m, MlirOperation op) {
 /* Bytes of the tile that the op accesses; a loop's scans are over few warps, as others are. */
 static int64_t weighed_bytes(const moved_t *m, MlirOperation op) {
   bool again = tw_op_loads(op) && !m->scans && !mlirOperationIsNull(tw_enclosing_loop(op));
-  return bytes_of(twl_accessed(op)) * (again ? LOOP_WEIGHT : 1);
+  if (!again)
+    return bytes_of(twl_accessed(op));
+  bool close = !is_of_block(m, op) || (tw_op_loads_tile(op) && m->is_kept(op));
+  return bytes_of(twl_accessed(op)) * (close ? CLOSE_WEIGHT : LOOP_WEIGHT);
 }
 
 /* Whether a gather before reads nearly the same. */
@@ -134,8 +139,8 @@ static int choose(const moved_t *m, MlirOperation func) {
   return warps;
 }
 
-int tw_memory_num_warps(MlirOperation func) {
-  moved_t m = {.axes = tw_block_axes_of(func)};
+int tw_memory_num_warps(MlirOperation func, bool (*is_kept)(MlirOperation load)) {
+  moved_t m = {.axes = tw_block_axes_of(func), .is_kept = is_kept};
   mlirOperationWalk(func, look, &m, MlirWalkPreOrder);
   int warps = choose(&m, func);
   tw_ops_free(&m.accesses);

@@ -140,3 +140,31 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Tiles that a later walk finds in shared memory are all under way at once: a thread takes 32 bytes of each.
+// CHECK-LABEL: func.func @walks
+// CHECK-SAME: tile.launch = {num_warps = 4 : i32}
+module attributes {tile.target = "sm_90a"} {
+  func.func @walks(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 16, 1>}, %y: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16, 16>, tile.stride_div = array<i64: 16, 1>}, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+    %i = tile.block_id 0
+    %s = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<1x2048xf32>) : i32 {
+      %a = tile.load %x[%i, %j] padding zero : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x2048xbf16>
+      %f = arith.extf %a : tensor<1x2048xbf16> to tensor<1x2048xf32>
+      %t = arith.addf %sum, %f : tensor<1x2048xf32>
+      scf.yield %t : tensor<1x2048xf32>
+    }
+    scf.for %j = %c0 to %n step %c1 : i32 {
+      %a = tile.load %x[%i, %j] padding zero : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x2048xbf16>
+      %f = arith.extf %a : tensor<1x2048xbf16> to tensor<1x2048xf32>
+      %t = arith.subf %f, %s : tensor<1x2048xf32>
+      %b = arith.truncf %t : tensor<1x2048xf32> to tensor<1x2048xbf16>
+      tile.store %b, %y[%i, %j] : tensor<1x2048xbf16>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    }
+    return
+  }
+}
