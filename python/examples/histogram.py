@@ -39,7 +39,7 @@ def by_tiles(values, bins, T: ct.Constant[int], TIMES: ct.Constant[int]):
 
 def run(values, bins, kernel=histogram, tile=4096, times=8, stream=None):
     """Adds to the bins; of a multiple of tile * times values."""
-    ct.launch(stream, values.size // (tile * times), kernel, (values, bins, tile, times))
+    ct.launch(stream, values.shape[0] // (tile * times), kernel, (values, bins, tile, times))
 
 
 if __name__ == "__main__":

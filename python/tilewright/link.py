@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -45,7 +46,10 @@ def files_of(text: str) -> list[Path]:
 def stored(code: bytes, suffix: str) -> str:
     """A file with this code, for as long as the process lives."""
     path = _folder() / (hashlib.sha256(code).hexdigest()[:32] + suffix)
-    path.write_bytes(code)
+    if not path.exists():  # and never in part: other threads may read it
+        with tempfile.NamedTemporaryFile(dir=_folder(), delete=False) as whole:
+            whole.write(code)
+        os.replace(whole.name, path)
     return str(path)
 
 

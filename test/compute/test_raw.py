@@ -2,12 +2,14 @@
 
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import emulate
 import numpy as np
 import pytest
 
-from tilewright import arrays, compute, nvjitlink
+from tilewright import arrays, compute, link, nvjitlink
 from tilewright.compute import OpKind, ProxyArray, ProxyValue, RawOp, objects, plans, serialization
 from tilewright.errors import TileCompilationError, TileTypeError, TileUnsupportedFeatureError, TileValueError
 from tilewright.toolkit import find_tool
@@ -108,6 +110,16 @@ def test_kernels_are_linked_with_it(monkeypatch):
         compute.make_reduce_into(x, x, RawOp(name="missing", ptx=PTX), zero, compute_capability=80)
     with pytest.raises(TileCompilationError, match=r"ptxas refused .*\n?.*syntax error|ptxas refused"):
         compute.make_reduce_into(x, x, RawOp(name="added", ptx=".version 7.8\nnonsense"), zero, compute_capability=80)
+
+
+def test_code_is_there_whole_for_all_threads():
+    code = bytes(range(256)) * 4096
+
+    def read(_):
+        return Path(link.stored(code, ".ptx")).read_bytes() == code
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(read, range(64)))
 
 
 @pytest.mark.skipif(not arrays._has_gpu(), reason="the driver links, and the result runs, on a GPU")

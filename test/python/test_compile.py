@@ -452,6 +452,7 @@ def test_kernels_that_move_registers_stay_ptx(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_cache_keeps_ptx_and_what_drivers_make_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile, "_device_of", lambda target: None)
     found = {compile._address("text", "sm_90a")}
     monkeypatch.setattr(compile, "_device_of", lambda target: 0)
     for version in (12040, 13000):

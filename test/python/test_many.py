@@ -96,9 +96,9 @@ def test_pairs_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 32)])
 def test_loads_beside_a_reduction(tmp_path: Path, width: int, early: int) -> None:
     """They come an iteration early, as far as registers go; the others say so."""
-    first = "acc = ct.zeros((1, 1024), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (1, 1024))):"
-    first += "\n    x = ct.load(A, (0, k), (1, 1024))\n    acc += x - ct.sum(x, axis=1, keepdims=True)"
-    load = f"    acc += ct.sum(ct.load(B, (N, k), (1, {width})), axis=1, keepdims=True)"
+    first = "b, acc = ct.bid(0), ct.zeros((1, 1024), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (1, 1024))):"
+    first += "\n    x = ct.load(A, (b, k), (1, 1024))\n    acc += x - ct.sum(x, axis=1, keepdims=True)"
+    load = f"    acc += ct.sum(ct.load(B, (b * 40 + N, k), (1, {width})), axis=1, keepdims=True)"
     kernel = make(tmp_path, "A, B, C", first, load, 40, "ct.store(C, (0, 0), acc)")
     args = np.zeros((1, 1 << 16), np.float32), np.zeros((40, 4096), np.float32), np.zeros((1, 1024), np.float32)
     text, told = lowered(kernel, args, "sm_90a", "pipelined")

@@ -20,10 +20,10 @@ GPUS = ["sm_80", "sm_90a"]
 
 
 def build(kernel: Any, args: tuple[Any, ...], target: str) -> str:
-    """The PTX of a kernel, past the cache."""
+    """The PTX of a kernel, past the cache, also where a GPU's driver would assemble it."""
     _, key = kernel.specialization(args)
-    image = compile.build(kernel.capture(target, key), target, kernel.name, Times(kernel.name, target))
-    return image.code.decode()
+    module, times = kernel.capture(target, key), Times(kernel.name, target)
+    return compile.build(module, target, kernel.name, times, lambda ptx, _: ptx).code.decode()
 
 
 # --- Targets --------------------------------------------------------------------------------------------------------
