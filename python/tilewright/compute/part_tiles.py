@@ -13,7 +13,7 @@ from typing import Any
 
 from ..dtype import int32, int64
 from ..numba import intrinsics as cuda
-from .integers import add32, i32
+from .integers import add32
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack
 from .scan_tiles import Rows, first_of, loading_rows, room_at
@@ -68,9 +68,10 @@ class TileParting(Kernels):
         rows, number, before, counted = self.rows, self.back.number, self.back.before, self.counted
         tell_mine = self.back.tell_mine
         first_in_tile, parted = first_of(rows), _parts(columns[0], part_of, looks_before, rows)
-        load_first, *others = (loading_rows(column.read, column.type, rows) for column in columns)
+        loads = tuple(loading_rows(column.read, column.type, rows) for column in columns)
         places, move = _places(rows, counted), (_staged if self.staged else _at_once)(rows, counted)
-        stores, other_loads, tile_size = tuple(map(move, columns)), tuple(others), rows.tile
+        moves = tuple((load, move(column), column) for load, column in zip(loads, columns, strict=True))
+        load_first, tile_size = loads[0], rows.tile
         shared_counts = Shared(int32, counted * rows.warps)
 
         def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
@@ -82,13 +83,13 @@ class TileParting(Kernels):
             parts = parted(inputs, arrays, held, at, last)
             found, mine = places(shared_counts(), parts)
             tell_mine(words, tile, mine)
-            others = tuple(load(inputs, at, whole, last) for load in other_loads)  # arrives while others are awaited
             bases = before(words, arrays, tile, tiles, mine, mine, False)
             if tile == 0:
                 bases = tuple(base * 0 for base in bases)
             if tile == tiles - 1 and cuda.threadIdx.x == 0:
                 tell(outputs, _add_counts(arrays, bases, mine))
-            for values, store in zip((held, *others), stores, strict=True):
+            for load, store, column in moves:
+                values = held if column is columns[0] else load(inputs, at, whole, last)
                 store(outputs, values, parts, found, bases, mine, start, min(n - start, tile_size))
 
         return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
@@ -191,23 +192,21 @@ def _staged(rows: Rows, counted: int):
     def of_column(column: Column):
         shared_items, writes, rooms = Shared(column.type, tile_size), column.writes, column.rooms
         rest = len(writes) > counted
-        MOVED, ALL = tuple(range(len(writes))), (*PARTS, counted)
 
         def put(shared, run, values, parts, at, starts, own):
             """The items of a run; `at` are their places in each part, `starts` where the parts begin."""
-            others = small(own + run[0])
-            for held in at:
-                others = i32.sub(others, held)
-            to = (*tuple(i32.add(first, held) for first, held in zip(starts, at, strict=False)), others)
-            if rest:
-                to = (*to[:-1], i32.add(to[-1], starts[-1]))
             for k in KS:
-                part, place = parts[k], to[0]
-                for p in MOVED[1:]:
-                    place = to[p] if part == p else place
-                if part >= 0 and part <= MOVED[-1]:
-                    shared[place] = values[k]
-                to = tuple(i32.add(at_p, small(1) if part == p else small(0)) for p, at_p in zip(ALL, to, strict=True))
+                for p in PARTS:
+                    if parts[k] == p:
+                        shared[add32(starts[p], at[p])] = values[k]
+                if rest and parts[k] == counted:
+                    others = small(own + run[k])
+                    for p in PARTS:
+                        others = others - at[p]
+                    shared[small(starts[counted] + others)] = values[k]
+                at = tuple(
+                    add32(place, small(1) if parts[k] == p else small(0)) for p, place in zip(PARTS, at, strict=True)
+                )
 
         def copy(outputs, shared, start, count, write, room, base):
             for i in range(cuda.threadIdx.x, min(count, room(outputs) - base), threads):
