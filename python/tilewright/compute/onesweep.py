@@ -23,7 +23,6 @@ from .vectors import aligned, is_aligned
 from .warps import LANES, lane, warp_inclusive
 
 _THREADS = 384
-_BLOCKS = (3, 2)  # that a multiprocessor holds: of keys alone, and with values
 _MOST = 1 << 29  # items of a launch, of which counts of 30 bits tell
 _COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
 _PIECES = 2
@@ -35,6 +34,11 @@ def items_for(key: DType, value: ItemType | None) -> int:
     """Of a thread: what registers hold, and shared memory by tiles."""
     largest = max(bits_of(key) // 8, 0 if value is None else size_of(value))
     return 16 if largest <= 4 else 12 if largest <= 8 else max(1, 96 // largest)
+
+
+def blocks_for(key: DType, value: ItemType | None) -> int:
+    """That a multiprocessor holds at a time: three where their items fit into registers, as keys alone do."""
+    return 3 if value is None or bits_of(key) // 8 + size_of(value) <= 8 else 2
 
 
 def native(key: DType, order: SortOrder):
@@ -384,4 +388,4 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
                 to = places[digit(sorted_keys[small(k)], shift, mask)] + k
                 write(out_values, to, sorted_values[small(k)])
 
-    return resident(ComputeKernel(sweep), _THREADS, _BLOCKS[has_values])
+    return resident(ComputeKernel(sweep), _THREADS, blocks_for(key, value))

@@ -48,10 +48,8 @@ class TileParting(Kernels):
         width = width_for(*types)
         largest = max(map(size_of, types))
         most = max(1, min(4, 16 // width, _MOST_SHARED // (256 * width * largest)))
-        self.rows, self.staged = (
-            Rows(width, most, 256, 4 if counted == 1 else 3),
-            256 * width * largest <= _MOST_SHARED,
-        )
+        self.rows = Rows(width, most, 256, 4 if counted == len(columns) == 1 else 3)
+        self.staged = 256 * width * largest <= _MOST_SHARED
         self.counted = counted
         self.back = LookBack((int64,) * counted, _add_counts, self.rows.threads)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)

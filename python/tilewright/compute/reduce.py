@@ -66,13 +66,17 @@ def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool)
     width, threads, tile = tiling.width, tiling.threads, tiling.tile
     step = width * (threads if commutes else LANES)
     places = tuple(r * step + j for r in range(tiling.rounds) for j in range(width))
-    load, zero, shared_array = loading(read, places), Zero(t), Shared(t, threads // LANES)
+    zero, shared_array = Zero(t), Shared(t, threads // LANES)
+    load = loading(lambda inputs, i: convert(read(inputs, i)), places)
 
     def joined_run(arrays, items):
-        value = convert(items[0])
+        value = items[0]
         for item in items[1:]:
-            value = fold(arrays, value, convert(item))
+            value = fold(arrays, value, item)
         return value
+
+    def nothing():
+        return tuple(zero() for _ in places)
 
     def any_order(inputs, arrays, n, tiles, wide, partial):
         shared, me = shared_array(), cuda.threadIdx.x
@@ -109,18 +113,20 @@ def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool)
         start = cuda.blockIdx.x * tiles * tile
         first = start + warp * tiles * piece
         last = min(first + tiles * piece, n)
-        value = zero()
-        for k in range((last - first + (piece - 1)) // piece):
-            at = first + k * piece
-            if wide and at + piece <= last:
-                items = load(inputs, at + lane() * width)
-                rows = tuple(joined_run(arrays, items[r : r + width]) for r in range(0, len(places), width))
-                for r, here in enumerate(warp_folds(rows, lambda a, b: fold(arrays, a, b))):
-                    value = fold(arrays, value, here) if r > 0 or k > 0 else here
-            else:
-                for row in range(at, min(at + piece, last), step):
-                    here = part_of_piece(inputs, arrays, row, min(row + step, last))
-                    value = fold(arrays, value, here) if row > first else here
+        value, whole = zero(), max((last - first) // piece, 0) if wide else 0
+        mine, behind = first + lane() * width, first + whole * piece
+        items = nothing()
+        if whole > 0:
+            items = load(inputs, mine)
+        for k in range(whole):
+            ahead = load(inputs, mine + min(k + 1, whole - 1) * piece)  # arrives while these are joined
+            rows = tuple(joined_run(arrays, items[r : r + width]) for r in range(0, len(places), width))
+            for r, here in enumerate(warp_folds(rows, lambda a, b: fold(arrays, a, b))):
+                value = fold(arrays, value, here) if r > 0 or k > 0 else here
+            items = ahead
+        for row in range(behind, last, step):
+            here = part_of_piece(inputs, arrays, row, min(row + step, last))
+            value = fold(arrays, value, here) if row > first else here
         there = (min(n - start, tiles * tile) + (tiles * piece - 1)) // (tiles * piece)
         if lane() == 0:
             shared[warp] = value
@@ -220,7 +226,7 @@ class Reduce(Algorithm):
         read, commutes = given["d_in"].reader(), given["op"].commutes
         width = width_for(given["d_in"].value_type)
         self.alone = self.shape.threads == 1
-        self.tiling = Tiling(*((width, 4) if commutes else (2 * width, 2)))
+        self.tiling = Tiling(width if commutes else 2 * width, 4)
         if self.alone:
             side_by_side = commutes and isinstance(t, DType)
             self.threads = _SIDE_BY_SIDE if side_by_side else 1

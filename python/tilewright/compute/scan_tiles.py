@@ -54,10 +54,10 @@ class Rows:
 
 
 def rows_for(width: int, size: int) -> Rows:
-    """As large a tile as registers hold twice: what blocks wait for each other takes the same time for any."""
+    """As large a tile as registers hold: what blocks wait for each other takes the same time for any."""
     if size > WIDE:
         return Rows(1, max(1, 4 * WIDE // size), 256, 1)
-    return Rows(width, max(1, min(4, 16 // width)), 1024, 1)
+    return Rows(width, max(1, min(12, 48 // width, 192 // (width * size))), 512, 1)
 
 
 def first_of(rows: Rows):
