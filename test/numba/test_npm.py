@@ -330,7 +330,7 @@ def shared_of_text(x):
             (too_many, (zeros(np.float64, 2, 2),), TileTypeError, "has 2 dimensions, the index is for 3", "N-034"),
             (wrong_names, (zeros(np.float64, 2, 2),), TileValueError, "cannot unpack 2 values into 3 names", "N-035"),
             (writes_shape, (F64,), TileTypeError, "gets no attribute 'shape' in device code", "N-102"),
-            (fancy, (F64, I32), TileError, "index needs a tile or a number, found the 1-D int32 array", "N-114"),
+            (fancy, (F64, I32), TileTypeError, "an index is an integer, found the 1-D int32 array 'i'", "N-114"),
             (no_type, (F64,), TileTypeError, "the variable 'v' is the constant 1 where", "N-004 N-053"),
             (shift_of_float, (F64,), TileTypeError, "<< of float64 and int64 is not defined", "N-092"),
             (shared_of_run_time, (F64,), TileValueError, "the shape must be constant", "N-133"),

@@ -76,6 +76,8 @@ def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
             f"{describe(array)} has {dimensions(array.ndim)}, the index is for {len(indices)}; give one for each"
         )
     for i in indices:
+        if isinstance(i, Array):
+            raise TileTypeError(f"an index is an integer, found {describe(i)}; index with its elements, in a loop")
         if isinstance(i, Tile) and not i.dtype.is_integral:
             raise TileTypeError(f"an index is an integer, found {describe(i)}; convert it, as in int(i)")
     return tuple(_from_end(frame, array, axis, i) for axis, i in enumerate(indices))
