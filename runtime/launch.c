@@ -335,8 +335,8 @@ static bool is_large(const tw_cuda_kernel_t *kernel, const tw_device_t *device, 
 }
 
 /* More blocks than run at a time, of a kernel whose blocks wait for each other: the driver gives no figures. */
-TW_COLD static tw_status_t check_cooperative(tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
-                                             const uint32_t block[4]) {
+TW_COLD static tw_status_t refuse_cooperative(tw_cuda_kernel_t *kernel, int ordinal, const uint32_t grid[3],
+                                              const uint32_t block[4]) {
   int64_t most, threads = (int64_t)block[0] * block[1] * block[2];
   TW_RETURN_IF_ERROR(tw_cuda_kernel_resident(kernel, ordinal, (int)threads, block[3], &most));
   return TW_ERROR(TW_LAUNCH_ERROR,
@@ -413,7 +413,7 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
   if (TW_UNLIKELY(status != NULL))
     return status;
   if (TW_UNLIKELY(result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE && block))
-    return check_cooperative(kernel, ordinal, grid, block);
+    return refuse_cooperative(kernel, ordinal, grid, block);
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, stream, result, grid);
   tw_recent_note(ordinal, kernel->name);

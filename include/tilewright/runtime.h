@@ -307,8 +307,7 @@ typedef struct tw_cuda_usage {
   int registers, local_bytes, shared_bytes, max_threads;
 } tw_cuda_usage_t;
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out);
-/* How many blocks of so many threads run on the device at a time, each with `shared` bytes more than its arrays have.
- */
+/* How many blocks of so many threads run at a time on the device, each with `shared` bytes behind its own arrays. */
 tw_status_t tw_cuda_kernel_resident(tw_cuda_kernel_t *kernel, int ordinal, int threads, size_t shared, int64_t *out);
 
 /* Queues the grid on a stream (CUstream; NULL, 1 and 2 are the default streams) of the device.

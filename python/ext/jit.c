@@ -166,5 +166,7 @@ static PyMethodDef functions[] = {
 int tw_ext_add_jit(PyObject *module) {
   if (tw_ext_add_type(module, &code_spec, &tw_state_of(module)->code))
     return -1;
-  return PyModule_AddFunctions(module, functions);
+  return PyModule_AddIntConstant(module, "MOST_THREADS_IN_GRID", TW_SIMT_MOST_IN_GRID) < 0
+             ? -1
+             : PyModule_AddFunctions(module, functions);
 }

@@ -64,6 +64,9 @@ class CudaKernel:
     def resident(self, device: int, threads: int, shared_bytes: int, /) -> int: ...
     def or_else(self, maker: Callable[[int, str | None, int], CudaKernel | None], much: int, /) -> None: ...
 
+# Threads of a grid whose blocks wait for each other, on the CPU.
+MOST_THREADS_IN_GRID: int
+
 # What a launch must know of a kernel, by the rows of include/tilewright/launch_record.def.
 LAUNCH_RECORD_VERSION: int
 

@@ -151,19 +151,22 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float8_e4m3fn"])
-@pytest.mark.parametrize("source", ["int8", "uint8"])
-@pytest.mark.parametrize("field", FIELDS)
-def test_fields_of_bytes(backends: Backends, kernel_of: Any, field: str, source: str, target: str) -> None:
-    """Weights of a few bits, several in a byte: all bytes there are, whatever wraps."""
-    kernel = kernel_of(f"""
+OF_FIELDS = """
 from tilewright import tile as ct
 
 @ct.kernel
 def kernel(X, Z):
     x = ct.load(X, (0, 0), (4, 256))
     ct.store(Z, (0, 0), ({field}).astype(ct.{target}).astype(ct.float32))
-""")
+"""
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float8_e4m3fn"])
+@pytest.mark.parametrize("source", ["int8", "uint8"])
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_of_bytes(backends: Backends, kernel_of: Any, field: str, source: str, target: str) -> None:
+    """Weights of a few bits, several in a byte: all bytes there are, whatever wraps."""
+    kernel = kernel_of(OF_FIELDS.format(field=field, target=target))
     x = np.arange(1024, dtype=np.int64).astype(getattr(np, source)).reshape(4, 256)
     backends.run_all(kernel, (1,), lambda: [x.copy(), np.zeros((4, 256), np.float32)])
 
@@ -192,14 +195,7 @@ SMALL = [
 @pytest.mark.parametrize("field", SMALL)
 def test_small_fields_of_words(backends: Backends, kernel_of: Any, field: str, source: str, target: str) -> None:
     """Weights of a few bits, several in a word, of which some fit behind the exponent of the result and some do not."""
-    kernel = kernel_of(f"""
-from tilewright import tile as ct
-
-@ct.kernel
-def kernel(X, Z):
-    x = ct.load(X, (0, 0), (4, 256))
-    ct.store(Z, (0, 0), ({field}).astype(ct.{target}).astype(ct.float32))
-""")
+    kernel = kernel_of(OF_FIELDS.format(field=field, target=target))
     dtype = getattr(np, source)
     x = np.random.default_rng(5).integers(0, 1 << np.dtype(dtype).itemsize * 8, (4, 256), np.uint64).astype(dtype)
     backends.run_all(kernel, (1,), lambda: [x.copy(), np.zeros((4, 256), np.float32)])

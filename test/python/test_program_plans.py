@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,12 +36,24 @@ PRODUCTS = [
 ]
 
 
+def at_full_size(name: str) -> tuple[Any, Any]:
+    """The kernel of a program, and what a launch at its full size specializes it for."""
+    entry = PROGRAMS[name]
+    launch = entry.make(show.Shapes(0), **entry.full)
+    return launch.kernel, show.key_of(launch)
+
+
+def ptx_of(name: str) -> str:
+    kernel, key = at_full_size(name)
+    module = kernel.capture("sm_90a", key)
+    plans.lower(module, compile.GPU_STAGES, module.lower)
+    return module.emit(compile.EMIT_ASSEMBLY).decode()
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_overlap(name: str) -> None:
     """Tiles come by TMA, a product runs beside the next, nothing is kept in local memory or serialized."""
-    entry = PROGRAMS[name]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    found = plan.of(launch.kernel, show.key_of(launch))
+    found = plan.of(*at_full_size(name))
     assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["mma"], found
     assert max(found.waits) > 0 and not found.remarks and found.spills == 0, found
     assert found.votes == (name in OVERLAPPING), found
@@ -48,21 +61,15 @@ def test_products_overlap(name: str) -> None:
 
 def test_products_of_one_sum_are_waited_for_once() -> None:
     """Scores are a product of latent parts and one of rotary parts, in a row; each iteration has one more product."""
-    entry = PROGRAMS["MLA decode"]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    module = launch.kernel.capture("sm_90a", show.key_of(launch))
-    plans.lower(module, compile.GPU_STAGES, module.lower)
-    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    ptx = ptx_of("MLA decode")
     assert ptx.count("wgmma.mma_async") == 40 and ptx.count("wgmma.wait_group") == 2
 
 
 @pytest.mark.parametrize("name", ["fp8 in blocks, by gathers", "k-means"])
 def test_sums_of_each_iteration_take_no_turns(name: str) -> None:
     """Where an iteration goes on with its product's sums, warpgroups are not made to wait for each other."""
-    entry = PROGRAMS[name]
-    launch = entry.make(show.Shapes(0), **entry.full)
     told: list[tuple[int, str, str]] = []
-    found = plan.of(launch.kernel, show.key_of(launch), told=told)
+    found = plan.of(*at_full_size(name), told=told)
     assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["copies"], found
     assert not found.remarks and found.spills == 0, found
     assert not any("has a scheduler barrier" in message for _, _, message in told)
@@ -81,11 +88,7 @@ def test_sums_of_each_iteration_take_no_turns(name: str) -> None:
 def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
     """Weights and quotients of these need none of the steps that make them exact to f32: a few numbers of rows change
     sign, of a thread's 64 elements none."""
-    entry = PROGRAMS[name]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    module = launch.kernel.capture("sm_90a", show.key_of(launch))
-    plans.lower(module, compile.GPU_STAGES, module.lower)
-    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    ptx = ptx_of(name)
     assert "ex2.approx.ftz" in ptx and "fma.rn.sat" not in ptx and ptx.count("neg.f32") < 16
 
 
@@ -94,9 +97,7 @@ def test_what_ends_in_16_bits_is_approximate(name: str) -> None:
 def test_the_next_operand_is_made_while_a_product_runs(name: str) -> None:
     """The products of an iteration start in a row, before anything is loaded for the next ones; sums of rows beside
     them stay in their threads."""
-    entry = PROGRAMS[name]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    code = sass.assemble(launch.kernel, show.key_of(launch))
+    code = sass.assemble(*at_full_size(name))
     (loop,) = code.loops("HGMMA")
     products = [at for at, i in enumerate(loop) if sass.matches(i, "HGMMA")]
     loads = [at for at, i in enumerate(loop) if i.opcode.startswith(("LDS", "LDSM"))]
@@ -108,11 +109,7 @@ def test_the_next_operand_is_made_while_a_product_runs(name: str) -> None:
 @pytest.mark.parametrize(("name", "elements"), [("rotary pairs", 0), ("stencil", 0), ("causal convolution", 4)])
 def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
     """All accesses are of 16 bytes, but for the weights of a convolution's taps."""
-    entry = next(entry for whole, entry in PROGRAMS.items() if whole.startswith(name))
-    launch = entry.make(show.Shapes(0), **entry.full)
-    module = launch.kernel.capture("sm_90a", show.key_of(launch))
-    plans.lower(module, compile.GPU_STAGES, module.lower)
-    ptx = module.emit(compile.EMIT_ASSEMBLY).decode()
+    ptx = ptx_of(next(whole for whole in PROGRAMS if whole.startswith(name)))
     accesses = ptx.count("ld.global") + ptx.count("st.global")
     assert ptx.count("ld.global.v4.b32") and ptx.count("st.global.v4.b32"), ptx
     assert accesses - ptx.count("ld.global.v4.b32") - ptx.count("st.global.v4.b32") == elements
@@ -122,19 +119,15 @@ def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
 def test_a_scale_loaded_ahead_is_not_waited_for() -> None:
     """The scale that all threads share comes for the next iteration: to a register of each, not to a uniform one, for
     which the assembler would wait in front of this iteration's sums."""
-    entry = PROGRAMS["fp8 in blocks, by gathers"]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    (loop,) = sass.assemble(launch.kernel, show.key_of(launch)).loops("QGMMA")
+    (loop,) = sass.assemble(*at_full_size("fp8 in blocks, by gathers")).loops("QGMMA")
     assert sass.count(loop, "LDG") == 3 and not sass.count(loop, "R2UR")
 
 
 @pytest.mark.parametrize("name", ["weights of 8 bits, 16 rows", "weights of 4 bits by groups, 16 rows"])
 def test_few_rows_are_columns_of_a_product(name: str) -> None:
     """A few rows against computed weights: two warpgroups multiply from registers, and blocks share the sum over k."""
-    entry = PROGRAMS[name]
-    launch = entry.make(show.Shapes(0), **entry.full)
     told: list[tuple[int, str, str]] = []
-    found = plan.of(launch.kernel, show.key_of(launch), told=told)
+    found = plan.of(*at_full_size(name), told=told)
     assert found.counts["wgmma"] and found.counts["tma loads"] and not found.counts["mma"], found
     assert found.spills == 0 and any("is split along k over several blocks" in message for _, _, message in told)
 
@@ -142,9 +135,7 @@ def test_few_rows_are_columns_of_a_product(name: str) -> None:
 @pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
 def test_words_of_small_numbers_need_no_conversion() -> None:
     """Weights of 4 bits: two are cut out of their words and put behind an exponent by two instructions."""
-    entry = PROGRAMS["weights of 4 bits by groups"]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    (loop,) = sass.assemble(launch.kernel, show.key_of(launch)).loops("HGMMA")
+    (loop,) = sass.assemble(*at_full_size("weights of 4 bits by groups")).loops("HGMMA")
     assert not sass.count(loop, "I2F") and not sass.count(loop, "I2FP") and not sass.count(loop, "F2FP")
     pairs = [one for one in loop if one.opcode == "PRMT" and "0x5410" in one.operands]  # two halves of 16 bits
     assert len(pairs) == 16 and len(loop) < 260
@@ -154,8 +145,6 @@ def test_words_of_small_numbers_need_no_conversion() -> None:
 def test_bytes_along_rows_come_in_words() -> None:
     """Weights of 8 bits that lie along the columns of the right operand: ldmatrix turns them two at a time, and
     arithmetic on words converts them."""
-    entry = PROGRAMS["weights of 8 bits"]
-    launch = entry.make(show.Shapes(0), **entry.full)
-    code = sass.assemble(launch.kernel, show.key_of(launch))
+    code = sass.assemble(*at_full_size("weights of 8 bits"))
     (loop,) = code.loops("HGMMA")
     assert sass.count(loop, "LDSM") == 2 and sass.count(loop, "LDS") <= 1 and not sass.count(loop, "I2F")

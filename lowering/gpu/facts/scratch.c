@@ -108,7 +108,7 @@ static int64_t atomic_scratch(MlirOperation op) {
   if (tw_is_tile(type) && (!tw_layout_of_type(type, &layout) ||
                            (tw_layout_copies(&layout, TW_LANE) | tw_layout_copies(&layout, TW_WARP)) == 0))
     return 0;
-  return tw_count(type) * 8 * tw_memory_bytes(tw_element(type)) / 8;
+  return tw_count(type) * tw_memory_bytes(tw_element(type));
 }
 
 static int64_t conversion_scratch(MlirOperation op) {
@@ -117,7 +117,7 @@ static int64_t conversion_scratch(MlirOperation op) {
   if (!tw_layout_of_type(type, &from) || !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(op, 0)), &to) ||
       !tw_converts_through_shared(&from, &to))
     return 0;
-  return tw_count(type) * 8 * tw_memory_bytes(tw_element(type)) / 8;
+  return tw_count(type) * tw_memory_bytes(tw_element(type));
 }
 
 int64_t tw_scratch_bytes(MlirOperation op) {

@@ -56,6 +56,7 @@ typedef struct {
   tw_block_axes_t axes;
   tw_dims_t dims;
   int64_t warps;
+  bool computes;           /* threads compute operands of the loop's products */
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
   tw_plans_t plans;        /* an axis is a way to coarsen */
 } coarsener_t;
@@ -209,7 +210,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   int64_t lines = line_cycles(&cost);
-  plan->computing = tw_computes_operands(f->loop) ? tw_computing_cycles(cost.computed, f->warps) : 0;
+  plan->computing = f->computes ? tw_computing_cycles(cost.computed, f->warps) : 0;
   plan->cycles =
       tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
   return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
@@ -256,6 +257,8 @@ static const char *decide(coarsener_t *f, int64_t wanted) {
   const char *why = find_classes(f);
   if (why != NULL)
     return why;
+  f->warps = tw_mma_num_warps(f->func);
+  f->computes = tw_computes_operands(f->loop);
   tw_make_plans(&f->plans, TW_GRID_AXES, true, weigh, f);
   int log = tw_plan_for(&f->plans, wanted > 1 ? wanted : INT64_MAX);
   if (log == 0)
@@ -281,7 +284,6 @@ bool tw_coarsen_tiles(MlirOperation func) {
   f.axes = tw_block_axes_of(func);
   f.dims = tw_dims_of(func);
   f.loop = tw_dims_loop(&f.dims);
-  f.warps = tw_mma_num_warps(func);
   const char *why = decide(&f, wanted);
   if (why != NULL)
     tw_op_remark(func, "coarsens no tiles: %s", why);

@@ -56,6 +56,7 @@ typedef struct {
   MlirOperation func, scope; /* the loop whose iterations count, or the function */
   tw_dims_t dims;
   int64_t warps;
+  bool computes;                         /* threads compute operands of its products */
   int classes[MAX_CLASSES], num_classes; /* that may be sliced */
   tw_plans_t plans;                      /* a class is a way to slice */
 } slicer_t;
@@ -153,7 +154,7 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
     return false;
   slice_cost_t cost = {.slicer = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
-  plan->computing = tw_computes_operands(c->scope) ? tw_computing_cycles(cost.computed, warps_of(c, plan)) : 0;
+  plan->computing = c->computes ? tw_computing_cycles(cost.computed, warps_of(c, plan)) : 0;
   plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes) + plan->computing;
   plan->bytes = cost.bytes;
   return plan->bytes < before;
@@ -262,6 +263,7 @@ static const char *decide(slicer_t *c, int64_t wanted) {
     return why;
   c->scope = tw_dims_loop(&c->dims);
   c->warps = tw_mma_num_warps(c->func);
+  c->computes = tw_computes_operands(c->scope);
   tw_make_plans(&c->plans, c->num_classes, false, weigh, c);
   int log = tw_plan_for(&c->plans, wanted > 1 ? wanted : INT64_MAX);
   const tw_plan_t *plan = &c->plans.at[log];

@@ -265,8 +265,8 @@ def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
         compile_each(launches)
         return
     with ThreadPoolExecutor(len(by_kernel)) as threads:
-        context = contextvars.copy_context
-        for done in [threads.submit(context().run, compile_each, group) for group in by_kernel.values()]:
+        contexts = [(contextvars.copy_context(), group) for group in by_kernel.values()]
+        for done in [threads.submit(context.run, compile_each, group) for context, group in contexts]:
             done.result()
 
 

@@ -41,7 +41,7 @@ class Tiling:
     """How a GPU's blocks share items: each takes some tiles that lie together, and by the number of items alone."""
 
     width: int  # items that a thread takes side by side
-    rounds: int = 2  # such pieces of a tile that a thread takes
+    rounds: int = 4  # such pieces of a tile that a thread takes
     threads: int = 256
     most_blocks: int = 1024
 
@@ -226,7 +226,7 @@ class Reduce(Algorithm):
         read, commutes = given["d_in"].reader(), given["op"].commutes
         width = width_for(given["d_in"].value_type)
         self.alone = self.shape.threads == 1
-        self.tiling = Tiling(width if commutes else 2 * width, 4)
+        self.tiling = Tiling(width if commutes else 2 * width)
         if self.alone:
             side_by_side = commutes and isinstance(t, DType)
             self.threads = _SIDE_BY_SIDE if side_by_side else 1

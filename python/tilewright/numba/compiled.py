@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import arrays, plans
+from .. import _core, arrays, plans
 from ..cli import lower
 from ..compile import EMIT_LLVM, GPU_STAGES
 from ..errors import TileTypeError, TileUnsupportedFeatureError
@@ -17,7 +17,6 @@ from .devices import current_number, get_current_device
 if TYPE_CHECKING:
     from .kernels import DeviceFunction, Kernel
 
-MOST_IN_GRID = 16384  # threads of a grid whose blocks wait for each other, on the CPU (kernel_calls.h)
 LEAST = (8, 0)  # the compute capability that code is made for where there is no GPU
 
 
@@ -109,7 +108,7 @@ class Overload:
         """The largest grid of a kernel whose blocks wait for each other: as many as run at a time."""
         threads = math.prod(blockdim) if isinstance(blockdim, tuple | list) else blockdim
         if not arrays._has_gpu():
-            return MOST_IN_GRID // threads
+            return _core.MOST_THREADS_IN_GRID // threads
         return self._variant().resident(current_number(), threads, dynsmemsize)
 
     regs_per_thread = property(lambda self: self.resources().registers)
