@@ -159,6 +159,9 @@ typedef struct {
   const MlirRegion *regions;
 } tw_op_parts_t;
 
+/* On a quotient of f32: the program allows an error of 4 units in the last place. */
+#define TW_APPROXIMATE "tile.approximate"
+
 MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);
 /* A region with that block, or with none where it is null. */
 MlirRegion tw_region_with(MlirBlock block);

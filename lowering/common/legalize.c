@@ -31,6 +31,10 @@ static const MlirValue failed = {NULL};
 
 /* --- Building blocks --------------------------------------------------------------------------------- */
 
+static void set_unit(MlirOperation op, const char *name) {
+  tw_set_attr(op, name, mlirUnitAttrGet(mlirOperationGetContext(op)));
+}
+
 /* --- Elementwise ops, by their rows -------------------------------------------------------------------- */
 
 static const char *upstream_op(const tw_op_info_t *info, tw_elem_t elem) {
@@ -48,7 +52,12 @@ static MlirValue elementwise(const legalize_t *l) {
   for (intptr_t i = 0; i < num; i++)
     operands[i] = tw_legal_operand(l, i, elem, l->result);
   const char *name = upstream_op(l->info, elem);
-  return *name ? tw_legal_compute(l, name, l->result, num, operands) : operands[0];
+  if (!*name)
+    return operands[0];
+  MlirValue made = tw_legal_compute(l, name, l->result, num, operands);
+  if (tw_has_attr(l->op, TW_APPROXIMATE) && mlirTypeIsAF32(tw_element(l->result)))
+    set_unit(tw_def(made), TW_APPROXIMATE);
+  return made;
 }
 
 /* Whether the row leaves the dtype to a rule of legalize_math.c. */
@@ -118,10 +127,6 @@ static MlirValue legalize_constant(const legalize_t *l) {
 }
 
 /* --- Ops that stay ------------------------------------------------------------------------------------- */
-
-static void set_unit(MlirOperation op, const char *name) {
-  tw_set_attr(op, name, mlirUnitAttrGet(mlirOperationGetContext(op)));
-}
 
 static MlirType operand_type(const legalize_t *l, intptr_t index) {
   return mlirValueGetType(mlirOperationGetOperand(l->op, index));

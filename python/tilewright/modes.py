@@ -1,7 +1,7 @@
 """Modes: the rounding, flushing and memory order that each operation takes. Both executions of Python ask here.
 
 Arithmetic and conversions round as they are told. Without being told they round to nearest even, which is at least as
-exact as the modes FULL and APPROX ask for.
+exact as the modes FULL and APPROX ask for; of these modes only quotients make use.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ def is_exact(name: str, mode: Any) -> bool:
     """Whether an operation with this mode rounds the exact result once, in every corner: without a mode, quotients and
     roots need not (docs/api.md)."""
     return mode in _BASIC and name in ("add", "sub", "mul", "truediv", "sqrt")
+
+
+def is_approximate(name: str, mode: Any) -> bool:
+    """Whether an operation with this mode may be 4 units in the last place off, and makes use of it."""
+    return mode in _SLOPPY and name == "truediv"
 
 
 def check_rounding(name: str, mode: Any, dtype: DType) -> None:

@@ -505,8 +505,9 @@ def mul(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_t
 def truediv(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flush_to_zero: bool = False) -> Any:
     """x / y, promoted; two integers give float32.
 
-    On a GPU a quotient of float32 below the normal numbers may be 2^-149 off; with `rounding_mode` RN it is exact. FULL
-    and APPROX, of float32, allow an error of some units in the last place, which is not made use of.
+    On a GPU a quotient of float32 below the normal numbers may be 2^-149 off; with `rounding_mode` RN it is exact. With
+    FULL or APPROX, of float32, it is within 4 units in the last place: x is multiplied by the inverse of a constant, or
+    of a y that several x share.
     """
 
 

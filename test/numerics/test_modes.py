@@ -297,3 +297,24 @@ def test_operands_of_told_operations_are_promoted_first(backends: Backends) -> N
     x, y = np.arange(15960, 15976, dtype=np.int16), np.full(16, 10, ml_dtypes.bfloat16)
     z = backends.run_all(kernel, 1, lambda: [x, y, np.zeros_like(y)])[2]
     assert set(z.astype(int)) == {15936, 16000}
+
+
+@pytest.mark.parametrize("mode", [ct.RoundingMode.FULL, ct.RoundingMode.APPROX], ids=lambda mode: mode.name)
+def test_quotients_that_may_be_off(backends: Backends, mode: ct.RoundingMode) -> None:
+    """By a divisor of their own, by one that all of a block share, and by a constant; small and large ones, too."""
+
+    @ct.kernel
+    def kernel(X, Y, OWN, SHARED, SEVENTHS):
+        i = ct.bid(0)
+        x = ct.load(X, i, T)
+        ct.store(OWN, i, ct.truediv(x, ct.load(Y, i, T), rounding_mode=mode))
+        ct.store(SHARED, i, ct.truediv(x, ct.load(Y, i, 1), rounding_mode=mode))
+        ct.store(SEVENTHS, i, ct.truediv(x, 448.0, rounding_mode=mode))
+
+    y = np.array([1, 3, 448, 2e38, 3e38, 1e-30, 3e-39, TINY, 0, np.inf, np.nan], np.float32)
+    y = np.concatenate([y, -y]).repeat(T)
+    x = padded(np.concatenate([EDGES, np.random.default_rng(1).normal(size=110).astype(np.float32)]))
+    x = np.tile(x, len(y) // T)
+    near = ulp(4, absolute=2.0**-148)
+    with np.errstate(all="ignore"):
+        backends.run_all(kernel, len(y) // T, lambda: [x, y, *(np.zeros_like(x) for _ in range(3))], tolerance=near)

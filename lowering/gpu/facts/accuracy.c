@@ -209,7 +209,7 @@ static bool ends_narrow(narrow_t *n, MlirValue value, int depth) {
 bool tw_only_read_narrower(MlirOperation op) {
   if (tw_hint_approximate(op, 1) == 0)
     return false;
-  if (tw_hint_fast_math(op, 0))
+  if (tw_hint_fast_math(op, 0) || tw_has_attr(op, TW_APPROXIMATE))
     return true;
   narrow_t n = {.least = tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1};
   bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);

@@ -6,7 +6,8 @@
 
 /* Whether all that is made of the op's results ends in casts to 16 bits or fewer, of a quotient to 16 bits, and nothing
  * on the way makes a small relative error larger: 2 ulp of f32 do not show. Loops, branches and waits hand values on; a
- * loop that multiplies what it carries by itself doubles an error each time. With the hint `fast_math` it is as if. */
+ * loop that multiplies what it carries by itself doubles an error each time. With the hint `fast_math`, or
+ * where the op is marked TW_APPROXIMATE, it is as if. */
 bool tw_only_read_narrower(MlirOperation op);
 
 /* Whether a value is that of a float of 16 bits or fewer, widened: then it is 1, or no nearer to 1 than 2^-11, where a

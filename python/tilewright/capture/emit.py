@@ -243,10 +243,10 @@ class Emitter:
         """Operands as tiles; a constant takes its dtype from the typed ones."""
         return self.rules.operands(self, name, values)
 
-    def binary(self, name: str, x: Any, y: Any, propagate_nan: bool = False) -> Any:
+    def binary(self, name: str, x: Any, y: Any, propagate_nan: bool = False, approximate: bool = False) -> Any:
         if is_number(x) and is_number(y):
             return fold(name, x, y)
-        attributes = None
+        attributes = {"tile.approximate": None} if approximate else None
         operands = self.operands(name, (x, y))
         if name == "floordiv" and not self.rules.simt and any(t.dtype.is_float for t in operands):
             return self.unary("floor", self.binary("truediv", operands[0], operands[1]))

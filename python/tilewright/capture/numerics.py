@@ -11,7 +11,7 @@ from typing import Any
 from .._optable import BY_PUBLIC
 from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..modes import STEPS, check_flush, check_rounding, is_directed, is_exact
+from ..modes import STEPS, check_flush, check_rounding, is_approximate, is_directed, is_exact
 from ..shape_rules import broadcast_shapes
 from .checks import constant_flag
 from .combine import Body
@@ -55,7 +55,7 @@ def binary(
         shape = broadcast_shapes(a.shape, b.shape, f"ct.{name}")
         result = _told(frame, name, [frame.emit.broadcast(v, shape) for v in (a, b)], dtype, rounding_mode)
     else:
-        result = frame.emit.binary(name, a, b, keep_nan)
+        result = frame.emit.binary(name, a, b, keep_nan, is_approximate(name, rounding_mode))
     return flushed(frame, result) if flush else result
 
 

@@ -5,7 +5,8 @@
  * brought into the range where the hardware's inverse and remainders by fma give the nearest float (Markstein,
  * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
- * A thread that has one pair leaves it to the assembler, whose common case is shorter. */
+ * A thread that has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are
+ * allowed, x is multiplied by an inverse, which several x share. */
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/gpu/isa/convert_float.h"
@@ -52,20 +53,36 @@ static MlirValue divide_approximate(tw_emitter_t *e, MlirOperation op, const Mli
 }
 
 /* What several registers are divided by: 2^64 / y for a y so small that its inverse may be no float, else 1 / y; and
- * the factor for what is divided. */
+ * the factor for what is divided. With `nearest`, too, 2^-64 / y for a y so large that its inverse has few bits. */
 typedef struct {
   MlirValue divisor, inverse, factor;
 } inverse_t;
 
-static inverse_t invert(tw_emitter_t *e, MlirValue y, bool large) {
+/* The nearest float to 1 / y, but that it may be one beside, from the hardware's inverse. Of zero and infinity that is
+ * right, and has no remainder. */
+static MlirValue nearest_inverse(tw_emitter_t *e, MlirValue y, MlirValue inverse) {
+  MlirValue rest = twg_fma(e, twg_unary(e, "llvm.fneg", y), inverse, twg_const_float(e, e->f32, 1));
+  MlirValue nearest = twg_fma(e, inverse, rest, inverse);
+  return twg_select(e, twg_fcmp(e, TW_UNO, nearest, nearest), inverse, nearest);
+}
+
+/* With `nearest`, quotients are those of another compiler that multiplies by the nearest inverse: halfway between two
+ * floats of 8 bits the last place of an inverse shows. */
+static inverse_t invert(tw_emitter_t *e, MlirValue y, bool large, bool nearest) {
   MlirValue one = twg_const_float(e, e->f32, 1), factor = (MlirValue){NULL}, scaled = y;
   if (!large) {
     MlirValue size = twg_unary(e, "llvm.intr.fabs", y);
+    if (nearest)
+      factor = twg_select(e, twg_fcmp(e, TW_OGT, size, twg_const_float(e, e->f32, 0x1p100)),
+                          twg_const_float(e, e->f32, 0x1p-64), one);
+    else
+      factor = one;
     factor = twg_select(e, twg_fcmp(e, TW_OLT, size, twg_const_float(e, e->f32, 0x1p-100)),
-                        twg_const_float(e, e->f32, 0x1p64), one);
+                        twg_const_float(e, e->f32, 0x1p64), factor);
     scaled = twg_binary(e, "llvm.fmul", y, factor);
   }
-  return (inverse_t){y, twg_divide_fast(e, one, scaled), factor};
+  MlirValue inverse = twg_divide_fast(e, one, scaled);
+  return (inverse_t){y, nearest ? nearest_inverse(e, scaled, inverse) : inverse, factor};
 }
 
 static int find_inverse(const inverse_t *known, int count, MlirValue divisor) {
@@ -87,9 +104,10 @@ static int collect_divisors(inverse_t *known, tw_values_t y) {
 
 static void divide_by_known(tw_emitter_t *e, MlirOperation op, inverse_t *known, int count) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
+  bool nearest = tw_has_attr(op, TW_APPROXIMATE);
+  bool large = !nearest && tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
   for (int i = 0; i < count; i++)
-    known[i] = invert(e, known[i].divisor, large);
+    known[i] = invert(e, known[i].divisor, large, nearest);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < x.count; r++) {
     const inverse_t *by = &known[find_inverse(known, count, y.at[r])];
@@ -163,12 +181,15 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
 
 /* ---- the rule ------------------------------------------------------------------------------------ */
 
-/* Of a power of two the inverse is exact, and a product with it the quotient. */
-static bool divide_by_power(tw_emitter_t *e, MlirOperation op) {
+/* By a constant. Of a power of two the inverse is exact, and a product with it the quotient; of others it is where an
+ * error of 2 ulp does not show. */
+static bool multiply_by_inverse(tw_emitter_t *e, MlirOperation op) {
   double divisor;
   int exponent;
-  if (!tw_known_float(mlirOperationGetOperand(op, 1), &divisor) || fabs(frexp(divisor, &exponent)) != 0.5 ||
-      abs(exponent) > MAX_EXPONENT)
+  if (!tw_known_float(mlirOperationGetOperand(op, 1), &divisor) || !isnormal(divisor))
+    return false;
+  bool is_power = fabs(frexp(divisor, &exponent)) == 0.5;
+  if (abs(exponent) > MAX_EXPONENT || (!is_power && !tw_only_read_narrower(op)))
     return false;
   tw_values_t x = twg_operand(e, op, 0), out = twg_new_values(e, x.count);
   for (int r = 0; r < x.count; r++)
@@ -183,7 +204,7 @@ static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
     return twg_each_register(e, op, divide_by_assembler);
   if (!mlirTypeIsAF32(element))
     return twg_each_register(e, op, divide_approximate);
-  if (divide_by_power(e, op))
+  if (multiply_by_inverse(e, op))
     return true;
   if (!tw_only_read_narrower(op))
     return twg_each_register(e, op, e->simt ? divide_by_assembler : divide_exact);

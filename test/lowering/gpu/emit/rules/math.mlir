@@ -241,3 +241,29 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // Where the program allows an error, what shares a divisor is multiplied by the nearest float to its inverse, what is
+  // divided by a constant by that of the constant, and others are divided by the assembler's quick division.
+  // CHECK-LABEL: llvm.func @allowed
+  func.func @allowed(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>, %s: f32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<128xf32, #l>
+    %d = tensor.splat %s : tensor<128xf32, #l>
+    // CHECK: "llvm.nvvm.div.full"
+    // CHECK-COUNT-2: llvm.intr.fma
+    // CHECK-NOT: div.full
+    // CHECK-NOT: rcp.approx
+    %q = arith.divf %x, %d {tile.approximate} : tensor<128xf32, #l>
+    %seven = arith.constant dense<7.0> : tensor<128xf32, #l>
+    %r = arith.divf %q, %seven {tile.approximate} : tensor<128xf32, #l>
+    // CHECK-COUNT-4: "llvm.nvvm.div.full"
+    %z = arith.divf %r, %x {tile.approximate} : tensor<128xf32, #l>
+    tile.store %z, %b[%i] : tensor<128xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
