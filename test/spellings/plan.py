@@ -81,7 +81,8 @@ def read(ptx: str, pipelined: str, target: str) -> Plan:
     roles = re.search(r"tile\.roles (.*?) producer \{", pipelined)
     rings = re.findall(r"tile\.alloc_shared : <(\d+x[^,>]*)", pipelined)
     who = roles.group(1) if roles else ""
-    return Plan(counts, waits, "vote.sync.any" in ptx, tuple(rings), who, *assembled(ptx, target))
+    votes = re.search(r"\bvote\.sync\.any|\bbar\.red\.or", ptx) is not None
+    return Plan(counts, waits, votes, tuple(rings), who, *assembled(ptx, target))
 
 
 def assembled(ptx: str, target: str) -> tuple[int, int, tuple[str, ...]]:

@@ -237,7 +237,7 @@ static bool is_repeated(MlirOperation op, const void *user) {
   if (!tw_op_is_product(op) || tw_feeds_product(op))
     return false;
   MlirType acc = mlirValueGetType(mlirOperationGetResult(op, 0));
-  return tw_rank(acc) == 2 && by->async->split(tw_extent(acc, 0), tw_extent(acc, 1), by->warps, &split) &&
+  return tw_rank(acc) == 2 && by->async->split(tw_extent(acc, 0), tw_extent(acc, 1), false, by->warps, &split) &&
          split.same > 1;
 }
 

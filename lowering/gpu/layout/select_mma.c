@@ -16,6 +16,10 @@
  * that products read must fit into shared memory, what is loaded twice: tile-plan-block asks here first whether they
  * would in steps of k, and tile-strip-mine makes the steps. Why a product does not qualify is a remark.
  *
+ * Scores of few rows and columns, which a product with more columns reads, are too small for all groups of warps. They
+ * share the columns in parts of half the width then (tile.narrow_groups), where k is deep and the right operand can be
+ * cut so: its columns are lines of their own. Else groups compute the same.
+ *
  * Where an instruction keeps fewer bits of a sum than float32 has, it sums up so much of k as the family says
  * (tile.promoted), and these sums are added up in float32. */
 #include "lowering/gpu/layout/select_mma.h"
@@ -49,6 +53,7 @@ typedef struct {
   int64_t written; /* bytes of operands that are written */
   int64_t step;    /* bytes of k that a product takes at a time; 0: all */
   bool no_steps;   /* an operand is not loaded beside its product and for it alone */
+  bool narrow;     /* groups of warps share few columns, where they would compute the same */
   bool any;
 } selector_t;
 
@@ -91,18 +96,28 @@ static void note_load(selector_t *s, MlirOperation load, MlirOperation mma) {
   s->loads[s->num_loads++] = (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type) / steps};
 }
 
-static tw_mma_split_t split_of(const selector_t *s, MlirOperation mma) {
+static tw_mma_split_t split_as(const selector_t *s, MlirOperation mma, bool narrow) {
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   tw_mma_split_t split = {.n = 1};
-  (void)s->async->split(tw_extent(acc, 0), tw_extent(acc, 1), s->num_warps, &split);
+  (void)s->async->split(tw_extent(acc, 0), tw_extent(acc, 1), narrow, s->num_warps, &split);
   return split;
+}
+
+/* Whether groups of warps share the product in narrow parts, so that fewer compute the same. */
+static bool is_shared_narrowly(const selector_t *s, MlirOperation mma) {
+  return s->narrow && tw_rank(mlirValueGetType(mlirOperationGetOperand(mma, 2))) == 2 &&
+         split_as(s, mma, true).n > split_as(s, mma, false).n;
+}
+
+static tw_mma_split_t split_of(const selector_t *s, MlirOperation mma) {
+  return split_as(s, mma, is_shared_narrowly(s, mma));
 }
 
 static const char *why_not(const selector_t *s, MlirOperation mma) {
   const char *reason = s->family->why_not(mma, s->num_warps);
   if (reason != NULL)
     return reason;
-  if (split_of(s, mma).same > 1 && !tw_feeds_product(mma))
+  if (split_as(s, mma, false).same > 1 && !tw_feeds_product(mma))
     return "its warps cannot share it: some would compute the same";
   return bytes_wanted(s) > s->target.shared_bytes ? "its operands do not fit into shared memory twice" : NULL;
 }
@@ -219,6 +234,8 @@ static void mark(selector_t *s, MlirOperation mma) {
   tw_set_attr(mma, TW_MMA_PLACES, mlirStringAttrGet(context, tw_str(letters)));
   if (place[0] == TW_PLACE_REGISTERS && s->async->pairs_rows && s->async->pairs_rows(mma))
     tw_set_attr(mma, TW_MMA_PAIRED_ROWS, mlirUnitAttrGet(context));
+  if (is_shared_narrowly(s, mma))
+    tw_set_attr(mma, TW_MMA_NARROW_GROUPS, mlirUnitAttrGet(context));
   if (s->async->promotion(mma) > 0)
     tw_set_int(mma, TW_MMA_PROMOTED, tw_i32(context), s->async->promotion(mma));
   explain(s, mma, place);
@@ -270,6 +287,24 @@ static bool check_family(MlirOperation func) {
   return good;
 }
 
+/* Whether products that groups of warps would repeat are shared in narrow parts. All of them can be: one that starts
+ * from the sums of another has them where that one leaves them. And they are deep: what is made of the parts goes
+ * through shared memory to all groups, which takes as long as a shallow product. */
+static bool shares_narrowly(const selector_t *s) {
+  enum { DEEP = 256 }; /* elements of k, of 16 bits */
+  int64_t bytes = 0;
+  for (int i = 0; i < s->products.count; i++) {
+    MlirOperation mma = s->products.at[i];
+    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
+    if (s->family->why_not(mma, s->num_warps) != NULL || split_as(s, mma, false).same == 1)
+      continue;
+    if (!s->async->has_columns_apart(mma))
+      return false;
+    bytes += tw_extent(lhs, 1) * tw_memory_bits(tw_element(lhs)) / 8;
+  }
+  return bytes >= 2 * DEEP;
+}
+
 /* The products of the function, and what they read; false where none may be asynchronous. */
 static bool open_selector(selector_t *s, MlirOperation func, int num_warps, int64_t step) {
   *s = (selector_t){.func = func, .target = tw_gpu_target_of(func), .num_warps = num_warps, .step = step};
@@ -280,6 +315,7 @@ static bool open_selector(selector_t *s, MlirOperation func, int num_warps, int6
     return false;
   s->async = s->family->async;
   mlirOperationWalk(func, collect, s, MlirWalkPreOrder);
+  s->narrow = shares_narrowly(s);
   return true;
 }
 

@@ -24,6 +24,8 @@
 #define TW_MMA_TRANSPOSED_RHS "tile.transposed_rhs"
 #define TW_MMA_PROMOTED "tile.promoted"
 #define TW_MMA_PAIRED_ROWS "tile.paired_rows"
+/* Unit attribute of a tile.mma and of the tile.async_mma that it becomes: groups of warps share few columns of it. */
+#define TW_MMA_NARROW_GROUPS "tile.narrow_groups"
 /* Unit attributes of a kernel: it has such a product; it shall have none (tile-plan-block). */
 #define TW_HAS_ASYNC_MMA "tile.async_mma"
 #define TW_NO_ASYNC_MMA "tile.no_async_mma"
@@ -63,8 +65,10 @@ typedef struct tw_async_mma {
   int narrow;        /* columns: with so few shared memory is as busy as the Tensor Core, with both operands there */
   int lanes_per_row, columns_per_lane; /* a row of a sum in registers: neighbours in a lane, and lanes with them */
   bool by_proxy;                       /* it reads shared memory past what threads have written: that takes a fence */
-  /* Whether so many warps can share a sum of these extents. */
-  bool (*split)(int64_t rows, int64_t columns, int num_warps, tw_mma_split_t *out);
+  /* Whether so many warps can share a sum of these extents; `narrow`: the product has TW_MMA_NARROW_GROUPS. */
+  bool (*split)(int64_t rows, int64_t columns, bool narrow, int num_warps, tw_mma_split_t *out);
+  /* Whether a tile.mma may have that attribute: its right operand may be cut between any two groups of columns. */
+  bool (*has_columns_apart)(MlirOperation mma);
   /* Where operand 0 or 1 of a tile.mma would be, and whether as the transpose of what is loaded; none: nowhere. */
   tw_mma_place_t (*place)(MlirOperation mma, int operand, bool *transposed);
   tw_mma_written_t (*written)(MlirOperation mma, int operand, int num_warps);

@@ -36,7 +36,8 @@
  * What must hold: both products are marked by tile-select-mma, so they run by themselves; %p depends on the first, or
  * on loads that go through shared memory, and is of 16 bits; %d is only yielded; %v is loaded for this product only, at
  * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
- * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing. */
+ * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing, or where %v is
+ * read by others, too (latent keys that are the values). */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -172,6 +173,17 @@ static bool is_short(MlirOperation product) {
   return tw_extent(mlirValueGetType(mlirOperationGetResult(product, 0)), 1) < SHORT_COLUMNS;
 }
 
+/* Tells why a product that waits for another one cannot run late: its right operand is not its own. */
+static void explain_shared(MlirOperation loop, MlirOperation product) {
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(product, 1));
+  tw_slice_t first;
+  bool waits = first_products(loop, mlirOperationGetOperand(product, 0), &first);
+  tw_slice_free(&first);
+  if (waits && !mlirOperationIsNull(load) && tw_loop_around(load) == loop.ptr)
+    tw_op_remark(product, "waits for the product before it: pipelined, it would read its right operand an iteration "
+                          "after what else reads that");
+}
+
 /* On success `out->first` must be freed. */
 static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps, rotation_t *out) {
   *out = (rotation_t){.loop = loop, .product = product};
@@ -183,6 +195,8 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
     return false;
   out->position = mlirOpOperandGetOperandNumber(use);
   out->load = viewed_load(rhs);
+  if (mlirOperationIsNull(out->load))
+    explain_shared(loop, product);
   if (mlirOperationIsNull(out->load) || !loads_by_induction(loop, rhs))
     return false;
   if (!first_products(loop, lhs, &out->first)) {

@@ -24,6 +24,9 @@
  *   }
  *   %l = tile.reduce add, %l4
  *
+ * Where groups of warps share the columns of %p, all take the branch together: they meet to decide it
+ * (emit/rules/control.c), as they do in it to find the maximum.
+ *
  * Why it is right: any reference gives the same quotients, and quotients are all that the kernel stores. The analysis
  * of max_invariance.h proves this for the function at hand.
  *
@@ -34,7 +37,7 @@
  * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
  * What must hold, besides: no %p is below zero, and it goes through a narrower type into a product marked by
- * tile-select-mma whose warps have whole rows, and the module does not say tile.lazy_rescale = 0. */
+ * tile-select-mma, and the module does not say tile.lazy_rescale = 0. */
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/softmax/max_invariance.h"
@@ -64,6 +67,7 @@ typedef struct {
   MlirOperation row_sum; /* of p; or null */
   intptr_t sum_position; /* of the carried sum of row sums; -1: none */
   MlirValue far;
+  int groups; /* of warps that share the columns of p */
 } rewrite_t;
 
 /* ---- what the loop has ----------------------------------------------------------------------------- */
@@ -109,6 +113,15 @@ static bool is_weight(MlirValue value) {
          is_weight(mlirOperationGetOperand(op, first + 1));
 }
 
+/* Whether groups of warps share few columns of a product of the loop: so they do of what is made of it. */
+static bool has_narrow_groups(const rewrite_t *w) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is_product(op) && tw_has_attr(op, TW_MMA_NARROW_GROUPS))
+      return true;
+  return false;
+}
+
 /* Whether a marked product's left operand, converted to fewer bits from what is `p` then, is a multiple by the
  * reference now. */
 static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
@@ -122,7 +135,9 @@ static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
   return depends(w, w->p) && is_weight(w->p) && change.kind == TW_FACTOR && tw_rank(mlirValueGetType(w->p)) == 2 &&
          tw_extent(mlirValueGetType(w->p), 1) >= (int64_t)w->async->lanes_per_row * w->async->columns_per_lane &&
          mlirTypeIsAF32(tw_element(mlirValueGetType(w->p))) && mlirOperationGetNumResults(tw_def(w->p)) == 1 &&
-         w->async->split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), num_warps, &split) && split.n == 1;
+         w->async->split(tw_extent(acc, 0), tw_extent(mlirValueGetType(w->p), 1), has_narrow_groups(w), num_warps,
+                         &split) &&
+         (w->groups = split.n) > 0;
 }
 
 static bool find_weights(rewrite_t *w, int num_warps) {
@@ -214,20 +229,29 @@ static MlirValue build_reshape(const tw_builder_t *at, MlirValue x, intptr_t ran
   return tw_reshape(at, tw_tile_type(tw_element(mlirValueGetType(x)), rank, shape), x);
 }
 
+/* Parts of a row that threads have: lanes, in each of the groups of warps that share it. */
+static int64_t threads_per_row(const rewrite_t *w) { return w->groups * w->async->lanes_per_row; }
+
 /* Sums over a row as far as a thread has them, of the columns that the layout of a sum gives it. */
-static MlirValue build_partial_sums(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue p) {
+static MlirValue build_partial_sums(const tw_builder_t *at, const rewrite_t *w, MlirValue p) {
   MlirType type = mlirValueGetType(p);
-  int64_t lanes = async->lanes_per_row, neighbours = async->columns_per_lane;
-  int64_t shape[] = {tw_extent(type, 0), tw_extent(type, 1) / (lanes * neighbours), lanes, neighbours};
-  return tw_sum_along(at, tw_sum_along(at, build_reshape(at, p, 4, shape), 3, true), 1, true);
+  int64_t lanes = w->async->lanes_per_row, neighbours = w->async->columns_per_lane, rows = tw_extent(type, 0);
+  int64_t shape[TW_MAX_RANK] = {rows, w->groups}, together[] = {rows, threads_per_row(w)};
+  int rank = w->groups > 1 ? 2 : 1;
+  shape[rank++] = tw_extent(type, 1) / (threads_per_row(w) * neighbours);
+  shape[rank++] = lanes;
+  shape[rank++] = neighbours;
+  MlirValue sums = build_reshape(at, p, rank, shape);
+  sums = tw_sum_along(at, tw_sum_along(at, sums, rank - 1, true), rank - 3, true);
+  return w->groups > 1 ? build_reshape(at, sums, 2, together) : sums;
 }
 
-/* A value per row as [rows, lanes]. */
-static MlirValue build_per_lane(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue x) {
+/* A value per row as [rows, threads]. */
+static MlirValue build_per_lane(const tw_builder_t *at, const rewrite_t *w, MlirValue x) {
   int64_t shape[] = {tw_count(mlirValueGetType(x)), 1};
   x = behind_views(x);
   x = build_reshape(at, x, 2, shape);
-  shape[1] = async->lanes_per_row;
+  shape[1] = threads_per_row(w);
   return tw_broadcast(at, tw_tile_type(tw_element(mlirValueGetType(x)), 2, shape), x);
 }
 
@@ -256,7 +280,7 @@ static MlirValue build_test(const tw_builder_t *at, const rewrite_t *w, MlirValu
   MlirValue far =
       tw_op1_attr(at, "arith.cmpf", bools, 2, operands, "predicate", mlirIntegerAttrGet(tw_i64(context), UGT));
   if (w->running->guarded) { /* another number stands for a reference of -inf: it must not stay */
-    MlirValue m = build_per_lane(at, w->async, tw_carried(w->loop, w->running->position));
+    MlirValue m = build_per_lane(at, w, tw_carried(w->loop, w->running->position));
     MlirValue limits[] = {m, tw_const_float(at, type, -INFINITY)};
     MlirValue none =
         tw_op1_attr(at, "arith.cmpf", bools, 2, limits, "predicate", mlirIntegerAttrGet(tw_i64(context), OEQ));
@@ -329,7 +353,7 @@ static MlirBlock build_branch(const rewrite_t *w, MlirLocation location) {
   find_own(w, &own);
   yields[REFERENCE] = copy_own(&at, &own, maximum, &map);
   yields[WEIGHTS] = copy_dependent(&at, w, w->p, &map);
-  yields[SUMS] = build_partial_sums(&at, w->async, yields[WEIGHTS]);
+  yields[SUMS] = build_partial_sums(&at, w, yields[WEIGHTS]);
   for (int i = 0; i < w->num_factors; i++)
     yields[FACTORS + i] = copy_dependent(&at, w, w->factors[i], &map);
   build_yield(block, location, FACTORS + w->num_factors, yields);
@@ -348,7 +372,7 @@ static MlirOperation build_softmax(rewrite_t *w, MlirOperation anchor) {
   tw_map_one(&map, mlirOperationGetResult(w->maximum, 0), m);
   yields[REFERENCE] = m;
   yields[WEIGHTS] = copy_dependent(&at, w, w->p, &map);
-  yields[SUMS] = build_partial_sums(&at, w->async, yields[WEIGHTS]);
+  yields[SUMS] = build_partial_sums(&at, w, yields[WEIGHTS]);
   tw_map_free(&map);
   w->far = build_test(&at, w, yields[SUMS]);
   MlirBlock near = mlirBlockCreate(0, NULL, NULL);
@@ -419,7 +443,7 @@ static void rescale_rarely(const rewrite_t *w) {
 }
 
 /* The carried row sums as they start, split: a loop before may have left them so. */
-static MlirValue split_init(const tw_builder_t *at, const tw_async_mma_t *async, MlirValue init, MlirType type) {
+static MlirValue split_init(const tw_builder_t *at, const rewrite_t *w, MlirValue init, MlirType type) {
   double number;
   if (tw_known_float(init, &number) && number == 0)
     return tw_const_float(at, type, 0);
@@ -427,8 +451,8 @@ static MlirValue split_init(const tw_builder_t *at, const tw_async_mma_t *async,
   if (!mlirOperationIsNull(sum) && tw_op_is_reduction(sum) && tw_attr_int(sum, "kind", 0) == TW_REDUCE_ADD &&
       mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(sum, 0)), type))
     return mlirOperationGetOperand(sum, 0);
-  MlirValue share = tw_const_float(at, type, 1.0 / async->lanes_per_row);
-  return tw_binary(at, "arith.mulf", type, build_per_lane(at, async, init), share);
+  MlirValue share = tw_const_float(at, type, 1.0 / (double)threads_per_row(w));
+  return tw_binary(at, "arith.mulf", type, build_per_lane(at, w, init), share);
 }
 
 /* %l * factor + sums becomes the same on the split sums, which are added up behind the loop. */
@@ -436,7 +460,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   intptr_t position = w->sum_position;
   MlirValue sums = mlirOperationGetResult(branch, SUMS);
   tw_builder_t before = tw_build_before(w->loop);
-  MlirValue init = split_init(&before, w->async, tw_carried_init(w->loop, position), mlirValueGetType(sums));
+  MlirValue init = split_init(&before, w, tw_carried_init(w->loop, position), mlirValueGetType(sums));
   MlirOperation add = tw_def(tw_carried_next(w->loop, position));
   int side = factor_operand(w, tw_def(mlirOperationGetOperand(add, 0))) >= 0 ? 0 : 1;
   MlirOperation faded = tw_def(mlirOperationGetOperand(add, side));
@@ -445,7 +469,7 @@ static void split_row_sum(rewrite_t *w, MlirOperation branch) {
   MlirValue carried = tw_carried(w->loop, mlirOperationGetNumResults(w->loop) - 1);
   tw_builder_t at = tw_build_before(tw_loop_yield(w->loop));
   MlirType type = mlirValueGetType(sums);
-  MlirValue next = tw_binary(&at, "arith.mulf", type, carried, build_per_lane(&at, w->async, factor));
+  MlirValue next = tw_binary(&at, "arith.mulf", type, carried, build_per_lane(&at, w, factor));
   next = tw_binary(&at, "arith.addf", type, next, sums);
   mlirOperationSetOperand(tw_loop_yield(w->loop), position, tw_carried(w->loop, position));
   tw_extend_yield(w->body, 1, &next);

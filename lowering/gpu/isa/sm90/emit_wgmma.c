@@ -365,8 +365,10 @@ static bool describe(tw_emitter_t *e, MlirOperation op, wgmma_product_t *p) {
   const MlirType in[] = {p->in, tw_buffer_type_element(rhs)};
   const bool is_unsigned[] = {tw_has_attr(op, "unsigned_lhs"), tw_has_attr(op, "unsigned_rhs")};
   int64_t k = tw_stage_elements(rhs) / n;
-  if (!tw_wgmma_kind_of(in, is_unsigned, p->acc, &p->kind) || !tw_wgmma_split(m, n, e->num_warps, &p->split) ||
+  bool narrow = tw_has_attr(op, TW_MMA_NARROW_GROUPS);
+  if (!tw_wgmma_kind_of(in, is_unsigned, p->acc, &p->kind) || !tw_wgmma_split(m, n, narrow, e->num_warps, &p->split) ||
       !tw_wgmma_operand_of(rhs, true, tw_has_attr(op, "transposed_rhs"), k, n, &p->rhs) ||
+      (narrow && !p->rhs.k_major) ||
       (p->lhs_shared && !tw_wgmma_operand_of(lhs, false, tw_has_attr(op, "transposed_lhs"), k, m, &p->lhs))) {
     tw_op_error(op, "has operands whose layouts no wgmma takes");
     return false;

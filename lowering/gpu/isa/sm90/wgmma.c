@@ -82,14 +82,15 @@ static int64_t extra_words(MlirOperation product) {
 
 /* ---- layouts ------------------------------------------------------------------------------------- */
 
-bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_mma_split_t *out) {
+bool tw_wgmma_split(int64_t m, int64_t n, bool narrow, int num_warps, tw_mma_split_t *out) {
+  int64_t least = narrow ? TW_WGMMA_NARROW_COLUMNS : TW_WGMMA_SHARED_COLUMNS;
   *out = (tw_mma_split_t){1, 1, 1};
   if (num_warps % TW_WGMMA_WARPS != 0 || m % TW_WGMMA_ROWS != 0)
     return false;
   for (int groups = num_warps / TW_WGMMA_WARPS; groups > 1; groups /= 2)
     if (m / out->m > TW_WGMMA_ROWS)
       out->m *= 2;
-    else if (n / out->n > TW_WGMMA_SHARED_COLUMNS)
+    else if (n / out->n > least)
       out->n *= 2;
     else
       out->same *= 2;
@@ -255,21 +256,33 @@ static bool reads_written_lhs(MlirOperation mma) {
          tw_wgmma_operand_of(own.buffer, false, false, tw_extent(type, 1), tw_extent(type, 0), &shape);
 }
 
-static tw_mma_place_t place(MlirOperation mma, int operand, bool *transposed) {
+/* Where the operand would be, and how it lies there. */
+static tw_mma_place_t find_place(MlirOperation mma, int operand, bool *transposed, tw_wgmma_operand_t *shape) {
   MlirValue value = mlirOperationGetOperand(mma, operand);
   MlirOperation load = plain_load(value, transposed);
   MlirType type = mlirValueGetType(value);
   int64_t k = tw_extent(type, operand == 0), other = tw_extent(type, operand != 0);
-  tw_wgmma_operand_t shape;
   if (!mlirOperationIsNull(load) && tw_promotes(load) &&
-      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, &shape))
+      tw_wgmma_operand_of(tw_promoted_type(load), operand == 1, *transposed, k, other, shape))
     return TW_PLACE_SHARED;
   *transposed = false;
   tw_mma_written_t own = written(mma, operand, 1);
   if (operand == 0 && !own.transposes)
     return TW_PLACE_REGISTERS;
-  bool fits = tw_wgmma_operand_of(own.buffer, operand == 1, false, k, other, &shape);
+  bool fits = tw_wgmma_operand_of(own.buffer, operand == 1, false, k, other, shape);
   return fits ? TW_PLACE_WRITTEN : operand == 0 ? TW_PLACE_REGISTERS : TW_PLACE_NONE;
+}
+
+static tw_mma_place_t place(MlirOperation mma, int operand, bool *transposed) {
+  tw_wgmma_operand_t shape;
+  return find_place(mma, operand, transposed, &shape);
+}
+
+/* Each column has lines of its own where these are along k. */
+static bool has_columns_apart(MlirOperation mma) {
+  bool transposed;
+  tw_wgmma_operand_t shape;
+  return find_place(mma, 1, &transposed, &shape) != TW_PLACE_NONE && shape.k_major;
 }
 
 bool tw_wgmma_operand_of(MlirType buffer, bool rhs, bool transposed, int64_t k, int64_t other,
@@ -307,7 +320,7 @@ static const char *why_not(MlirOperation mma, int num_warps) {
     return "it has no instruction for its dtypes";
   if (tw_rank(acc) != 2 || tw_extent(lhs, 1) < kind.k)
     return "it is batched, or k is below 32 bytes";
-  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), false, num_warps, &split))
     return "its rows are no multiple of 64, or its warps cannot share it";
   return place(mma, 1, &transposed) ? NULL : "its right operand has no lines of 32 bytes";
 }
@@ -319,7 +332,8 @@ static void plan(MlirOperation mma, int num_warps, tw_mma_plan_t *out) {
   (void)kind_of_mma(mma, &kind);
   for (int i = 0; i < 3; i++)
     tw_tile_shape(mlirValueGetType(mlirOperationGetOperand(mma, i)), shape[i]);
-  (void)tw_wgmma_split(shape[2][0], shape[2][1], num_warps, &split);
+  bool narrow = tw_has_attr(mma, TW_MMA_NARROW_GROUPS);
+  (void)tw_wgmma_split(shape[2][0], shape[2][1], narrow, num_warps, &split);
   MlirStringRef places = tw_attr_string(mma, TW_MMA_PLACES);
   bool writes_lhs = places.length > 0 && places.data[0] == TW_PLACE_WRITTEN;
   bool paired = tw_has_attr(mma, TW_MMA_PAIRED_ROWS);
@@ -336,7 +350,8 @@ static void describe(MlirOperation product, int num_warps, size_t size, char *ou
   int bits = tw_memory_bits(shared ? tw_buffer_type_element(lhs) : tw_element(lhs));
   tw_mma_split_t split;
   out[0] = 0;
-  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), num_warps, &split))
+  bool narrow = tw_has_attr(product, TW_MMA_NARROW_GROUPS);
+  if (!tw_wgmma_split(tw_extent(acc, 0), tw_extent(acc, 1), narrow, num_warps, &split))
     return;
   int64_t columns = tw_extent(acc, 1) / split.n;
   if (tw_has_attr(product, "promoted") && columns > TW_WGMMA_PROMOTED_COLUMNS)
@@ -356,6 +371,7 @@ static const tw_async_mma_t async = {
     .columns_per_lane = 1 << LANE_COLUMN_BITS,
     .by_proxy = true,
     .split = tw_wgmma_split,
+    .has_columns_apart = has_columns_apart,
     .place = place,
     .written = written,
     .reads_written_lhs = reads_written_lhs,

@@ -21,6 +21,7 @@ enum {
   TW_WGMMA_MIN_COLUMNS = 8,
   TW_WGMMA_NARROW = 64,         /* columns: shared memory is as busy as the Tensor Core, with both operands there */
   TW_WGMMA_SHARED_COLUMNS = 64, /* of a group, at least, where groups share them */
+  TW_WGMMA_NARROW_COLUMNS = 32, /* the same in narrow groups */
   TW_WGMMA_MAX_COLUMNS = 256,
   TW_WGMMA_LINE_BYTES = 128,       /* at most; 64 or 32 where the tile has no more */
   TW_WGMMA_PROMOTED_COLUMNS = 128, /* at a time: what registers are left for beside the accumulator */
@@ -37,8 +38,9 @@ typedef struct tw_wgmma_kind {
 bool tw_wgmma_kind_of(const MlirType in[2], const bool is_unsigned[2], MlirType acc, tw_wgmma_kind_t *out);
 
 /* How warpgroups share an accumulator: along m as far as it has 64 rows for each, then along n as far as it has 64
- * columns for each (a line of 16-bit columns is not shared out); so many compute the same beyond that. */
-bool tw_wgmma_split(int64_t m, int64_t n, int num_warps, tw_mma_split_t *out);
+ * columns for each (a line of 16-bit columns is not shared out; `narrow`: 32, no such lines); so many compute the same
+ * beyond that. */
+bool tw_wgmma_split(int64_t m, int64_t n, bool narrow, int num_warps, tw_mma_split_t *out);
 
 /* An operand in a buffer: whether its contiguous axis is k, the extents, and the bytes of a line. */
 typedef struct tw_wgmma_operand {
