@@ -151,6 +151,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string meets = "";
   /// Whether it gives threads of a block different numbers, though it be pure and have no operands.
   bit varies = 0;
+  /// Whether it gives its operand, with zeros of the same sign in the place of subnormals.
+  bit flushes = 0;
   /// Who moves bytes between an array and shared memory: threads, engine, or nobody.
   string copies = "";
   /// Whether it starts work that goes on behind it, or waits for such work: start, wait, or neither.

@@ -468,7 +468,7 @@ def Tile_RoundedOp : Tile_Op<"rounded", [Pure]> {
 
 def Tile_FlushOp : Tile_Op<"flush", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "a zero of the same sign in the place of each subnormal f32";
-  let form = "elementwise"; let verifier = "verify_flush";
+  let form = "elementwise"; let flushes = 1; let verifier = "verify_flush";
   let description = [{
     What `flush_to_zero` does to operands and results. GPUs have it in their instructions.
 
@@ -483,7 +483,7 @@ def Tile_FlushOp : Tile_Op<"flush", [Pure, AllTypesMatch<["input", "result"]>]> 
 
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "convert each element to another dtype";
-  let verifier = "verify_cast"; let legalizer = "legalize_cast";
+  let form = "elementwise"; let verifier = "verify_cast"; let legalizer = "legalize_cast";
   let description = [{
     Floats round to nearest even, narrow floats without infinity saturate; float
     to integer truncates, and is unspecified out of range; to bool is `x != 0`.

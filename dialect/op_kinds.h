@@ -75,6 +75,7 @@ typedef enum {
   TW_MEETS_BLOCK = 1 << 16,  /* a thread waits there for all others of its block */
   TW_MEETS_WARP = 1 << 17,   /* for lanes of its warp */
   TW_VARIES = 1 << 18,       /* is another number in each thread of a block, whatever its operands */
+  TW_FLUSHES = 1 << 19,      /* gives its operand, with zeros of the same sign in the place of subnormals */
   TW_UNKNOWN =
       TW_READS_ARRAY | TW_WRITES_ARRAY | TW_READS_SHARED | TW_WRITES_SHARED | TW_ORDERS_THREADS | TW_ORDERS_ALL,
 } tw_op_columns_t;

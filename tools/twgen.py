@@ -82,7 +82,7 @@ def upstream_kinds() -> list[Kind]:
 
 
 def form_of(op: Record) -> str:
-    if not op["form"] and (op["resultRule"] != "own" or op["opName"] == "cast"):
+    if not op["form"] and op["resultRule"] != "own":
         return "ELEMENTWISE"
     return op["form"].upper() or "NONE"
 
@@ -136,6 +136,7 @@ def columns_of(op: Record, records: Record) -> list[str]:
         "MEETS_BLOCK": op["meets"] == "block",
         "MEETS_WARP": op["meets"] == "warp",
         "VARIES": bool(op["varies"]),
+        "FLUSHES": bool(op["flushes"]),
     }
     return [column for column, holds in said.items() if holds]
 

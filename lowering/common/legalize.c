@@ -285,9 +285,9 @@ static void make_signature_signless(MlirOperation func) {
   free(types);
 }
 
-/* A tile.cast that only changed the sign has nothing left to do. */
+/* A cast that only changed the sign has nothing left to do. */
 static bool remove_cast(MlirOperation op) {
-  if (!tw_op_is(op, TW_TILE_CAST))
+  if (!tw_op_is(op, TW_BUILTIN_UNREALIZED_CONVERSION_CAST))
     return false;
   mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), mlirOperationGetOperand(op, 0));
   mlirOperationDestroy(op);

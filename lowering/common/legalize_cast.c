@@ -51,7 +51,7 @@ static MlirValue float_to_float(const legalize_t *l, MlirValue x, tw_elem_t from
 
 static MlirValue int_to_int(const legalize_t *l, MlirValue x, tw_elem_t from, tw_elem_t to) {
   if (bits_of(from) == bits_of(to)) /* differ in sign; goes when types lose it, at the end of the pass */
-    return convert(l, "tile.cast", x, to);
+    return convert(l, "builtin.unrealized_conversion_cast", x, to);
   if (bits_of(from) > bits_of(to))
     return convert(l, "arith.trunci", x, to);
   return convert(l, from < TW_i8 ? "arith.extui" : "arith.extsi", x, to);

@@ -14,8 +14,6 @@ static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
   return tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == kind;
 }
 
-bool tw_is_flush(MlirOperation op) { return tw_op_is(op, TW_TILE_FLUSH); }
-
 /* ---- what it is made of ---------------------------------------------------------------------------- */
 
 static bool is_known_at_least(MlirOperation op, int bound) {
@@ -27,7 +25,7 @@ static bool is_known_at_least(MlirOperation op, int bound) {
 /* Whether each element of the result is one of the operand's, as it is or rounded. */
 static bool passes_on(MlirOperation op) {
   return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_EXTF) ||
-         tw_op_is(op, TW_ARITH_TRUNCF) || tw_is_flush(op);
+         tw_op_is(op, TW_ARITH_TRUNCF) || tw_op_has(op, TW_FLUSHES);
 }
 
 /* What is asked of values: the bound, 0 or 1, how many ops are looked through, and the value of a loop of which it
@@ -133,7 +131,7 @@ static bool sums_one_sign(MlirOperation op) {
 static bool keeps_accuracy(MlirOperation op) {
   tw_op_class_t class = tw_op_class(op);
   return tw_op_form(op) == TW_FORM_VIEW || tw_op_is(op, TW_TENSOR_SPLAT) || tw_op_is(op, TW_ARITH_SELECT) ||
-         tw_is_flush(op) || class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_QUOTIENT ||
+         tw_op_has(op, TW_FLUSHES) || class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_QUOTIENT ||
          class == TW_CLASS_FLOAT_EXTREME || is_reduction(op, TW_REDUCE_MAX) || is_reduction(op, TW_REDUCE_MIN) ||
          sums_one_sign(op);
 }

@@ -14,9 +14,6 @@ bool tw_only_read_narrower(MlirOperation op);
  * logarithm with an absolute error is exact enough for 16 bits. */
 bool tw_is_widened(MlirValue value);
 
-/* Whether the op gives its operand, but 0 for what is below the normal floats. */
-bool tw_is_flush(MlirOperation op);
-
 /* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
 bool tw_is_at_least(MlirValue value, int bound);
 

@@ -210,7 +210,7 @@ static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
     y = tw_change_of(r, mlirOperationGetOperand(op, 1));
   *out = x;
   if (tw_op_is(op, TW_TILE_BROADCAST) || tw_op_is(op, TW_ARITH_EXTF) ||
-      ((tw_op_is(op, TW_ARITH_TRUNCF) || tw_is_flush(op)) && x.kind == TW_FACTOR))
+      ((tw_op_is(op, TW_ARITH_TRUNCF) || tw_op_has(op, TW_FLUSHES)) && x.kind == TW_FACTOR))
     return true;
   if (tw_op_is(op, TW_TILE_RESHAPE))
     return reshaped_rows(op, x.rows, &out->rows);

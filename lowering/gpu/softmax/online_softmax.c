@@ -6,13 +6,14 @@
  * left out: each changes how results are rounded. */
 #include "lowering/gpu/softmax/online_softmax.h"
 
-#include "lowering/gpu/facts/accuracy.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
 
+static bool is_flush(MlirOperation op) { return tw_op_has(op, TW_FLUSHES); }
+
 /* What ex2.approx.ftz gives is flushed already. */
 static void drop_flushes(MlirOperation func) {
-  tw_ops_t flushes = tw_ops_in(func, tw_is_flush, MlirWalkPreOrder);
+  tw_ops_t flushes = tw_ops_in(func, is_flush, MlirWalkPreOrder);
   for (int i = 0; i < flushes.count; i++) {
     MlirValue flushed = mlirOperationGetOperand(flushes.at[i], 0);
     MlirOperation op = tw_def(flushed);

@@ -24,7 +24,16 @@ from .inlining import generator_context, inline, is_context_manager
 from .parameters import binder_of, binder_of_special
 from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
 from .simt import methods as simt_methods
-from .values import LocalFunction, Method, Selection, describe, is_number, is_record_type, is_run_time
+from .values import (
+    LocalFunction,
+    Method,
+    Selection,
+    describe,
+    is_number,
+    is_record_type,
+    is_run_time,
+    require_tile_or_number,
+)
 
 
 @handles(ast.Call)
@@ -138,7 +147,7 @@ def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str,
         value = _number_in_text(value, dtype)
     if is_number(value):
         return frame.emit.typed_constant(constant_of(value, dtype), dtype)
-    return ops.OPS["astype"](frame, value, dtype)
+    return frame.emit.cast(require_tile_or_number(value, f"ct.{dtype}"), dtype)
 
 
 def _is_torch_dtype(value: Any) -> bool:

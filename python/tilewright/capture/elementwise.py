@@ -11,7 +11,7 @@ from ..errors import TileTypeError
 from ..modes import check_cast_rounding, check_divmod, rounds_by_mode
 from . import numerics
 from .checks import dtype_of
-from .emit import BINARY_OPS, COMPARE_KINDS, UNARY_OPS
+from .emit import BINARY_OPS, COMPARE_KINDS, TERNARY_OPS, UNARY_OPS
 from .frame import Frame
 from .table import OPS, op
 from .values import Tile, is_number, require_tile_or_number
@@ -27,7 +27,11 @@ def _register_elementwise() -> None:
     def unary(name: str) -> Callable[..., Any]:
         return lambda frame, x, **modes: numerics.unary(frame, name, x, **modes)
 
-    for names, make in ((BINARY_OPS, binary), (COMPARE_KINDS, compare), (UNARY_OPS, unary)):
+    def ternary(name: str) -> Callable[..., Any]:
+        return lambda frame, condition, x, y: frame.emit.ternary(name, condition, x, y)
+
+    made = ((BINARY_OPS, binary), (COMPARE_KINDS, compare), (UNARY_OPS, unary), (TERNARY_OPS, ternary))
+    for names, make in made:
         for name in names:
             OPS[name] = make(name)
 
@@ -50,11 +54,6 @@ def _cdiv(frame: Frame, x: Any, y: Any) -> Any:
         if isinstance(value, float):
             raise TileTypeError(f"ct.cdiv needs integers, found the constant {value!r}")
     return frame.emit.binary("cdiv", x, y)
-
-
-@op("where")
-def _where(frame: Frame, condition: Any, x: Any, y: Any) -> Tile:
-    return frame.emit.select(condition, x, y)
 
 
 @op("astype")

@@ -49,6 +49,7 @@ COMPARE_KINDS = {
     "greater_equal": 5,
 }
 UNARY_OPS = {op.public: op.name for op in OPS if op.operands == 1}
+TERNARY_OPS = {op.public: op.name for op in OPS if op.operands == 3}  # of a condition and two values
 REDUCE_KINDS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
 SCAN_KINDS = {"cumsum": REDUCE_KINDS["sum"], "cumprod": REDUCE_KINDS["prod"]}
 
@@ -283,10 +284,13 @@ class Emitter:
         operand = self.rules.operand(self, name, x)
         return self.rules.result_of(self, name, x, self.op(UNARY_OPS[name], [operand], public=name))
 
+    def ternary(self, name: str, condition: Any, x: Any, y: Any) -> Tile:
+        condition = self.tile(condition, f"ct.{name}")
+        found = self.op(TERNARY_OPS[name], [condition, *self.operands(name, (x, y))], public=name)
+        return self.rules.result(self, name, (x, y), found)
+
     def select(self, condition: Any, x: Any, y: Any) -> Tile:
-        condition = self.tile(condition, "ct.where")
-        found = self.op("tile.select", [condition, *self.operands("where", (x, y))], public="where")
-        return self.rules.result(self, "where", (x, y), found)
+        return self.ternary("where", condition, x, y)
 
     # -- scalars
 
