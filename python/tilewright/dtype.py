@@ -202,6 +202,14 @@ def foreign_pointer_dtype(pointee: DType) -> DType:
 _POINTERS: dict[DType, DType] = {}
 
 
+def check_scalar(dtype: DType) -> None:
+    """Whether tile code makes a scalar of the dtype: what is less than a byte comes in tiles alone, two in a byte."""
+    if 1 < dtype.bits < 8:
+        raise TileTypeError(
+            f"{dtype} has no scalars; write a tile, as ct.full(shape, value, ct.{dtype}) or x.astype(ct.{dtype})"
+        )
+
+
 def constant_of(value: bool | int | float, dtype: DType) -> bool | int | float:
     """What a dtype makes of a number that it is called with: an integer wraps, and loses a fraction."""
     if dtype.is_integral and (isinstance(value, int) or value - value == 0):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from .dtype import DType
-from .errors import TileValueError
+from .errors import TileError, TileTypeError, TileValueError
 
 # Letters of conversions: numbers with a sign, the bits of one, floats.
 SIGNED, BITS, FLOATS = "di", "uoxX", "eEfFgGaA"
@@ -40,7 +40,7 @@ _REMEDIES = {
 
 
 def printf_parts(format: str) -> Iterator[str | Conversion]:
-    """The text and the conversions of a format, in order; TileValueError for what there is not."""
+    """The text and the conversions of a format, in order; TileTypeError for what there is not."""
     at = 0
     while (start := format.find("%", at)) >= 0:
         if start > at:
@@ -56,21 +56,36 @@ def _conversion(format: str, found: re.Match[str]) -> Conversion:
     flags, width, precision, letter = found[1], found[2], found[3] or "", found[4]
     text = f"ct.printf: {found[0]!r} in {format!r}"
     if "*" in width + precision:
-        raise TileValueError(f"{text}: a width or precision is part of the format; '*' takes none from the values")
+        raise TileTypeError(f"{text}: a width or precision is part of the format; '*' takes none from the values")
     if letter not in SIGNED + BITS + FLOATS + "s" or not letter:
         remedy = _REMEDIES.get(letter, "a '%' that is text is doubled")
-        raise TileValueError(f"{text} is none of %d %i %u %o %x %X %e %f %g %a and %s; {remedy}")
+        raise TileTypeError(f"{text} is none of %d %i %u %o %x %X %e %f %g %a and %s; {remedy}")
     if letter in "aA" and precision:
-        raise TileValueError(f"{text}: %a has all digits; write it without a precision")
+        raise TileTypeError(f"{text}: %a has all digits; write it without a precision")
     if letter == "s" and flags + width + precision:
-        raise TileValueError(f"{text}: %s takes no width; a number has one, as in %8d or %8.3f")
-    _check_digits(text, width, precision)
+        raise TileTypeError(f"{text}: %s takes no width; a number has one, as in %8d or %8.3f")
+    _check_digits(text, width, precision, TileTypeError)
     return Conversion("".join(sorted(set(flags))), width, precision, letter)
 
 
-def _check_digits(text: str, width: str, precision: str) -> None:
+def _check_digits(text: str, width: str, precision: str, error: type[TileError] = TileValueError) -> None:
     if len(width) > _MOST_DIGITS or len(precision) > 1 + _MOST_DIGITS:
-        raise TileValueError(f"{text}: a width or a precision is at most 999")
+        raise error(f"{text}: a width or a precision is at most 999")
+
+
+_SHOWN_BY = {True: "%f or %g", False: "%d or %x"}  # whether a number is a float
+
+
+def check_shown(conversion: Conversion, dtype: DType) -> None:
+    """Whether a conversion of C shows a number of the dtype: nothing is converted, as in C."""
+    letter, known = conversion.letter, _SHOWN_BY[dtype.is_float]
+    if letter == "s":
+        raise TileTypeError(f"ct.printf: %s shows text, found {dtype}; write {known}, or use ct.print")
+    if dtype.is_float != (letter in FLOATS):
+        shown, to = ("integers", "int32") if dtype.is_float else ("floats", "float32")
+        raise TileTypeError(
+            f"ct.printf: %{letter} shows {shown}, found {dtype}; write {known}, or convert it: ct.astype(x, ct.{to})"
+        )
 
 
 # Python's format language; `f"{x:8.3f}"` has the width 8, the precision .3 and the letter f.

@@ -57,7 +57,7 @@ from .reference import (
 )
 from .reference import table as reference_table
 from .reference.checks import check_axis, check_order, check_tile_shape, static_int
-from .reference.printing import show
+from .reference.printing import show_by_c
 from .reference.rebind import Rebinder
 from .reference.values import (
     Array,
@@ -170,10 +170,10 @@ def _printf(format: Any, args: tuple[Any, ...]) -> None:
             text += part
             continue
         if not rest:
-            raise TileValueError(f"ct.printf: too few values for {format!r}")
-        text += show(rest.pop(0), part)
+            raise TileTypeError(f"ct.printf: too few values for {format!r}")
+        text += show_by_c(rest.pop(0), part)
     if rest:
-        raise TileValueError(f"ct.printf: too many values for {format!r}")
+        raise TileTypeError(f"ct.printf: too many values for {format!r}")
     sys.stdout.write(text)
 
 

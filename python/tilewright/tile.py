@@ -38,6 +38,7 @@ from .dtype import (
     DType as DType,
     bfloat16 as bfloat16,
     bool_ as bool_,
+    check_scalar,
     constant_of,
     float4_e2m1fn as float4_e2m1fn,
     float4e2m1 as float4e2m1,
@@ -157,7 +158,7 @@ _MODULES = {"compilation", "tune"}
 _HELPERS = {
     *("TYPE_CHECKING", "annotations", "F", "OPS", "op", "Index", "Order", "Shape"),
     *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
-    *("make_scalar", "HostCallError", "constant_of"),
+    *("make_scalar", "HostCallError", "check_scalar", "constant_of"),
 }
 
 
@@ -1012,9 +1013,10 @@ def ensure_constant(value: Any, /) -> Any:
 def print(*args: Any, sep: str = " ", end: str = "\n") -> None:
     """Print tiles, scalars, strings, and structures of them, once for each block.
 
-    A float has the fewest digits that tell it, on a GPU up to nine; a tile of more than 64 elements has lines of 16.
-    What stands in a structure is written as Python's repr() writes it. f-strings take the formats that C has, too:
-    f"{x:8.3f}", f"{i:5}", f"{x:.1%}" of a number, and f"{n:08x}" and f"{n:#x}" of integers without a sign.
+    A float has the fewest digits that tell it, on a GPU up to nine; a tile of more than 64 elements has lines of 16. A
+    bool is True or False; those of a tile are 1 and 0, as cuTile prints them. What stands in a structure is written as
+    Python's repr() writes it. f-strings take the formats that C has, too: f"{x:8.3f}", f"{i:5}", f"{x:.1%}" of a
+    number, and f"{n:08x}" and f"{n:#x}" of integers without a sign.
     """
 
 
@@ -1032,10 +1034,10 @@ def threads(function: Callable[..., Any], /, *args: Any) -> Any:
 @op("printf")
 def printf(format: str, *args: Any) -> None:
     """Print by a constant format of C: %d %i, %u %o %x %X (the bits of an integer), %e %f %g %a and their capitals,
-    %s.
+    %s of text.
 
-    With flags, a width and a precision, as in "%-8.3f". A value is converted to what the letter shows; of a tile, each
-    element. %s shows what ct.print shows.
+    With flags, a width and a precision, as in "%-8.3f"; of a tile, each element. Integers are shown as integers and
+    floats as floats, of any size: nothing is converted. ct.print and f-strings choose by the value.
     """
 
 
@@ -1106,6 +1108,7 @@ def make_scalar(value: Any, dtype: DType) -> Any:
     if threads.current() is not None:
         return threads.Number(value, dtype)
     if interpret.active():
+        check_scalar(dtype)
         if isinstance(value, str):
             value = float(value) if dtype.is_float else int(value)
         return interpret.OPS["astype"](constant_of(value, dtype) if type(value) in (int, float) else value, dtype)

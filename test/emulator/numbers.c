@@ -97,7 +97,8 @@ float emu_lg2(float x) {
   double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
   return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);
 }
-/* Of a significand of ones the nearest float, as a GPU has it: from no other do Newton's steps come to that. */
+/* At most an ulp off, and of a significand of ones the nearest float: so it is of all significands on an H200. From no
+ * other one do Newton's steps come to the nearest there. */
 float emu_rcp(float x) {
   int exponent;
   bool ones = fabsf(frexpf(x, &exponent)) == 0x1.fffffep-1F;

@@ -146,6 +146,18 @@ def test_a_more_exact_result_satisfies_every_mode_but_a_directed_one(backends: B
     backends.run_all(kernel, 1, lambda: [np.arange(8, dtype=np.float32), np.zeros(8, np.float32)], tolerance=ulp(8))
 
 
+@pytest.mark.parametrize("divisor", [0.0, float("inf"), float("nan"), 2.0**-140, 1e300])
+def test_what_has_no_inverse_divides(backends: Backends, divisor: float) -> None:
+    @ct.kernel
+    def kernel(X, Z, DIVISOR: ct.Constant):
+        ct.store(Z, 0, ct.truediv(ct.load(X, 0, 8), DIVISOR, rounding_mode=ct.RoundingMode.APPROX))
+
+    x = np.array([0.0, 1, -2, np.inf, -np.inf, np.nan, 1e-38, 3e38], np.float32)
+    found = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros(8, np.float32), divisor])[1]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, x / np.float32(divisor))
+
+
 def test_isnan_and_divmod(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, Q, R, N):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +26,17 @@ def test_integers_keep_their_sign(dtype: type, capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().out == f"x = [{', '.join(str(v) for v in x)}] n = {info.max}\n"
 
 
-CONVERSIONS = (
-    "%f|%5.2f|%+.1e|%G|%#g|%-9.3f|%09.3f",  # of a float
-    "%d|%i|%5d|%-5d|%05d|%+d|% d|%+.3d",  # of an integer
-    "%u|%x|%X|%08x|%#x|%o|%#o",  # its bits
+OF_FLOATS = (
+    "%f|%5.2f|%+.1e|%G|%#g|%-9.3f|%09.3f",
     "%a|%A|%12a|%-12a|%012a|%+a",
-    "%d %x %f %s",
+    "100%% é\t{}{%g}",
+)
+OF_INTEGERS = (
+    "%d|%i|%5d|%-5d|%05d|%+d|% d|%+.3d",
+    "%u|%x|%X|%08x|%#x|%o|%#o",  # the bits
     "100%% é\t{}{%d}",
 )
+_INTEGERS, _FLOATS = (np.int8, np.int32, np.int64, np.uint8, np.uint64), (np.float16, np.float32, np.float64)
 
 
 @ct.kernel
@@ -58,9 +62,8 @@ def both(kernel, x, *args, capfd) -> list[str]:
     return [capfd.readouterr().out, expected]
 
 
-@pytest.mark.parametrize("format", CONVERSIONS)
 @pytest.mark.parametrize(
-    "dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float16, np.float32, np.float64]
+    ("dtype", "format"), [*itertools.product(_INTEGERS, OF_INTEGERS), *itertools.product(_FLOATS, OF_FLOATS)]
 )
 def test_conversions_of_c(dtype: type, format: str, capfd: pytest.CaptureFixture[str]) -> None:
     values = [0, 255, 3, 7] if np.dtype(dtype).kind == "u" else [0.0, -1.5, 100.25, 7]
@@ -68,6 +71,51 @@ def test_conversions_of_c(dtype: type, format: str, capfd: pytest.CaptureFixture
         formatted, np.array(values).astype(dtype), format, format.replace("%%", "").count("%"), capfd=capfd
     )
     assert found == expected and found
+
+
+@ct.kernel
+def shown_by(X, FORMAT: ct.Constant):
+    ct.printf(FORMAT, ct.load(X, (0,), (4,)))
+
+
+@pytest.mark.parametrize(
+    ("format", "dtype", "message"),
+    [
+        ("%d", np.float32, "%d shows integers, found float32; write %f or %g"),
+        ("%x", np.float64, "%x shows integers, found float64; write %f or %g"),
+        ("%f", np.int32, "%f shows floats, found int32; write %d or %x"),
+        ("%g", np.bool_, "%g shows floats, found bool_; write %d or %x"),
+        ("%s", np.int32, "%s shows text, found int32; write %d or %x"),
+    ],
+)
+def test_nothing_is_converted_by_a_letter_of_c(format: str, dtype: type, message: str) -> None:
+    x = np.ones(4, dtype)
+    for run in (lambda: shown_by.interpret(1, (x, format)), lambda: ct.launch(None, 1, shown_by, (x, format))):
+        with pytest.raises(ct.TileTypeError, match=message):
+            run()
+
+
+@ct.kernel
+def bools(X):
+    x = ct.load(X, (0,), (4,))
+    print(x > 2, ct.max(x) > 2, (x > 2, True), f"{x > 2} {ct.max(x) > 9}", str(ct.max(x) > 2))
+    ct.printf("%d %2d %s\n", x > 2, ct.max(x) > 2, "text")
+
+
+def test_bools_of_tiles_are_digits_and_others_pythons(capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(bools, np.array([1, 2, 3, 4], np.int32), capfd=capfd)
+    assert found == expected == "[0, 0, 1, 1] True ([0, 0, 1, 1], True) [0, 0, 1, 1] False True\n[0, 0, 1, 1]  1 text\n"
+
+
+@ct.kernel
+def percent(X):
+    # ruff: noqa: UP031
+    print("%s %.2f %5d|%%" % ("a", 1.5, 3), "%.1f" % 2.25, "{:>{}}".format(3, 5), "a".ljust(4) + "|")
+
+
+def test_constants_are_formatted_by_python(capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(percent, np.zeros(1, np.int32), capfd=capfd)
+    assert found == expected == "a 1.50     3|% 2.2     3 a   |\n"
 
 
 def test_conversions_are_those_of_c(capfd: pytest.CaptureFixture[str]) -> None:

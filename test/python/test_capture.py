@@ -806,14 +806,14 @@ def test_print_formats() -> None:
     def kernel(n):
         ct.print("n is", n, (n, "x"), sep=" ", end="!\n")
         ct.print(f"{n} of {{{3}}} {n}")
-        ct.printf("%d %5.2f %s%%\n", n, 1.5, n)
+        ct.printf("%d %5.2f %s%%\n", n, 1.5, f"<{n}>")
         ct.print("{}", n)
 
     formats = [re.search(r'"(.*)"', op)[1] for op in lines(kernel, N) if op.startswith("tile.print")]  # type: ignore[index]
     assert formats == [
         r"n is {} ({}, 'x')!\0A",
         r"{} of {{3}} {}\0A",
-        r"{:d} {:5.2f} {}%\0A",
+        r"{:d} {:5.2f} <{}>%\0A",
         r"{{}} {}\0A",
     ]
 

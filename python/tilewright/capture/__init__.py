@@ -13,7 +13,7 @@ branches.py     branches, and what the variables are after them
 selection.py    one of several arrays or views, which the running kernel chooses
 loops.py        loops, and which variables they carry; templates.py has the form of a variable, counting.py range
 records.py      objects of dataclasses and named tuples
-texts.py        f-strings, and text of values that the running kernel knows
+texts.py        f-strings, and text of values that the running kernel knows; lengths.py refuses what is too long
 static.py       what Python itself computes: ct.static_eval and its like
 elements.py     what can be gone through at compile time
 iteration.py    loops and comprehensions over what is known at compile time

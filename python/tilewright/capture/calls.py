@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .. import tile as ct
-from ..dtype import DType, as_dtype, constant_of, require_supported
+from ..dtype import DType, as_dtype, check_scalar, constant_of, require_supported
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
 from ..names import ELSEWHERE, THREADS
 from . import maps, ops, records, shapes, static
@@ -21,6 +21,7 @@ from .builtin_functions import BUILTINS, call_builtin
 from .expressions import evaluate, handles, items_of
 from .frame import Frame
 from .inlining import generator_context, inline, is_context_manager
+from .lengths import check_method
 from .parameters import binder_of, binder_of_special
 from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
 from .simt import methods as simt_methods
@@ -142,6 +143,7 @@ def _call_dtype(frame: Frame, dtype: DType, args: list[Any], keywords: dict[str,
     if len(args) > 1 or keywords:
         raise TileTypeError(f"ct.{dtype} takes one value, found {len(args) + len(keywords)}")
     require_supported(dtype)
+    check_scalar(dtype)
     value = args[0] if args else 0
     if type(value) is str:
         value = _number_in_text(value, dtype)
@@ -191,6 +193,8 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         told = _instead(frame, str(name).rsplit(".", 1)[-1])
         whole = name if module == "builtins" else f"{module}.{name}"
         raise TileTypeError(f"'{whole}' works on constants only; {told or 'expected no run-time values'}")
+    if isinstance(receiver, str):
+        check_method(receiver, function.__name__, [*args, *keywords.values()])
     try:
         return frame.adopt(function(*args, **keywords))
     except Exception as error:

@@ -16,6 +16,7 @@ from .branches import choose
 from .emit import CONSTANT_LIMIT, fold
 from .expressions import evaluate, handles
 from .frame import Frame
+from .lengths import check_format
 from .simt import operators as simt_operators
 from .values import Array, Format, Method, Range, Tile, describe, is_number, is_run_time, same_form
 
@@ -47,6 +48,8 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
 
 
 def _operand_advice(*operands: Any) -> str:
+    if isinstance(operands[0], str | Format):
+        return "; of values that the running kernel knows an f-string makes text, and ct.printf prints it"
     for value in operands:
         if isinstance(value, tuple):
             return "; ct.astile makes a tile of constants"
@@ -61,11 +64,14 @@ def _plain_binary(name: str, x: Any, y: Any) -> Any:
     """An operator on what is neither tile nor number: text and tuples."""
     joins = name == "add" and isinstance(x, tuple) and isinstance(y, tuple)
     repeats = name == "mul" and isinstance(x, tuple) and type(y) is int
-    texts = isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul", "mod")
+    fills = isinstance(x, str) and name == "mod" and not is_run_time(y)
+    texts = fills or (isinstance(x, str) and isinstance(y, str | int) and name in ("add", "mul"))
     if not (joins or repeats or texts):
         raise TileTypeError(f"ct.{name} of {describe(x)} and {describe(y)} is not defined{_operand_advice(x, y)}")
     if name == "mul" and isinstance(y, int) and len(x) * y > CONSTANT_LIMIT:
         raise TileValueError(f"ct.{name}: the result is too large to be a constant: {len(x)} times {y}")
+    if fills:
+        check_format(x, y if isinstance(y, tuple) else (y,))
     try:
         return {"add": operator.add, "mul": operator.mul, "mod": operator.mod}[name](x, y)
     except (MemoryError, OverflowError):

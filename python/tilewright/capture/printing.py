@@ -6,12 +6,12 @@ import dataclasses
 from typing import Any
 
 from ..dtype import bool_, float32, float64, int32, int64, uint32, uint64
-from ..errors import TileTypeError, TileValueError
-from ..formats import BITS, FLOATS, SIGNED, Conversion, printf_parts
+from ..errors import TileTypeError
+from ..formats import BITS, FLOATS, SIGNED, Conversion, check_shown, printf_parts
 from . import texts
 from .frame import Frame
 from .table import op
-from .values import Tile, describe
+from .values import Tile, describe, is_number
 
 
 class _Text:
@@ -27,6 +27,8 @@ class _Text:
     def value(self, frame: Frame, tile: Tile, conversion: Conversion | None = None) -> None:
         if conversion is not None:
             tile, conversion = _converted(frame, tile, conversion)
+        elif tile.dtype is bool_ and tile.shape:  # a mask, by digits that stand in columns, as in cuTile
+            tile = frame.emit.cast(tile, int32)
         self.format += "{}" if conversion is None else f"{{:{conversion}}}"
         self.values.append(tile.ir)
 
@@ -75,12 +77,14 @@ def _printf(frame: Frame, format: Any, *args: Any) -> None:
             text.text(part)
             continue
         if not rest:
-            raise TileValueError(f"ct.printf: too few values for {format!r}; expected one for each '%'")
+            raise TileTypeError(f"ct.printf: too few values for {format!r}; expected one for each '%'")
         value = rest.pop(0)
-        if part.letter == "s":
+        if part.letter == "s" and not (is_number(value) or isinstance(value, Tile)):
             text.any(frame, value)
-        else:
-            text.value(frame, frame.emit.tile(value, "ct.printf"), part)
+            continue
+        tile = frame.emit.tile(value, "ct.printf")
+        check_shown(part, tile.dtype)
+        text.value(frame, tile, part)
     if rest:
-        raise TileValueError(f"ct.printf: too many values for {format!r}; expected one for each '%'")
+        raise TileTypeError(f"ct.printf: too many values for {format!r}; expected one for each '%'")
     text.emit(frame)

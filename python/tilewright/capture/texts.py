@@ -19,6 +19,7 @@ from ..structure import is_record
 from . import records
 from .expressions import evaluate, handles
 from .frame import Frame
+from .lengths import check_format
 from .values import Array, Format, Selection, Tile, describe, is_run_time
 
 Part = str | tuple[Any, Any]  # text, or a tile with its conversion or None
@@ -150,4 +151,5 @@ def formatted(frame: Frame, value: Any, spec: Any = "") -> str | Format:
         if spec:
             raise TileTypeError(f"the format {spec!r} is for a number, or a tile of them; found {describe(value)}")
         return text_of(frame, value)
+    check_format(spec)
     return format(value, spec)

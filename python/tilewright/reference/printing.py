@@ -8,26 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from ..dtype import bool_
 from ..errors import TileTypeError
-from ..formats import BITS, FLOATS, Conversion
+from ..formats import BITS, FLOATS, Conversion, check_shown
 from .values import Array, Tile, as_tile, exact_elements
 
 
-def show(value: Any, conversion: Conversion) -> str:
-    """A value, or each element of a tile, under a conversion."""
-    if conversion.letter == "s":
+def show_by_c(value: Any, conversion: Conversion) -> str:
+    """What ct.printf shows: text, or what is of the conversion's kind."""
+    if conversion.letter == "s" and not isinstance(value, Tile | bool | int | float):
         return str(value)
     if isinstance(value, Array):
         raise TileTypeError(f"ct.printf needs a tile or a number, found the array {value._name!r}; load it first")
     tile = as_tile(value, "ct.printf")
+    check_shown(conversion, tile.dtype)
+    return show(tile, conversion)
+
+
+def show(tile: Tile, conversion: Conversion) -> str:
+    """Each element of a tile under a conversion."""
     signed = not (tile.dtype.is_integral and tile.dtype.min == 0)
     bits = 64 if tile.dtype.bits == 64 or tile.dtype.is_float else 32
     return _nested(tile, lambda number: _convert(number, conversion, bits, signed))
 
 
 def shortest(tile: Tile) -> str:
-    """As ct.print shows it: a float by the fewest digits that make it as a float32, or as a float64."""
-    return _nested(tile, _fewest_digits)
+    """As ct.print shows it: a float by the fewest digits that make it as a float32, or as a float64; the bools of a
+    mask by digits that stand in columns, as in cuTile."""
+    is_mask = tile.dtype is bool_ and tile.ndim > 0
+    return _nested(tile, (lambda x: str(int(x))) if is_mask else _fewest_digits)
 
 
 def _fewest_digits(number: Any) -> str:
