@@ -177,7 +177,9 @@ enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_
 MlirValue tw_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y);
 MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y);
 /* On a load, of a tile or of one thread: nothing that the kernel stores changes what it gives, and it may wait until a
- * store needs it (tile-sink-loads, tile-order-stores). */
+ * store needs it, or the one before (tile-sink-loads, tile-order-stores). A number: or until so many words are filled
+ * at a time. Then, and on a store with a number, the pieces of the tile stand in one block, at the edge of
+ * an array, too (tile-late-loads). */
 #define TW_LATE "tile.late"
 /* On a tile.reduce: a thread adds up what it has one after the other, because registers are few. */
 #define TW_IN_ORDER "tile.in_order"

@@ -3,13 +3,10 @@ array that is stored to overlaps the one that is loaded."""
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 from harness import Backends
 
-from tilewright import compile
 from tilewright import tile as ct
 
 ZERO = ct.PaddingMode.ZERO
@@ -69,13 +66,8 @@ def test_sums(backends: Backends, warps: int) -> None:
 
 
 @pytest.mark.parametrize("shift", [None, 0, 5, 64])
-def test_sums_so_far(
-    backends: Backends, shift: int | None, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sums_so_far(backends: Backends, shift: int | None) -> None:
     """Of arrays apart, or of rows that begin where those of X do, or some columns later."""
-    kernel = ct.kernel(sums_so_far.function)  # compiled anew: an emulated launch does not see that arrays overlap
-    if shift is not None and pytestconfig.pluginmanager.hasplugin("emulated"):
-        monkeypatch.setattr(compile, "capture_kernel", functools.partial(compile.capture_kernel, overlapping=True))
     length = 5 * 64 + 3
 
     def fresh() -> list[object]:
@@ -83,7 +75,7 @@ def test_sums_so_far(
         start = length if shift is None else shift
         return [memory[:, :length], memory[:, start : start + length], 64]
 
-    x, y, _ = backends.run_all(kernel, (3,), fresh)
+    x, y, _ = backends.run_all(sums_so_far, (3,), fresh)
     first = fresh()[0]
     assert isinstance(first, np.ndarray)
     assert shift not in (None, 0) or np.array_equal(y, np.cumsum(first, axis=1))
@@ -91,13 +83,9 @@ def test_sums_so_far(
 
 
 @pytest.mark.parametrize("shift", [0, 1, 64, 72])
-def test_overlapping(
-    backends: Backends, shift: int, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overlapping(backends: Backends, shift: int) -> None:
     """The rows of Y begin where those of X do, or later: then a tile is made from what the one before has left. W moves
     columns by one, so that the number of moves shows."""
-    if pytestconfig.pluginmanager.hasplugin("emulated"):  # what a launch on a GPU would find out by itself
-        monkeypatch.setattr(compile, "capture_kernel", functools.partial(compile.capture_kernel, overlapping=True))
     w = np.roll(np.eye(64, dtype=np.float16), 1, axis=1)
     length = 5 * 64
 

@@ -17,15 +17,18 @@
  * arithmetic as it likes, makes that worse: it starts all elements at a time, to hide latency. It moves nothing across
  * a store, though. So the epilogue of a GEMM with gelu and a residual no longer spills.
  *
- * Ops with effects keep their order, but for loads that may wait (tile.late, from tile-sink-loads): a piece of a row of
- * weights comes one store before the piece of the result that needs it, and registers hold two at a time. These, and
- * ops without effects, move within the stretch of their block that lies between two fences: whatever starts or awaits
- * asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores nothing stays as it
- * is. */
+ * Ops with effects keep their order, but for loads that may wait. A piece of a row of weights (tile.late, from
+ * tile-sink-loads) comes one store before the piece of the result that needs it, and registers hold two at a time. What
+ * an epilogue adds to a sum (tile.late = 32, from tile-late-loads) comes from memory: so many words are filled at a
+ * time. These, and ops without effects, move within the stretch of their block that lies between two fences: whatever
+ * starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores
+ * nothing stays as it is. */
 #include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
 #include "lowering/passes.h"
+
+#include "mlir-c/Dialect/LLVM.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,7 @@ typedef struct {
   MlirOperation op;
   bool pure, done;
   bool looked; /* for late loads, when nothing that it needs was left */
+  int words;   /* that the late loads of a store fill */
 } order_item_t;
 
 typedef struct {
@@ -47,6 +51,10 @@ typedef struct {
   order_index_t *index;
   size_t num, capacity;
   bool late;         /* it has loads that may wait */
+  int room;          /* words that they may fill at a time for more than a store and the next one */
+  size_t next;       /* the item from which on late loads have not been placed */
+  int stores_ahead;  /* later stores for which they have */
+  int ahead;         /* words that these take */
   MlirOperation end; /* the first op behind the stretch */
 } stretch_t;
 
@@ -102,29 +110,51 @@ static void append(stretch_t *s, order_item_t *item) {
   mlirOperationMoveBefore(item->op, s->end);
 }
 
-/* Appends the late loads that an op needs. */
-static void append_late(stretch_t *s, MlirOperation op) {
+/* Registers that a load of one thread fills. */
+static int words_of(MlirOperation load) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
+  return mlirTypeIsALLVMStructType(type) ? (int)mlirLLVMStructTypeGetNumElementTypes(type) : 1;
+}
+
+/* Appends the late loads that an op needs; returns the words that they fill. */
+static int append_late(stretch_t *s, MlirOperation op) {
+  int words = 0;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = tw_def(mlirOperationGetOperand(op, i));
     order_item_t *needed = mlirOperationIsNull(def) ? NULL : find(s, def);
     if (needed == NULL || needed->done || needed->looked)
       continue;
     needed->looked = true;
-    if (tw_has_attr(def, TW_LATE))
-      append(s, needed);
-    else
-      append_late(s, def);
+    if (!tw_has_attr(def, TW_LATE)) {
+      words += append_late(s, def);
+      continue;
+    }
+    words += words_of(def);
+    append(s, needed);
   }
+  return words;
 }
 
-/* Those of a store, and of the next one, which then need not be waited for. */
+/* Those of a store, and of the next one, which then need not be waited for; of later ones, which take as many words as
+ * this one most often, while there is room. */
 static void append_late_of(stretch_t *s, size_t store) {
-  append_late(s, s->items[store].op);
-  for (size_t i = store + 1; i < s->num; i++)
-    if (is_store(s->items[i].op)) {
-      append_late(s, s->items[i].op);
-      return;
-    }
+  order_item_t *now = &s->items[store];
+  if (s->stores_ahead > 0) {
+    s->stores_ahead--;
+    s->ahead -= now->words;
+  } else {
+    now->words = append_late(s, now->op);
+    s->next = store + 1;
+  }
+  for (; s->next < s->num && (s->stores_ahead == 0 || (s->room > 0 && s->ahead + 2 * now->words <= s->room));
+       s->next++) {
+    order_item_t *item = &s->items[s->next];
+    if (!is_store(item->op))
+      continue;
+    item->words = append_late(s, item->op);
+    s->ahead += item->words;
+    s->stores_ahead++;
+  }
 }
 
 static void reorder(stretch_t *s) {
@@ -148,6 +178,8 @@ static void add(stretch_t *s, MlirOperation op) {
   }
   s->items[s->num++] = (order_item_t){.op = op, .pure = is_pure(op)};
   s->late = s->late || tw_has_attr(op, TW_LATE);
+  int room = (int)tw_attr_int(op, TW_LATE, 0);
+  s->room = room > s->room ? room : s->room;
 }
 
 static void visit_block(stretch_t *s, MlirBlock block) {
@@ -162,8 +194,8 @@ static void visit_block(stretch_t *s, MlirBlock block) {
     s->end = op;
     if (stores)
       reorder(s);
-    s->num = 0;
-    s->late = stores = false;
+    *s = (stretch_t){.items = s->items, .index = s->index, .capacity = s->capacity};
+    stores = false;
   }
 }
 

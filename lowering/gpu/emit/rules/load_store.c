@@ -101,6 +101,76 @@ static void guarded_store(tw_emitter_t *e, access_form_t f, MlirValue pointer, i
   twg_asm(e, text, constraints, (MlirType){NULL}, f.words + (guard.ptr ? 2 : 1), operands, TW_PTX_STORES);
 }
 
+/* ---- pairs at the edge of an array --------------------------------------------------------------------- */
+
+/* Predicates of an access of two elements: both are inside of the array, or the first one only. */
+typedef struct {
+  MlirValue both, first;
+} pair_guard_t;
+
+/* A pair is one access where both elements are inside, so that there is no branch for tiles that lie there as a whole;
+ * and one of the first element alone at the edge. */
+static bool are_pairs(int bits) { return bits == 8 || bits == 16 || bits == 32; }
+
+static pair_guard_t pair_guard(tw_emitter_t *e, tw_placed_t *placed, int r, int second) {
+  pair_guard_t g = {.first = twg_access_guard(e, placed, r), .both = twg_access_guard(e, placed, second)};
+  g.first = twg_binary(e, "llvm.and", g.first, twg_binary(e, "llvm.xor", g.both, twg_const_int(e, e->i1, 1)));
+  return g;
+}
+
+/* As guarded_load, of two elements. */
+static MlirOperation load_pair(tw_emitter_t *e, int bits, MlirValue pointer, int64_t offset, pair_guard_t guard,
+                               const uint32_t padding[2], MlirValue *words) {
+  access_form_t f = form_of(2 * bits);
+  char text[512];
+  size_t n = 0;
+  const char *space = twg_space_of(pointer), *move = f.bits == 32 ? "b32" : "b16";
+  uint32_t high = f.words == 1 ? padding[0] & ~((UINT32_C(1) << bits) - 1) : 0; /* beside the first element */
+  MlirType type = f.bits == 32 ? e->i32 : e->i16, types[2] = {type, type};
+  for (int i = 0; i < f.words; i++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "mov.%s $%d, 0x%x; ", move, i,
+                          f.bits == 32 ? padding[i & 1] : padding[0] & 0xFFFF);
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d ld.%s%s.%s ", f.words + 1, space, f.vector, f.type);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  n += (size_t)snprintf(text + n, sizeof text - n, ", [$%d + %lld]; @$%d ld.%s.u%d $0, [$%d + %lld];", f.words,
+                        (long long)offset, f.words + 2, space, bits, f.words, (long long)offset);
+  if (high)
+    snprintf(text + n, sizeof text - n, " @$%d or.%s $0, $0, 0x%x;", f.words + 2, move,
+             f.bits == 32 ? high : high & 0xFFFF);
+  MlirValue operands[3] = {pointer, guard.both, guard.first};
+  MlirType result = f.words == 1 ? type : mlirLLVMStructTypeLiteralGet(e->context, f.words, types, false);
+  const char *constraints = f.words == 2 ? "=&r,=&r,l,b,b" : f.class_ == 'r' ? "=&r,l,b,b" : "=&h,l,b,b";
+  MlirValue loaded = twg_asm(e, text, constraints, result, 3, operands, TW_PTX_EFFECT);
+  for (int i = 0; i < f.words; i++)
+    words[i] = f.words == 1 ? loaded : twg_extract(e, loaded, i, type);
+  return tw_def(loaded);
+}
+
+/* As guarded_store, of two elements. */
+static void store_pair(tw_emitter_t *e, int bits, MlirValue pointer, int64_t offset, pair_guard_t guard,
+                       const MlirValue *words) {
+  access_form_t f = form_of(2 * bits);
+  char text[512];
+  size_t n = 0;
+  const char *space = twg_space_of(pointer);
+  n += (size_t)snprintf(text + n, sizeof text - n, "@$%d st.%s%s.%s [$%d + %lld], ", f.words + 1, space, f.vector,
+                        f.type, f.words, (long long)offset);
+  n += put_list(text + n, sizeof text - n, f, 0);
+  snprintf(text + n, sizeof text - n, "; @$%d st.%s.u%d [$%d + %lld], $0;", f.words + 2, space, bits, f.words,
+           (long long)offset);
+  MlirValue operands[5] = {words[0]};
+  if (f.words == 2)
+    operands[1] = words[1];
+  operands[f.words] = pointer;
+  operands[f.words + 1] = guard.both;
+  operands[f.words + 2] = guard.first;
+  twg_asm(e, text,
+          f.words == 2      ? "r,r,l,b,b"
+          : f.class_ == 'r' ? "r,l,b,b"
+                            : "h,l,b,b",
+          (MlirType){NULL}, f.words + 3, operands, TW_PTX_STORES);
+}
+
 /* ---- load -------------------------------------------------------------------------------------- */
 
 /* The accesses of a tile in two forms: one that is right everywhere, and, where longer vectors are possible inside
@@ -148,7 +218,8 @@ typedef struct loader {
   tw_layout_t layout;
   uint32_t padding[2];
   const int *regs;
-  bool late;
+  MlirAttribute late; /* null: it stays where it is */
+  bool pairs;         /* of which the second may lie outside */
 } loader_t;
 
 /* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
@@ -160,13 +231,17 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
     int64_t offset;
     if (!twg_starts_vector(r, vector, l->regs) || twg_first_copy(&l->layout, r) != r)
       continue;
-    MlirValue guard = inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r);
-    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
-    MlirOperation load = guarded_load(e, form_of(placed.bits << vector), pointer, offset, guard, l->padding, words);
-    if (l->late)
-      tw_set_attr(load, TW_LATE, mlirUnitAttrGet(e->context));
-    twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
     twg_vector_registers(r, vector, l->regs, lanes);
+    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
+    MlirOperation load;
+    if (l->pairs)
+      load = load_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), l->padding, words);
+    else
+      load = guarded_load(e, form_of(placed.bits << vector), pointer, offset,
+                          inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r), l->padding, words);
+    if (!mlirAttributeIsNull(l->late))
+      tw_set_attr(load, TW_LATE, l->late);
+    twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
     for (int i = 0; i < 1 << vector; i++)
       out.at[lanes[i]] = elements[i];
   }
@@ -190,9 +265,17 @@ static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t 
     out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
 }
 
+/* Whether the pieces of an access stand in one block, between others that wait for stores (tile-late-loads). */
+static bool is_in_pieces(MlirOperation op) { return tw_attr_int(op, TW_LATE, 0) > 0; }
+
+/* Whether such pieces are pairs. */
+static bool makes_pairs(MlirOperation op, const accesses_t *a, const tw_placed_t *placed) {
+  return is_in_pieces(op) && a->inner > 0 && a->vector == 0 && !placed->inside && are_pairs(placed->bits);
+}
+
 static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  loader_t l = {.element = tw_element(type), .late = tw_has_attr(op, TW_LATE)};
+  loader_t l = {.element = tw_element(type), .late = tw_attr(op, TW_LATE)};
   tw_placed_t placed;
   if (!tw_is_tile(type))
     return load_scalar(e, op);
@@ -203,10 +286,11 @@ static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   twg_place(e, op, l.element, &l.layout, &placed);
   twg_padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
   tw_values_t out = twg_new_values(e, tw_layout_count(&l.layout, TW_REGISTER));
-  if (a.inner > a.vector && placed.whole.ptr)
+  l.pairs = makes_pairs(op, &a, &placed);
+  if (a.inner > a.vector && placed.whole.ptr && !is_in_pieces(op))
     load_two_ways(e, &l, &placed, &a, out);
   else
-    load_registers(e, &l, placed, a.vector, placed.inside, out);
+    load_registers(e, &l, placed, l.pairs ? 1 : a.vector, placed.inside, out);
   twg_set_result(e, op, 0, out);
   return true;
 }
@@ -229,7 +313,7 @@ static MlirValue stored_value(MlirOperation op) {
 }
 
 static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t *layout, const int *regs,
-                            tw_placed_t placed, int vector, bool inside, tw_values_t in) {
+                            tw_placed_t placed, int vector, bool inside, bool pairs, tw_values_t in) {
   int lanes[32];
   for (int r = 0; r < in.count; r++) {
     MlirValue words[4], elements[32];
@@ -240,9 +324,12 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
     for (int i = 0; i < 1 << vector; i++)
       elements[i] = in.at[lanes[i]];
     twg_to_words(e, element, placed.bits, 1 << vector, elements, words);
-    MlirValue guard = inside ? placed.owner : twg_access_guard(e, &placed, r);
     MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
-    guarded_store(e, form_of(placed.bits << vector), pointer, offset, guard, words);
+    if (pairs)
+      store_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), words);
+    else
+      guarded_store(e, form_of(placed.bits << vector), pointer, offset,
+                    inside ? placed.owner : twg_access_guard(e, &placed, r), words);
   }
 }
 
@@ -252,10 +339,10 @@ static void store_two_ways(tw_emitter_t *e, MlirType element, const tw_layout_t 
   MlirBlock inner = twg_new_block(e, 0, NULL), edge = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
   twg_branch_if(e, placed->whole, inner, 0, NULL, edge, 0, NULL);
   e->block = inner;
-  store_registers(e, element, layout, a->regs, *placed, a->inner, true, in);
+  store_registers(e, element, layout, a->regs, *placed, a->inner, true, false, in);
   twg_branch(e, join, 0, NULL);
   e->block = edge;
-  store_registers(e, element, layout, a->regs, *placed, a->vector, false, in);
+  store_registers(e, element, layout, a->regs, *placed, a->vector, false, false, in);
   twg_branch(e, join, 0, NULL);
   e->block = join;
 }
@@ -274,10 +361,11 @@ static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   tw_values_t in = twg_lookup(e, stored_value(op));
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
-  if (a.inner > a.vector && placed.whole.ptr)
+  bool pairs = makes_pairs(op, &a, &placed);
+  if (a.inner > a.vector && placed.whole.ptr && !is_in_pieces(op))
     store_two_ways(e, element, &layout, &a, &placed, in);
   else
-    store_registers(e, element, &layout, a.regs, placed, a.vector, placed.inside, in);
+    store_registers(e, element, &layout, a.regs, placed, pairs ? 1 : a.vector, placed.inside, pairs, in);
   return true;
 }
 
@@ -309,8 +397,8 @@ static void store_plain(tw_emitter_t *e, MlirType element, MlirValue value, Mlir
 }
 
 /* Loads what is at a place of an array to register r, and the vector's others. */
-static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType element, tw_place_t place, int r,
-                          tw_values_t out) {
+static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType element, tw_place_t place,
+                          MlirAttribute late, int r, tw_values_t out) {
   static const uint32_t no_padding[2] = {0, 0};
   int bits = tw_memory_bits(element), lanes[16];
   MlirValue words[4], elements[16], guard = place.guard, pointer = twg_element_pointer(e, x->array, place, bits);
@@ -320,7 +408,9 @@ static void load_elements(tw_emitter_t *e, const tw_indexed_t *x, MlirType eleme
     out.at[r] = load_plain(e, element, pointer, bits);
     return;
   }
-  guarded_load(e, form_of(bits << x->vector), pointer, 0, guard, no_padding, words);
+  MlirOperation load = guarded_load(e, form_of(bits << x->vector), pointer, 0, guard, no_padding, words);
+  if (!mlirAttributeIsNull(late))
+    tw_set_attr(load, TW_LATE, late);
   if (bits == 4)
     elements[0] = half_byte(e, words[0], twg_plus(e, place.still, twg_plus(e, place.moved, place.apart)));
   else
@@ -489,7 +579,7 @@ static bool rule_gather(tw_emitter_t *e, MlirOperation op) {
     if (spreads)
       load_spread(e, op, &x, &spread, r, out);
     else
-      load_elements(e, &x, tw_element(type), twg_locate(e, op, &x, r), r, out);
+      load_elements(e, &x, tw_element(type), twg_locate(e, op, &x, r), tw_attr(op, TW_LATE), r, out);
   }
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[twg_first_copy(&layout, r)];

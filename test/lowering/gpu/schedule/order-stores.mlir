@@ -67,3 +67,30 @@ llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %
   llvm.store %a2, %r : f32, !llvm.ptr<3>
   llvm.return
 }
+
+// With a number of words, so many are filled at a time.
+// CHECK-LABEL: @ahead
+llvm.func @ahead(%x: i32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  // CHECK-COUNT-3: llvm.inline_asm has_side_effects {tile.late = 3 : i32}
+  // CHECK: llvm.store
+  // CHECK-NEXT: llvm.inline_asm has_side_effects {tile.late = 3 : i32} "ld.global.b32 $0, [$1 + 12];"
+  // CHECK-NEXT: llvm.add
+  // CHECK-NEXT: llvm.store
+  // CHECK-NEXT: llvm.add
+  // CHECK-NEXT: llvm.store
+  // CHECK-NEXT: llvm.add
+  // CHECK-NEXT: llvm.store
+  %w0 = llvm.inline_asm has_side_effects {tile.late = 3 : i32} "ld.global.b32 $0, [$1 + 0];", "=r,l" %w : (!llvm.ptr<1>) -> i32
+  %w1 = llvm.inline_asm has_side_effects {tile.late = 3 : i32} "ld.global.b32 $0, [$1 + 4];", "=r,l" %w : (!llvm.ptr<1>) -> i32
+  %w2 = llvm.inline_asm has_side_effects {tile.late = 3 : i32} "ld.global.b32 $0, [$1 + 8];", "=r,l" %w : (!llvm.ptr<1>) -> i32
+  %w3 = llvm.inline_asm has_side_effects {tile.late = 3 : i32} "ld.global.b32 $0, [$1 + 12];", "=r,l" %w : (!llvm.ptr<1>) -> i32
+  %a0 = llvm.add %w0, %x : i32
+  llvm.store %a0, %p : i32, !llvm.ptr<3>
+  %a1 = llvm.add %w1, %x : i32
+  llvm.store %a1, %p : i32, !llvm.ptr<3>
+  %a2 = llvm.add %w2, %x : i32
+  llvm.store %a2, %p : i32, !llvm.ptr<3>
+  %a3 = llvm.add %w3, %x : i32
+  llvm.store %a3, %p : i32, !llvm.ptr<3>
+  llvm.return
+}
