@@ -222,6 +222,8 @@ def exec_with_source(text: Any, space: Any = None, locals_: Any = None) -> None:
 
 def install(tests: Path | None = None) -> None:
     """What the tests import; `tests` is the folder of Numba's tests."""
+    import numpy as np
+
     import tilewright.numba as ours
     from tilewright.numba import cuda
     from tilewright.numba import types as our_types
@@ -243,8 +245,9 @@ def install(tests: Path | None = None) -> None:
     our_types.__dict__.update(_domains(our_types))
     module("numba.cuda.types", **our_types.__dict__)
     module("numba.cuda.core", config=config, __path__=[])
-    module("numba.cuda.np", __path__=[])
-    module("numba.cuda.np.numpy_support", from_dtype=from_dtype, as_dtype=lambda of: of.dtype)
+    version = tuple(map(int, np.__version__.split(".")[:2]))
+    support = {"from_dtype": from_dtype, "as_dtype": lambda of: of.dtype, "numpy_version": version}
+    module("numba.cuda.np", __path__=[], numpy_support=module("numba.cuda.np.numpy_support", **support))
     module("numba.cuda.cudadrv", __path__=[])
     module("numba.cuda.cudadrv.linkable_code", **_linkable(cuda))
     for name in [n for n in sys.modules if n == "numba" or n.startswith("numba.")]:

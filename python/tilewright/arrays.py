@@ -181,12 +181,17 @@ class Array(_core.DeviceArray):
         return Array(self.memory, address, shape, strides, form or self.format, self.read_only)
 
     def __getitem__(self, index: Any) -> Any:
-        """A view; the element itself where each axis has an integer."""
+        """A view; the element itself where each axis has an integer. A record of an array on the CPU is in its place,
+        one of a GPU a copy that cannot be written."""
         view = self._indexed(index)
         indices = index if isinstance(index, tuple) else (index,)
         if view.shape or any(i is Ellipsis for i in indices):
             return view
-        return view.to_numpy()[()]
+        if isinstance(self.dtype, DType):
+            return view.to_numpy()[()]
+        host = view._host_view() if self.device == "cpu" else view.to_numpy()
+        host.flags.writeable &= self.device == "cpu"
+        return host[()]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._indexed(index).copy_to_device(value)

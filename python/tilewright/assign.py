@@ -17,21 +17,18 @@ def rows(part, values):
         part[i] = values[i]
 
 
-def of_each(function, x, is_array, out):
-    """`is_array`: else `x` is a number, the same for all elements."""
-    for i in range(out.shape[0]):
-        a = x[i] if is_array else x
-        if out.ndim == 1:
-            out[i] = function(a)
-        else:
-            of_each(function, a, is_array, out[i])
+def of_each(function, x, is_array, out, at):
+    """`is_array`: else `x` is a number, the same for all elements; `at`: the indices of the axes in front."""
+    if len(at) == out.ndim:
+        out[at] = function(x[at] if is_array else x)
+    else:
+        for i in range(out.shape[len(at)]):
+            of_each(function, x, is_array, out, (*at, i))
 
 
-def of_each_pair(function, x, y, is_array, out):
-    for i in range(out.shape[0]):
-        a = x[i] if is_array[0] else x
-        b = y[i] if is_array[1] else y
-        if out.ndim == 1:
-            out[i] = function(a, b)
-        else:
-            of_each_pair(function, a, b, is_array, out[i])
+def of_each_pair(function, x, y, is_array, out, at):
+    if len(at) == out.ndim:
+        out[at] = function(x[at] if is_array[0] else x, y[at] if is_array[1] else y)
+    else:
+        for i in range(out.shape[len(at)]):
+            of_each_pair(function, x, y, is_array, out, (*at, i))

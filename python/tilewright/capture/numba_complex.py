@@ -28,7 +28,7 @@ def has_parts(value: Any) -> bool:
     return hasattr(value, "part") and not isinstance(value, type)
 
 
-def _name(rules: ThreadRules, value: Any) -> str:
+def name_of(rules: ThreadRules, value: Any) -> str:
     return value.name if has_parts(value) else rules.dtype_of(value).name
 
 
@@ -40,7 +40,7 @@ def _kind(rules: ThreadRules, op: str, x: Any, y: Any) -> Any:
     """What two operands meet in; None where they have no such operator."""
     from .simt import complexes
 
-    typing = rules.meet(op, _name(rules, x), _name(rules, y))
+    typing = rules.meet(op, name_of(rules, x), name_of(rules, y))
     return None if typing is None else complexes.KINDS[typing[0]]
 
 
@@ -51,7 +51,7 @@ def binary(rules: ThreadRules, frame: Frame, name: str, x: Any, y: Any) -> Any:
         return None
     kind = _kind(rules, rules.symbols[name], x, y)
     if kind is None:
-        raise TileTypeError(rules.undefined(name, _name(rules, x), _name(rules, y)))
+        raise TileTypeError(rules.undefined(name, name_of(rules, x), name_of(rules, y)))
     return _power(rules, frame, x, y, kind) if name == "pow" else complexes.computed(frame, name, x, y, kind)
 
 
@@ -194,4 +194,4 @@ def table(rules: ThreadRules) -> dict[Any, Function]:
     return known
 
 
-__all__ = ["binary", "compare", "has_parts", "table"]
+__all__ = ["binary", "compare", "has_parts", "name_of", "table"]

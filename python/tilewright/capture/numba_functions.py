@@ -11,7 +11,7 @@ import numpy as np
 from .. import c_math
 from ..dtype import SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int64
 from ..errors import TileTypeError
-from . import numba_complex
+from . import numba_complex, numba_ufuncs
 from .emit import UNARY_OPS
 from .frame import Frame
 from .numba_rules import NPM, NUMBA, ThreadRules, is_scalar
@@ -166,42 +166,7 @@ class _Functions:
         return known | numba_complex.table(self.rules)
 
 
-def of_numpy(known: dict[Any, Function]) -> dict[Any, Function]:
-    """NumPy's functions of the same names as those of `math`."""
-    same = {name: f for name, f in vars(math).items() if callable(f) and f in known and hasattr(np, name)}
-    named = {getattr(np, name): known[f] for name, f in (same | _OTHER_NAMES).items()}
-    return {f: _with_output(f, run) if isinstance(f, np.ufunc) else run for f, run in named.items()}
-
-
-def _with_output(function: np.ufunc, of_numbers: Function) -> Function:
-    """Of numbers, or, as in `numpy.sin(x, out)`, of all elements of arrays."""
-
-    def run(frame: Frame, *values: Any, out: Any = None) -> Any:
-        if out is None and len(values) == function.nin + 1:
-            values, out = values[:-1], values[-1]
-        if len(values) != function.nin:
-            takes = "a value" if function.nin == 1 else f"{function.nin} values"
-            raise TileTypeError(f"numpy.{function.__name__} takes {takes}, and an output for arrays")
-        if out is None:
-            return of_numbers(frame, *values)
-        arrays.write_results(frame, function, list(values), out)
-        return out
-
-    return run
-
-
-_OTHER_NAMES: dict[str, Any] = {
-    **{f"arc{name}": getattr(math, f"a{name}") for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
-    "absolute": abs,
-    "power": pow,
-    "maximum": max,
-    "minimum": min,
-    "deg2rad": math.radians,
-    "rad2deg": math.degrees,
-}
-
-
 for _rules in (NUMBA, NPM):
     _rules.builtins = _Functions(_rules).table()
     _rules.names = {"xrange": range}
-NUMBA.builtins.update(of_numpy(NUMBA.builtins))
+NUMBA.builtins.update(numba_ufuncs.table(NUMBA.builtins))

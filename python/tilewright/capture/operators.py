@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tile as ct
-from ..dtype import bool_
+from ..dtype import bool_, int32
 from ..errors import TileError, TileTypeError, TileValueError
 from ..structure import parts_of
 from . import elementwise, ops, texts
@@ -259,8 +259,15 @@ def _compare_parts(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     return frame.emit.logical_not(same) if isinstance(same, Tile) else not same
 
 
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, Tile) and value.dtype is bool_ and not value.shape)
+
+
 def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(kind, ast.Is | ast.IsNot):
+        if _is_truth(x) and _is_truth(y):  # of each there is one object
+            same = frame.emit.compare("equal", *(frame.emit.cast(frame.emit.tile(v, "'is'"), int32) for v in (x, y)))
+            return same if isinstance(kind, ast.Is) else frame.emit.logical_not(same)
         if isinstance(x, Tile) and isinstance(y, Tile):
             said = "is" if isinstance(kind, ast.Is) else "is not"
             raise TileTypeError(f"'{said}' asks whether a value is None, found two tiles; == compares their elements")

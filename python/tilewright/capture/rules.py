@@ -52,6 +52,7 @@ class Rules:
     fills = False  # whether a variable that some way does not assign has a value there: 0
     assigns_parts = False  # `array[1:3] = x` assigns the elements of the part
     holds_arrays = False  # a NumPy array from outside is an array of constants
+    refers_to_records = False  # a name for an element of an array of structs is one for its place
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have

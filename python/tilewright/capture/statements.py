@@ -221,6 +221,9 @@ def _assign_field(frame: Frame, target: ast.Attribute, value: Any) -> None:
             return
     what = evaluate(frame, target.value)
     frame.at(target)
+    if hasattr(what, "__tw_set_field__"):
+        what.__tw_set_field__(frame, target.attr, value)
+        return
     if not hasattr(type(what), "__tw_tree__"):
         raise TileTypeError(
             f"{describe(what)} gets no attribute '{target.attr}' in device code; only fields of structs and of vectors "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core, arrays
-from ..capture import numba_functions
+from ..capture import numba_functions, numba_ufuncs
 from ..capture.numba_rules import NUMBA, Typing, _Numba
 from ..device import records
 from ..dtype import BY_NAME, bfloat16, float16, float32
@@ -23,6 +23,7 @@ class _Compute(_Numba):
     """Those of Numba, and bfloat16: as float16 with integers, float32 with float16."""
 
     name = "compute"
+    refers_to_records = False  # an operator is given copies
 
     def generic(self, x: str, y: str) -> str:
         if x == y or bfloat16.name not in (x, y):
@@ -43,7 +44,7 @@ class _Compute(_Numba):
 
 COMPUTE = _Compute()
 COMPUTE.builtins = numba_functions._Functions(COMPUTE).table()
-COMPUTE.builtins.update(numba_functions.of_numpy(COMPUTE.builtins))
+COMPUTE.builtins.update(numba_ufuncs.table(COMPUTE.builtins))
 COMPUTE.names = NUMBA.names
 
 

@@ -39,6 +39,7 @@ class Form:
     parts: tuple[Form, ...] = ()
     is_atomic: bool = False  # a field that is accessed in its place
     size: int = 0  # in bytes, of elements of an array
+    shape: tuple[int, ...] = ()  # of a field that is an array of numbers; its parts are tuples
 
     @functools.cached_property
     def holds_atomics(self) -> bool:
@@ -126,7 +127,7 @@ def _anonymous(dtype: Any, offset: int) -> Form:
     parts = tuple(_anonymous(dtype.fields[name][0], offset + dtype.fields[name][1]) for name in dtype.names)
     if not all(name.isidentifier() for name in dtype.names):
         raise TileTypeError(f"the fields of {dtype} are names that a program can write; expected such names")
-    return Form(_struct_of(dtype.names, parts), offset, False, parts)
+    return Form(_struct_of(dtype.names, tuple(map(_hint, parts))), offset, False, parts)
 
 
 def _tuples(base: Any, shape: tuple[int, ...], offset: int) -> Form:
@@ -138,14 +139,17 @@ def _tuples(base: Any, shape: tuple[int, ...], offset: int) -> Form:
     for extent in rest:
         step *= extent
     parts = tuple(_tuples(base, tuple(rest), offset + i * step) for i in range(count))
-    return Form(tuple, offset, False, parts)
+    of_numbers = is_number(parts[0]) or parts[0].shape
+    return Form(tuple, offset, False, parts, shape=shape if of_numbers else ())
 
 
-def _struct_of(names: tuple[str, ...], parts: tuple[Form, ...]) -> Any:
+@functools.cache
+def _struct_of(names: tuple[str, ...], hints: tuple[Any, ...]) -> Any:
+    """One for all dtypes whose fields have these names and types."""
     from .structs import struct  # which needs this module
 
-    hints = {name: _hint(part) for name, part in zip(names, parts, strict=True)}
-    return struct(type("record", (), {"__annotations__": hints, "__module__": "cuda.device"}))
+    fields = dict(zip(names, hints, strict=True))
+    return struct(type("record", (), {"__annotations__": fields, "__module__": "cuda.device"}))
 
 
 def _hint(form: Form) -> Any:
@@ -196,6 +200,43 @@ Records = dataclasses.make_dataclass(
     "Records", _FIELDS, bases=(RecordArray,), namespace={"__module__": "cuda.device"}, frozen=True
 )
 Records.__module__ = "cuda.device"  # a launch takes apart what is not of this package
+
+
+class RecordElement:
+    """A record of a Numba program: an element of an array, or a struct in one, in its place. Its fields are read and
+    written there; a field that is an array is one in the same memory."""
+
+    array: Any
+    offset: Any  # of the element, in bytes
+    form: Form
+
+    def __tw_attribute__(self, frame: Frame, name: str) -> Any:
+        from ..capture.simt import records
+
+        return records.field_at(frame, self, name)
+
+    def __tw_item__(self, frame: Frame, index: Any) -> Any:
+        from ..capture.simt import records
+
+        return records.field_at(frame, self, records.field_name(self, index))
+
+    def __tw_with_item__(self, frame: Frame, index: Any, value: Any) -> Any:
+        from ..capture.simt import records
+
+        self.__tw_set_field__(frame, records.field_name(self, index), value)
+        return self
+
+    def __tw_set_field__(self, frame: Frame, name: str, value: Any) -> None:
+        from ..capture.simt import records
+
+        records.set_field(frame, self.array, self.form, self.offset, name, value)
+
+
+_ELEMENT = [("array", Any), ("offset", Any), ("form", Constant)]
+Element = dataclasses.make_dataclass(
+    "Element", _ELEMENT, bases=(RecordElement,), namespace={"__module__": "cuda.device"}, frozen=True
+)
+Element.__module__ = "cuda.device"
 
 
 def argument(value: Any) -> Any:

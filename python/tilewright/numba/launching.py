@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core, arrays, knobs
 from ..device import records
@@ -80,6 +80,9 @@ def _argument(value: Any) -> Any:
     """What a kernel of threads takes: a complex number of Python is one of two float64."""
     import numpy as np
 
+    if isinstance(value, _One):
+        array = records.argument(value.array)
+        return records.Element(array, 0, array.form)
     return records.argument(np.complex128(value) if type(value) is complex else value)
 
 
@@ -102,13 +105,19 @@ def _extended(extensions: Sequence[Any], args: tuple[Any, ...], stream: Any) -> 
 
 
 def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
-    """NumPy arrays, where there is a GPU, go there for the launch and come back; on the CPU they stay."""
+    """NumPy arrays, where there is a GPU, go there for the launch and come back; on the CPU they stay. A record goes
+    as an array of one."""
     if not arrays._has_gpu() or _has_cpu_array(args):
-        return tuple(a.host if isinstance(a, _Copied) else a for a in args), []
+        return tuple(map(_on_cpu, args)), []
     placed, copies = list(args), []
     for i, value in enumerate(args):
         if isinstance(value, HostArray):
             placed[i] = on_device(value)
+            continue
+        if _is_record(value):
+            (array,), back = _place((_array_of(value),), stream)
+            placed[i] = _One(array)
+            copies += back
             continue
         mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
         if mode is None:
@@ -132,6 +141,31 @@ def _is_numpy(value: Any) -> bool:
     import numpy as np
 
     return isinstance(value, np.ndarray) and value.ndim > 0
+
+
+class _One(NamedTuple):
+    """A record, as the array that it is the only element of."""
+
+    array: Any
+
+
+def _is_record(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.void) and value.dtype.names is not None
+
+
+def _array_of(record: Any) -> Any:
+    """In the memory of the record."""
+    import numpy as np
+
+    return np.asarray(record)[None]
+
+
+def _on_cpu(value: Any) -> Any:
+    if isinstance(value, _Copied):
+        return value.host if value.comes_out else value.host.copy()
+    return _One(_array_of(value)) if _is_record(value) else value
 
 
 class _Copied:

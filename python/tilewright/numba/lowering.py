@@ -15,7 +15,7 @@ def integer_power(base, exponent):
         rest = rest >> 1
     if exponent < 0 and base * base != 1:
         result = base - base
-    if exponent < 0 and base == -1 and exponent & 1 == 1:
+    if exponent < 0 and base < 0 and base * base == 1 and exponent & 1 == 1:
         result = base
     return result
 

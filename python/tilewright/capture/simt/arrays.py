@@ -10,8 +10,9 @@ from ...dtype import int32
 from ...errors import TileTypeError
 from ...shape_rules import dimensions
 from .. import memory
+from ..branches import each
 from ..frame import Frame
-from ..values import Array, Method, Tile, describe
+from ..values import Array, Method, Selection, Tile, describe
 from . import views
 
 if TYPE_CHECKING:
@@ -51,20 +52,28 @@ def _write_part(frame: Frame, part: Array, value: Any) -> None:
     inline(frame, code, [part, value], {}, frame.node)
 
 
+def axes_of(value: Any) -> int | None:
+    """How many an array has, of numbers or of records; None where it is no array."""
+    if isinstance(value, Array):
+        return value.ndim
+    return value.bytes.ndim - 1 if hasattr(type(value), "__tw_store_field__") else None
+
+
 def write_results(frame: Frame, function: np.ufunc, values: list[Any], out: Any) -> None:
     """`function(*values, out)` of NumPy: the results for all elements, which one thread computes in order."""
     from ..inlining import inline
 
     name = f"numpy.{function.__name__}"
-    if not isinstance(out, Array) or out.ndim == 0:
+    axes = axes_of(out)
+    if not axes:
         raise TileTypeError(f"{name} writes to an array, found {describe(out)}")
-    is_array = [isinstance(value, Array) for value in values]
+    is_array = [axes_of(value) is not None for value in values]
     for value in values:
-        if isinstance(value, Array) and value.ndim != out.ndim:
+        if axes_of(value) not in (None, axes):
             raise TileTypeError(f"{name} of {describe(value)} does not fill {describe(out)}: their axes differ")
     code: Any = assign.of_each if len(values) == 1 else assign.of_each_pair
     given = is_array[0] if len(values) == 1 else tuple(is_array)
-    inline(frame, code, [function, *values, given, out], {}, frame.node)
+    inline(frame, code, [function, *values, given, out, ()], {}, frame.node)
 
 
 def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
@@ -127,6 +136,8 @@ def _size(frame: Frame, array: Array) -> Any:
 
 def length(frame: Frame, value: Any) -> Any:
     """`len(value)`."""
+    if isinstance(value, Selection):
+        return each(frame, value, lambda choice: length(frame, choice))
     if isinstance(value, Array) and value.ndim:
         return extent(frame, value, 0)
     if hasattr(type(value), "__tw_store_field__"):

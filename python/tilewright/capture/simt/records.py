@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import types
 from collections.abc import Iterator
 from typing import Any
 
 from ...device.complexes import Complex
-from ...device.records import Fit, Form, Records, form_of_dtype, is_number
+from ...device.records import Element, Fit, Form, Records, form_of_dtype, is_number
 from ...dtype import UNSIGNED_BY_BITS, DType, bool_, uint8
 from ...errors import TileTypeError
 from .. import memory
@@ -46,6 +47,8 @@ def _names(form: Form) -> list[str]:
 
 def _field(frame: Frame, value: Any, part: Form) -> Any:
     """The field of all elements: an array in the same memory."""
+    if part.shape and _refers(frame) and value.fit is Fit.ALIGNED:
+        return _of_arrays(frame, value, part)
     if not is_number(part):
         return dataclasses.replace(value, form=part)
     if value.fit is not Fit.ALIGNED:
@@ -53,6 +56,29 @@ def _field(frame: Frame, value: Any, part: Form) -> Any:
     whole, numbers = views.shape_of(frame, value.bytes), views.Integers(frame)
     strides = [numbers.div(stride, part.kind.itemsize) for stride in whole.strides[:-1]]
     return views.made(frame, value.bytes, views.Shape(part.offset, whole.extents[:-1], strides), part.kind)
+
+
+def _refers(frame: Frame) -> bool:
+    return frame.capture.rules.refers_to_records
+
+
+def _number_of(part: Form) -> DType:
+    while part.parts:
+        part = part.parts[0]
+    dtype: DType = part.kind
+    return dtype
+
+
+def _strides_of(shape: tuple[int, ...]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _of_arrays(frame: Frame, value: Any, part: Form) -> Any:
+    """A field that is an array, of all elements: its axes are the last ones."""
+    whole, numbers, dtype = views.shape_of(frame, value.bytes), views.Integers(frame), _number_of(part)
+    strides = [numbers.div(stride, dtype.itemsize) for stride in whole.strides[:-1]]
+    extents = [*whole.extents[:-1], *part.shape]
+    return views.made(frame, value.bytes, views.Shape(part.offset, extents, strides + _strides_of(part.shape)), dtype)
 
 
 def over_bytes(whole: Array, dtype: Any) -> Any:
@@ -77,7 +103,45 @@ def item_at(frame: Frame, value: Any, offset: Any) -> Any:
     """The element at an offset in bytes."""
     if value.form.holds_atomics:
         return Reference(value, value.form, offset)
-    return _value(frame, value, value.form, offset)
+    return _held(frame, value, value.form, offset)
+
+
+def _held(frame: Frame, value: Any, form: Form, offset: Any) -> Any:
+    """What a name holds: in Numba's programs structs and arrays in their places, else a copy."""
+    if not _refers(frame):
+        return _value(frame, value, form, offset)
+    if hasattr(form.kind, "__tw_struct__"):
+        return Element(value, offset, form)
+    if form.shape and value.fit is Fit.ALIGNED:
+        place = views.Integers(frame).add(offset, form.offset)
+        shape = views.Shape(place, list(form.shape), _strides_of(form.shape))
+        return views.made(frame, value.bytes, shape, _number_of(form))
+    return _value(frame, value, form, offset)
+
+
+def field_name(element: Any, index: Any) -> str:
+    """Of an index into a record: a name, or the number of a field."""
+    names = _names(element.form)
+    if type(index) is int and -len(names) <= index < len(names):
+        return names[index]
+    if not isinstance(index, str):
+        raise TileTypeError(f"a record is indexed by the name of a field, found {describe(index)}; it has {names}")
+    return index
+
+
+def field_at(frame: Frame, element: Any, name: str) -> Any:
+    kind, names = element.form.kind, _names(element.form)
+    if name in names:
+        return _held(frame, element.array, element.form.parts[names.index(name)], element.offset)
+    method = inspect.getattr_static(kind, name, None)
+    if not isinstance(method, types.FunctionType):
+        raise TileTypeError(f"a {kind.__name__} has no attribute '{name}'; it has {', '.join(names)}")
+    return _Method(element, method)
+
+
+def copied(frame: Frame, element: Any) -> Any:
+    """The struct that a record holds."""
+    return _value(frame, element.array, element.form, element.offset)
 
 
 class Reference:
@@ -109,7 +173,7 @@ class Reference:
 class _Method:
     """A method of such an element, about to be called."""
 
-    def __init__(self, receiver: Reference, function: types.FunctionType) -> None:
+    def __init__(self, receiver: Any, function: types.FunctionType) -> None:
         self._receiver, self._function = receiver, function
         self.__name__ = function.__name__
 
@@ -136,13 +200,18 @@ def store_at(frame: Frame, value: Any, offset: Any, new: Any) -> None:
 
 def write_field(frame: Frame, value: Any, index: Any, name: str, new: Any) -> None:
     """`array[index].name = new`: of the field alone."""
-    kind, names = value.form.kind, list(value.form.kind.__tw_struct__)
+    set_field(frame, value, value.form, offset_of(frame, value, index), name, new)
+
+
+def set_field(frame: Frame, value: Any, form: Form, offset: Any, name: str, new: Any) -> None:
+    """Of a struct at an offset of an array's bytes."""
+    kind, names = form.kind, list(form.kind.__tw_struct__)
     if name not in names:
         raise TileTypeError(f"a {kind.__name__} has no field '{name}', and gets none; it has {', '.join(names)}")
-    part = value.form.parts[names.index(name)]
+    part = form.parts[names.index(name)]
     if part.holds_atomics:
         raise TileTypeError(f"the field '{name}' of {kind.__name__} is an atomic; set it by {name}.store(value)")
-    _store(frame, value, part, offset_of(frame, value, index), new, f"the field '{name}' of {kind.__name__}")
+    _store(frame, value, part, offset, new, f"the field '{name}' of {kind.__name__}")
 
 
 def offset_of(frame: Frame, value: Any, index: Any) -> Any:
@@ -176,12 +245,16 @@ def _value(frame: Frame, value: Any, form: Form, offset: Any) -> Any:
 
 
 def _store(frame: Frame, value: Any, form: Form, offset: Any, new: Any, what: str) -> None:
+    if isinstance(new, Element):
+        new = copied(frame, new)
     if is_number(form):
         tile = frame.capture.rules.converted(frame.emit, new, form.kind, what)
         _put(frame, value, tile, views.Integers(frame).add(offset, form.offset))
         return
     if isinstance(form.kind, type) and issubclass(form.kind, Complex):
         new = complexes.converted(frame, new, form.kind, what)
+    if form.kind is tuple and isinstance(new, Array) and new.ndim:  # as many elements as the field has
+        new = tuple(arrays.read(frame, new, i) for i in range(len(form.parts)))
     if not isinstance(new, form.kind) or (form.kind is tuple and len(new) != len(form.parts)):
         raise TileTypeError(f"{what} is a {form.kind.__name__}, found {describe(new)}; expected one")
     for part, held in zip(form.parts, _parts(new), strict=True):

@@ -56,6 +56,9 @@ def converted(frame: Frame, value: Any, hint: Any, what: str) -> Any:
             raise TileTypeError(f"{what} is a tuple of {len(hints)}, found {describe(value)}")
         return tuple(converted(frame, v, h, f"{what}[{i}]") for i, (v, h) in enumerate(zip(value, hints, strict=True)))
     if hasattr(hint, "__tw_tree__"):
+        from . import records  # which needs this module
+
+        value = records.copied(frame, value) if isinstance(value, records.Element) else value
         if not isinstance(value, hint):
             raise TileTypeError(f"{what} is a {hint.__name__}, found {describe(value)}")
         return value
