@@ -15,8 +15,9 @@
  *   %y = scf.for %j = %lb to %border step 1 iter_args(%x = %init) { ... %visible = true ... }
  *   scf.for %j = %border to %ub step 1 iter_args(%x = %y) { as before }
  *
- * A mask that begins to hold (the far edge of a window) gives a loop before the one without masks. A loop that is known
- * to begin where its mask no longer holds (a program that was split by hand) stays whole.
+ * A mask that begins to hold (the far edge of a window) gives a loop before the one without masks. It holds in the one
+ * behind, too, and one that ends holds in front, where the borders are known to stand in this order. A loop that is
+ * known to begin where its mask no longer holds (a program that was split by hand) stays whole.
  *
  * What must hold: the loop has a matrix product, so that its iterations are worth two copies of the text; its step is
  * 1; the mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from
@@ -294,12 +295,31 @@ static MlirOperation copy_before(MlirOperation loop, MlirValue from, MlirValue t
   return copy;
 }
 
-/* The masks hold in every iteration of this loop. */
-static void drop_masks(MlirOperation loop) {
+static bool starts(const affine_t *mask) { return mask->iv < 0; }
+
+/* Whether the mask ends, and no earlier than the last of those that start begins to hold. */
+static bool ends_behind_starts(const loop_split_t *split, const affine_t *mask) {
+  affine_t end, start;
+  int64_t distance;
+  bool ok = !starts(mask) && exact_border(mask, &end);
+  for (int i = 0; ok && i < split->num_masks; i++)
+    ok = !starts(&split->masks[i]) ||
+         (exact_border(&split->masks[i], &start) && difference(&end, &start, &distance) && distance >= 0);
+  return ok;
+}
+
+typedef enum { IN_FRONT, BETWEEN, BEHIND } part_t; /* of the borders */
+
+/* Whether the mask holds in every iteration of that part. */
+static bool holds_in(const loop_split_t *split, part_t part, const affine_t *mask) {
+  return part == BETWEEN || (part == IN_FRONT ? ends_behind_starts(split, mask) : starts(mask));
+}
+
+static void drop_masks(const loop_split_t *split, MlirOperation loop, part_t part) {
   affine_t mask;
   for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    if (!is_mask(op) || !read_mask(op, loop, &mask, NULL))
+    if (!is_mask(op) || !read_mask(op, loop, &mask, NULL) || !holds_in(split, part, &mask))
       continue;
     tw_builder_t at = tw_build_before(op);
     MlirValue result = mlirOperationGetResult(op, 0);
@@ -314,13 +334,15 @@ static void split_loop(const loop_split_t *split) {
   MlirValue start = low;
   if (split->has_start) {
     start = common_border(&at, split, true, low, high);
-    copy_before(loop, low, start);
+    drop_masks(split, copy_before(loop, low, start), IN_FRONT);
   }
   if (split->has_end) {
     at = tw_build_before(loop);
+    MlirOperation last = loop;
     loop = copy_before(loop, start, common_border(&at, split, false, start, high));
+    drop_masks(split, last, BEHIND);
   }
-  drop_masks(loop);
+  drop_masks(split, loop, BETWEEN);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
