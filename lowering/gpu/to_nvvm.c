@@ -183,7 +183,9 @@ static void bind_array(tw_emitter_t *e, MlirValue old, MlirValue *words) {
     for (int d = 0; d < rank; d++)
       if (strides[d] != mlirShapedTypeGetDynamicStrideOrOffset())
         values.at[1 + rank + d] = twg_const_int(e, e->i64, strides[d]);
-  if (e->simt && tw_launch_has_packed_blocks(e->kernel)) /* else vectors save little, and take neighbouring registers */
+  if (e->simt &&
+      (tw_launch_has_packed_blocks(e->kernel) ||
+       tw_has_attr(e->kernel, TW_LOADS_VECTORS))) /* else vectors save little, and take neighbouring registers */
     tell_alignment(e, old, values.at);
   twg_bind(e, old, values);
 }

@@ -14,6 +14,8 @@ enum { TW_GRID_AXES = 3 };
 /* On such a loop: a block takes the number of the next one when it is done with one, where a producer can do so for all
  * (roles/dynamic_scheduler.c). */
 #define TW_DYNAMIC_SCHEDULE "tile.dynamic_schedule"
+/* On a kernel of threads: what the launch knows of its arrays' addresses makes vectors of a thread's loads. */
+#define TW_LOADS_VECTORS "tile.loads_vectors"
 /* On a tile.reduce: the number of blocks whose slices it takes, which start together (grid/resize_tiles.c). */
 #define TW_ACROSS "tile.across"
 

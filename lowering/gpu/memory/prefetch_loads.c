@@ -39,6 +39,7 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/memory/batch_loads.h"
 #include "lowering/gpu/memory/cache_tiles.h"
+#include "lowering/gpu/memory/share_iterations.h"
 #include "lowering/gpu/memory/stage_vectors.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -200,5 +201,5 @@ static bool prefetch_tiles(MlirOperation func) {
 }
 
 bool tw_run_prefetch_loads(MlirOperation func) {
-  return prefetch_tiles(func) && tw_stage_vectors(func) && tw_batch_loads(func);
+  return prefetch_tiles(func) && tw_stage_vectors(func) && tw_share_iterations(func) && tw_batch_loads(func);
 }
