@@ -4,8 +4,6 @@
 
 // REMARK: 'func.func' op hoists work that up to 8 neighbouring blocks share (grid axis 1)
 // REMARK: 'func.func' op is persistent
-// REMARK-NOT: neighbouring blocks share
-// REMARK: 'func.func' op is persistent
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !C = memref<?x?xf32, strided<[?, 1]>>
@@ -69,6 +67,8 @@ module attributes {tile.target = "sm_90a"} {
 !C = memref<?x?xf32, strided<[?, 1]>>
 
 // A block that has written something before may read it again.
+// REMARK-NOT: neighbouring blocks share
+// REMARK: 'func.func' op is persistent
 // CHECK-LABEL: func.func @written
 // CHECK: scf.for
 // CHECK: tile.store

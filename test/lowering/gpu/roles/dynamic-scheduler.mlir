@@ -1,14 +1,10 @@
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps))' 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK-NOT: uses static
-// REMARK: remark: 'func.func' op uses static tile scheduling: there is no producer warp to fetch the next tile
-// REMARK: remark: 'func.func' op uses static tile scheduling: its consumer groups ping-pong
-// REMARK: remark: 'func.func' op uses static tile scheduling: a role has no loop over the tiles
-// REMARK-NOT: remark
 
 // The producer takes the next tile behind its last loop, if that does not tell its last iteration, and posts the number at the
 // end; what the loop carried before it still does. Consumers are four warps where nothing says how many.
+// REMARK-NOT: uses static
 // CHECK-LABEL: func.func @alone
 // CHECK-SAME: %[[FIRST:[^:]*]]: i32, %[[TOTAL:[^:]*]]: i32, %[[STEP:[^:]*]]: i32, %[[WORKSPACE:[^:]*]]: i64)
 // CHECK-SAME: dynamic = 1 : i32
@@ -35,14 +31,6 @@
 // CHECK: %[[NEXT:.*]] = tile.read_number %[[FULL]][%[[SLOT]]]
 // CHECK: scf.yield %[[NEXT]], %[[Y]],
 // CHECK: } attributes {tile.persistent}
-// CHECK: consumer {
-// CHECK: scf.while
-// CHECK: ^bb0(%{{[^:]*}}: i32, %[[SLOT:[^:]*]]: i32, %[[PARITY:[^:]*]]: i32):
-// CHECK-NOT: next_tile
-// CHECK: tile.barrier_wait %[[FULL]][%[[SLOT]]], %[[PARITY]]
-// CHECK-NEXT: %[[NEXT:.*]] = tile.read_number %[[FULL]][%[[SLOT]]]
-// CHECK-NEXT: tile.barrier_arrive %[[EMPTY]][%[[SLOT]]]
-// CHECK: scf.yield %[[NEXT]],
 
 #line = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
 !array = memref<?x?xbf16, strided<[?, 1]>>
@@ -125,7 +113,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-// Four warps that gather: one lane of them takes the number, and all read the number.
+// Four warps that gather: one lane of them takes the number, and all read it. Consumers wait for it, and take none.
 // CHECK-LABEL: func.func @gathers
 // CHECK: %[[FULL:.*]] = tile.alloc_barriers arrivals 4 numbers : <2>
 // CHECK: %[[EMPTY:.*]] = tile.alloc_barriers arrivals 12 : <2>
@@ -135,6 +123,14 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK: tile.barrier_wait %[[FULL]]
 // CHECK: tile.read_number
 // CHECK: tile.barrier_arrive %[[EMPTY]]
+// CHECK: consumer {
+// CHECK: scf.while
+// CHECK: ^bb0(%{{[^:]*}}: i32, %[[SLOT:[^:]*]]: i32, %[[PARITY:[^:]*]]: i32):
+// CHECK-NOT: next_tile
+// CHECK: tile.barrier_wait %[[FULL]][%[[SLOT]]], %[[PARITY]]
+// CHECK-NEXT: %[[NEXT:.*]] = tile.read_number %[[FULL]][%[[SLOT]]]
+// CHECK-NEXT: tile.barrier_arrive %[[EMPTY]][%[[SLOT]]]
+// CHECK: scf.yield %[[NEXT]],
 #i = #tile.linear<register = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0]], warp = []>
 #s = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 module attributes {tile.target = "sm_90a"} {
@@ -155,6 +151,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// REMARK: remark: 'func.func' op uses static tile scheduling: there is no producer warp to fetch the next tile
 // CHECK-LABEL: func.func @no_roles
 // CHECK: scf.for
 // CHECK: } {tile.persistent}
@@ -168,6 +165,7 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// REMARK: remark: 'func.func' op uses static tile scheduling: its consumer groups ping-pong
 // CHECK-LABEL: func.func @consumer_groups
 // CHECK-COUNT-2: scf.for
 // CHECK-NOT: tile.dynamic_schedule
@@ -186,6 +184,8 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+// REMARK: remark: 'func.func' op uses static tile scheduling: a role has no loop over the tiles
+// REMARK-NOT: remark
 // CHECK-LABEL: func.func @idle
 // CHECK-NOT: tile.dynamic_schedule
 module attributes {tile.target = "sm_90a"} {

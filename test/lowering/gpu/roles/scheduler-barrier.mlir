@@ -5,7 +5,6 @@
 // RUN: sed 's/tile.hints = {/tile.hints = {race_check = 1 : i32, /' %s | tw-opt -split-input-file -pass-pipeline='builtin.module(func.func(tile-specialize-warps),tile-allocate-shared,func.func(tile-insert-barriers))' 2>/dev/null | FileCheck %s --check-prefix=RACE
 
 // REMARK: remark: 'func.func' op has a scheduler barrier: one warpgroup computes while the other's products run
-// REMARK-NOT: scheduler barrier
 
 #acc = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #b = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
@@ -72,6 +71,7 @@ module attributes {tile.target = "sm_90a"} {
 #a = #tile.linear<offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 
 // Products that merely add up keep the Tensor Core busy by themselves.
+// REMARK-NOT: scheduler barrier
 // CHECK-LABEL: func.func @adds_up
 // CHECK-NOT: tile.ordered
 module attributes {tile.target = "sm_90a"} {

@@ -182,10 +182,9 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Chained products: what is brought before the loop is filled once, so that no one gives it back. The two operands of
-// the loop, alive at once, have a multi-stage buffers each; those of the next loop go on with the multi-stage buffers of the first. Each is waited for
-// where it is first read. The first is given back behind the wait for its product; the second product only adds, so it
-// runs into the next iteration, where the same wait is behind it.
+// Chained products: what is brought before the loop is filled once, and no one gives it back. The loop's two operands have
+// stages of their own, which the next loop goes on with; each is waited for where it is first read. The first is given back
+// behind the wait for its product; the second product only adds: it runs into the next iteration, behind the same wait.
 // CHECK-LABEL: @chained
 // CHECK-DAG: %[[Q:.*]] = tile.alloc_shared : <1x64x64xbf16
 // CHECK-DAG: %[[ONCE:.*]] = tile.alloc_barriers arrivals 1 : <1>
