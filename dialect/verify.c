@@ -818,8 +818,7 @@ static bool verify_tma_store(const verify_t *v) {
 
 /* Results stand in the registers of what they are made from: each has its type, and layout. */
 static bool verify_in_place(const verify_t *v) {
-  bool product = mlirStringRefEqual(v->check.op, mlirStringRefCreateFromCString("tile.async_mma"));
-  intptr_t first = product ? mlirOperationGetNumOperands(v->op) - 1 : 0;
+  intptr_t first = tw_op_is_async_product(v->op) ? mlirOperationGetNumOperands(v->op) - 1 : 0;
   for (intptr_t i = 0; i < mlirOperationGetNumResults(v->op); i++)
     if (!mlirTypeEqual(operand_type(v, first + i), mlirValueGetType(mlirOperationGetResult(v->op, i))))
       return tw_fail(&v->check, "has a result of another type than the tile that it is made in");

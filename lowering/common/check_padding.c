@@ -167,11 +167,12 @@ static MlirValue shadow_of_view(check_t *c, MlirOperation op) {
   return result;
 }
 
-/* Whether one of those along an axis has it; with the op's `name` tile.scan, one of those so far. */
-static MlirValue any_along(const tw_builder_t *at, const char *name, MlirValue shadow, int64_t axis, bool reverse) {
+typedef enum { REDUCED, SO_FAR, SO_FAR_REVERSED } along_t;
+
+/* Whether one of those along an axis has it, or one of those so far. */
+static MlirValue any_along(const tw_builder_t *at, along_t which, MlirValue shadow, int64_t axis) {
   MlirType i32 = tw_i32(at->context), type = tw_with_element(mlirValueGetType(shadow), i32), result = type;
-  bool is_scan = tw_str_is(tw_str(name), "tile.scan");
-  if (!is_scan) {
+  if (which == REDUCED) {
     int64_t shape[TW_MAX_RANK];
     intptr_t rank = 0;
     for (intptr_t d = 0; d < tw_rank(type); d++)
@@ -180,16 +181,16 @@ static MlirValue any_along(const tw_builder_t *at, const char *name, MlirValue s
     result = tw_tile_type(i32, rank, shape);
   }
   MlirValue wide = tw_unary(at, "arith.extui", type, shadow);
-  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, is_scan ? TW_REDUCE_ADD : TW_REDUCE_MAX)},
+  tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, which == REDUCED ? TW_REDUCE_MAX : TW_REDUCE_ADD)},
                        {"axis", mlirIntegerAttrGet(i32, axis)},
                        {"reverse", mlirUnitAttrGet(at->context)}};
   tw_op_parts_t parts = {.num_operands = 1,
                          .operands = &wide,
                          .num_results = 1,
                          .results = &result,
-                         .num_attrs = is_scan && reverse ? 3 : 2,
+                         .num_attrs = which == SO_FAR_REVERSED ? 3 : 2,
                          .attrs = attrs};
-  MlirValue combined = mlirOperationGetResult(tw_build(at, name, parts), 0);
+  MlirValue combined = mlirOperationGetResult(tw_build(at, which == REDUCED ? "tile.reduce" : "tile.scan", parts), 0);
   return tw_check_compare(at, TW_NE, combined, tw_const_int(at, result, 0));
 }
 
@@ -198,8 +199,8 @@ static MlirValue shadow_of_combination(check_t *c, MlirOperation op) {
   if (mlirValueIsNull(input) || !tw_is_tile(mlirValueGetType(input)))
     return (MlirValue){NULL};
   tw_builder_t at = behind(op);
-  const char *name = tw_op_form(op) == TW_FORM_SCAN ? "tile.scan" : "tile.reduce";
-  return any_along(&at, name, input, tw_attr_int(op, "axis", 0), tw_has_attr(op, "reverse"));
+  along_t which = tw_op_form(op) != TW_FORM_SCAN ? REDUCED : tw_has_attr(op, "reverse") ? SO_FAR_REVERSED : SO_FAR;
+  return any_along(&at, which, input, tw_attr_int(op, "axis", 0));
 }
 
 /* Repeats what was reduced along an axis to the shape of a product. */
@@ -219,9 +220,9 @@ static MlirValue shadow_of_product(check_t *c, MlirOperation op) {
   MlirType like = mlirValueGetType(mlirOperationGetResult(op, 0));
   intptr_t last = tw_rank(like) - 1;
   if (!mlirValueIsNull(left))
-    sum = tw_check_or(&at, sum, repeated(&at, any_along(&at, "tile.reduce", left, last, false), like, last));
+    sum = tw_check_or(&at, sum, repeated(&at, any_along(&at, REDUCED, left, last), like, last));
   if (!mlirValueIsNull(right))
-    sum = tw_check_or(&at, sum, repeated(&at, any_along(&at, "tile.reduce", right, last - 1, false), like, last - 1));
+    sum = tw_check_or(&at, sum, repeated(&at, any_along(&at, REDUCED, right, last - 1), like, last - 1));
   return sum;
 }
 
