@@ -179,7 +179,7 @@ MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, Ml
 /* On a load, of a tile or of one thread: nothing that the kernel stores changes what it gives, and it may wait until a
  * store needs it, or the one before (tile-sink-loads, tile-order-stores). A number: or until so many words are filled
  * at a time. Then, and on a store with a number, the pieces of the tile stand in one block, at the edge of
- * an array, too (tile-late-loads). */
+ * an array, too (memory/late_loads.c). */
 #define TW_LATE "tile.late"
 /* On a tile.reduce: a thread adds up what it has one after the other, because registers are few. */
 #define TW_IN_ORDER "tile.in_order"

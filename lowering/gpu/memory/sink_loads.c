@@ -20,9 +20,12 @@
  * The weights are wanted piece by piece when the result is stored. Where no store can change them they are marked
  * (tile.late), and tile-order-stores has each piece loaded right before the store that it is for.
  *
+ * Last, what is added to a large product is loaded piece by piece (late_loads.c).
+ *
  * Nothing moves into or out of a region, nor a load past an op that may write memory. Runs when layouts are known. */
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/memory/late_loads.h"
 #include "lowering/passes.h"
 
 static bool is_boundary(MlirOperation op) { return tw_op_combines(op); }
@@ -125,5 +128,5 @@ bool tw_run_sink_loads(MlirOperation function) {
       tw_set_attr(list.at[i], TW_LATE, mlirUnitAttrGet(mlirOperationGetContext(function)));
   tw_ops_free(&stores);
   tw_ops_free(&list);
-  return true;
+  return tw_late_loads(function);
 }

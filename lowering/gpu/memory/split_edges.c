@@ -1,4 +1,4 @@
-/* split_edges.c - tile-split-edges: rows that almost fill their tiles are compared with the array's end in the last
+/* split_edges.c - in tile-cache-tiles: rows that almost fill their tiles are compared with the array's end in the last
  * part only
  *
  * Before, 32 elements of a thread, each compared: rows of odd length have no vectors:
@@ -26,11 +26,12 @@
  * What must hold: tiles are accessed in the kernel's own block, no loop or branch stands between or behind them, and
  * their places are known in front of them; each thread makes many short accesses of one of the tiles. Runs when layouts
  * are known and all copies are made. */
+#include "lowering/gpu/memory/split_edges.h"
+
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 #include "lowering/ranges.h"
 
 #include "dialect/layouts.h"
@@ -255,7 +256,7 @@ static void collect(edges_t *s, MlirOperation end) {
   }
 }
 
-bool tw_run_split_edges(MlirOperation func) {
+bool tw_split_edges(MlirOperation func) {
   if (!tw_has_attr(func, "tile.kernel") || tw_has_attr(func, "tile.simt"))
     return true;
   MlirBlock body = tw_region_block(func, 0);

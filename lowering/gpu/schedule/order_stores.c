@@ -19,7 +19,7 @@
  *
  * Ops with effects keep their order, but for loads that may wait. A piece of a row of weights (tile.late, from
  * tile-sink-loads) comes one store before the piece of the result that needs it, and registers hold two at a time. What
- * an epilogue adds to a sum (tile.late = 32, from tile-late-loads) comes from memory: so many words are filled at a
+ * an epilogue adds to a sum (tile.late = 32, from tile-sink-loads) comes from memory: so many words are filled at a
  * time. These, and ops without effects, move within the stretch of their block that lies between two fences: whatever
  * starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores
  * nothing stays as it is. */

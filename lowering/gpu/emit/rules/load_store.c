@@ -265,7 +265,7 @@ static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t 
     out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
 }
 
-/* Whether the pieces of an access stand in one block, between others that wait for stores (tile-late-loads). */
+/* Whether the pieces of an access stand in one block, between others that wait for stores (memory/late_loads.c). */
 static bool is_in_pieces(MlirOperation op) { return tw_attr_int(op, TW_LATE, 0) > 0; }
 
 /* Whether such pieces are pairs. */

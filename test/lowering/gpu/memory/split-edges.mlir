@@ -1,5 +1,5 @@
 // Rows that almost fill their tiles are compared with the array's end in the last part only.
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-split-edges))' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-cache-tiles))' | FileCheck %s
 
 #r = #tile.linear<register = [[0, 32], [0, 64], [0, 128], [0, 256], [0, 512]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]>
 #c = #tile.linear<register = [[32], [64], [128], [256], [512]], lane = [[1], [2], [4], [8], [16]]>

@@ -1,4 +1,4 @@
-/* late_loads.c - tile-late-loads: what is added to a large product before it is stored is loaded piece by piece
+/* late_loads.c - in tile-sink-loads: what is added to a large product before it is stored is loaded piece by piece
  *
  *   before   %s = scf.for ... { ... tile.mma ... }
  *            %r = tile.load %residual[%i, %j] : … -> tensor<128x128xbf16, #l>
@@ -21,13 +21,14 @@
  *
  * What must hold: nothing that the block does behind the load may write to its array, or a launch sees that the arrays
  * are apart (lowering/aliasing.h). Runs when layouts are known, before stores go through shared memory. */
+#include "lowering/gpu/memory/late_loads.h"
+
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/loops.h"
-#include "lowering/passes.h"
 
 /* ---- registers --------------------------------------------------------------------------------------- */
 
@@ -195,7 +196,7 @@ static void visit_block(MlirBlock block) {
       mark(op);
 }
 
-bool tw_run_late_loads(MlirOperation function) {
+bool tw_late_loads(MlirOperation function) {
   tw_ops_t stores = tw_ops_in(function, tw_op_stores, MlirWalkPreOrder);
   MlirBlock last = {NULL};
   for (int i = 0; i < stores.count; i++) {

@@ -1,5 +1,5 @@
 // What is added to a large product before it is stored may wait for the stores.
-// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-late-loads))' | FileCheck %s
+// RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-sink-loads))' | FileCheck %s
 
 #a = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #s = #tile.linear<register = [[0, 1], [8, 0], [0, 8], [0, 16]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
