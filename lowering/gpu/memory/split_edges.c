@@ -23,13 +23,14 @@
  *
  * An element costs a comparison, and zeros in case that it is not loaded: a third of all instructions of a layer norm.
  *
- * What must hold: tiles are accessed in the kernel's own block, no loop or branch stands between or behind them, and
- * their places are known in front of them; each thread makes many short accesses of one of the tiles. Runs when layouts
- * are known and all copies are made. */
+ * What must hold: tiles are accessed in the kernel's own block, no loop or branch stands between or behind them, the
+ * blocks of a cluster do not meet there, and their places are known in front of them; each thread makes many short
+ * accesses of one of the tiles. Runs when layouts are known and all copies are made. */
 #include "lowering/gpu/memory/split_edges.h"
 
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/buffer.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
@@ -229,6 +230,9 @@ static void build_branches(edges_t *s, MlirOperation end) {
   tw_map_free(&map);
 }
 
+/* All blocks of a cluster have to come to a reduction across it, and they need not take the same branch. */
+static bool meets_cluster(MlirOperation op) { return tw_op_is_reduction(op) && tw_has_attr(op, TW_ACROSS); }
+
 /* The first op of a block that has a tile to give or to take. */
 static bool has_tile(MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
@@ -239,7 +243,7 @@ static bool has_tile(MlirOperation op) {
 
 static bool is_branchless(MlirOperation from, MlirOperation end) {
   for (MlirOperation op = from; !mlirOperationEqual(op, end); op = mlirOperationGetNextInBlock(op))
-    if (mlirOperationGetNumRegions(op) > 0 || tw_makes_buffer(op) || tw_op_is_product(op))
+    if (mlirOperationGetNumRegions(op) > 0 || tw_makes_buffer(op) || tw_op_is_product(op) || meets_cluster(op))
       return false;
   return true;
 }

@@ -53,6 +53,20 @@ func.func @vectors(%w: !W {tile.align = 16 : i32, tile.shape_div = array<i64: 16
   tile.store %x, %w[%c0] : tensor<1024xbf16, #v>, !W, i32
   return
 }
+// Blocks of a cluster may be at different parts of a row, and all come to its maximum: there is one branch for all.
+// CHECK-LABEL: func.func @cluster
+// CHECK-NOT: scf.if
+func.func @cluster(%a: !A {tile.align = 16 : i32}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %row = tile.block_id 0
+  %x = tile.load %a[%row, %c0] padding zero : !A, i32, i32 -> tensor<1x1024xbf16, #r>
+  %y = tile.reshape %x : tensor<1x1024xbf16, #r> -> tensor<1024xbf16, #c>
+  %m = tile.reduce max, %y axis 0 {tile.across = 2 : i32} : tensor<1024xbf16, #c>
+  %s = tensor.splat %m : tensor<1x1024xbf16, #r>
+  %z = arith.subf %x, %s : tensor<1x1024xbf16, #r>
+  tile.store %z, %a[%row, %c0] : tensor<1x1024xbf16, #r>, !A, i32, i32
+  return
+}
 // CHECK-LABEL: func.func @few
 // CHECK-NOT: scf.if
 func.func @few(%w: !W) attributes {tile.kernel} {
