@@ -239,7 +239,7 @@ static MlirWalkResult rename_operands(MlirOperation op, void *map) {
   return MlirWalkResultAdvance;
 }
 
-MlirOperation tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map) {
+void tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map) {
   MlirOperation copy = mlirOperationClone(op);
   if (mlirOperationIsNull(at->before))
     mlirBlockAppendOwnedOperation(at->block, copy);
@@ -248,7 +248,6 @@ MlirOperation tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map
   mlirOperationWalk(copy, rename_operands, map, MlirWalkPreOrder);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
     tw_map_one(map, mlirOperationGetResult(op, i), mlirOperationGetResult(copy, i));
-  return copy;
 }
 
 MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock within, tw_map_t *map) {

@@ -83,9 +83,8 @@ tw_builder_t tw_build_guard(const tw_builder_t *at, MlirValue condition);
 /* Copies a value's definition to another place, with what it needs, where the map does not have it. `within`: only
  * ops of this block are copied. */
 MlirValue tw_copy_slice(const tw_builder_t *at, MlirValue value, MlirBlock within, tw_map_t *map);
-/* Copies an op and what is in it, with the values that the map has in place of its operands; its results go there.
- * Returns the copy. */
-MlirOperation tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map);
+/* Copies an op and what is in it, with the values that the map has in place of its operands; its results go there. */
+void tw_copy_op(const tw_builder_t *at, MlirOperation op, tw_map_t *map);
 /* Erases an op without effects or users, and then what only it used. */
 void tw_erase_dead(MlirOperation op);
 

@@ -156,11 +156,6 @@ static tw_range_t range(MlirValue value, int steps) {
 
 tw_range_t tw_range_of(MlirValue value) { return range(value, MOST_STEPS); }
 
-bool tw_is_counted_up(MlirValue tile) {
-  MlirOperation op = tw_def(tile);
-  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_IOTA);
-}
-
 bool tw_is_decided(MlirValue condition, bool *out) { return decided(condition, MOST_STEPS, out); }
 
 /* ---- conditions around an op --------------------------------------------------------------------- */

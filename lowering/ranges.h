@@ -14,8 +14,6 @@ static inline bool tw_is_natural(MlirValue value) { return tw_range_of(value).lo
 /* Whether the sum of an i32 and a constant stays within 32 bits where the op stands: by the range of the number, or by
  * a condition of a branch around the op, as `x + 1` does where `x < n`. */
 bool tw_sum_stays(MlirOperation op, MlirValue x, int64_t by);
-/* Whether each element of a tile is its own number. */
-bool tw_is_counted_up(MlirValue tile);
 /* Whether ranges decide an i1: then *out is its value. */
 bool tw_is_decided(MlirValue condition, bool *out);
 

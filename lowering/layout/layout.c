@@ -597,24 +597,14 @@ bool tw_layout_axis_bits(const tw_layout_t *l, int axis, tw_axis_bits_t *out) {
   return runs <= 1;
 }
 
-/* The bits of coordinates along a dimension that threads have. */
-static uint32_t bits_of_threads(const tw_layout_t *l, int dim) {
-  uint32_t thread = 0;
+bool tw_layout_disjoint(const tw_layout_t *l, int dim) {
+  uint32_t thread = 0, reg = 0;
+  for (int i = 0; i < l->bits[TW_REGISTER]; i++)
+    reg |= tw_layout_coord(l, l->basis[TW_REGISTER][i], dim);
   for (int g = TW_LANE; g <= TW_WARP; g++)
     for (int i = 0; i < l->bits[g]; i++)
       thread |= tw_layout_coord(l, l->basis[g][i], dim);
-  return thread;
-}
-
-bool tw_layout_disjoint(const tw_layout_t *l, int dim) {
-  uint32_t reg = 0;
-  for (int i = 0; i < l->bits[TW_REGISTER]; i++)
-    reg |= tw_layout_coord(l, l->basis[TW_REGISTER][i], dim);
-  return (bits_of_threads(l, dim) & reg) == 0;
-}
-
-uint32_t tw_layout_last_coord(const tw_layout_t *l, int dim, int reg) {
-  return tw_layout_coord(l, tw_layout_image(l, TW_REGISTER, (uint32_t)reg), dim) | bits_of_threads(l, dim);
+  return (thread & reg) == 0;
 }
 
 static bool along(const tw_layout_t *l, tw_input_t input, int bit, int axis) {

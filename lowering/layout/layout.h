@@ -205,8 +205,6 @@ typedef struct tw_axis_bits {
 bool tw_layout_axis_bits(const tw_layout_t *layout, int axis, tw_axis_bits_t *out);
 /* Whether, along a dimension, the coordinates of thread and register add up: no bit belongs to both. */
 bool tw_layout_disjoint(const tw_layout_t *l, int dim);
-/* The greatest coordinate along a dimension that a thread has in a register, where they add up. */
-uint32_t tw_layout_last_coord(const tw_layout_t *l, int dim, int reg);
 
 /* Warp bits along an axis, as a mask; their number in *count. */
 uint32_t tw_layout_warps_along(const tw_layout_t *l, int axis, int *count);

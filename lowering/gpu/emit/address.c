@@ -97,7 +97,6 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   *p = (tw_placed_t){
       .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .disjoint = true};
   tw_access_order(op, layout->rank, order);
-  tw_attr_ints(op, TW_SURE, p->sure, TW_LAYOUT_MAX_RANK);
   for (int d = 0; d < layout->rank; d++)
     p->disjoint = p->disjoint && tw_layout_disjoint(layout, d);
   for (int d = 0; d < layout->rank; d++) {
@@ -127,14 +126,9 @@ void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue 
 
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
   MlirValue guard = p->owner;
-  bool sure = false;
   uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
   for (int d = 0; d < p->layout.rank && !p->inside; d++) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
-    if (tw_layout_last_coord(&p->layout, d, r) < p->sure[d]) {
-      sure = true;
-      continue;
-    }
     if (p->guard_at[d] != c) {
       MlirValue at = p->disjoint ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
       p->guard[d] = twg_is_inside(e, p, d, at);
@@ -142,7 +136,7 @@ MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
     }
     guard = guard.ptr ? twg_binary(e, "llvm.and", guard, p->guard[d]) : p->guard[d];
   }
-  return guard.ptr || sure ? guard : twg_const_int(e, e->i1, 1);
+  return guard.ptr ? guard : twg_const_int(e, e->i1, 1);
 }
 
 MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset) {

@@ -14,7 +14,6 @@ typedef struct tw_placed {
   int inside_if[TW_LAYOUT_MAX_RANK];     /* or, by this predicate, left >= c */
   MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
-  int64_t sure[TW_LAYOUT_MAX_RANK];      /* coordinates below are inside, and not compared */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
   bool inside;                           /* it does, says the op: nothing is compared */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
@@ -28,7 +27,7 @@ const char *twg_space_of(MlirValue pointer);
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
-/* Predicate (i1) of the access that starts at register r; null if all threads make it for sure. */
+/* Predicate (i1) of the access that starts at register r. */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
 /* Whether coordinate `at` (i32) of a register along a dimension is inside of the array. */
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at);

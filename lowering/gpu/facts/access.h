@@ -17,9 +17,6 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 #define TW_LATENCY "tile.latency"
 /* On a load: what its lines in the L2 cache shall be, if the copy engine brings its tile (memory/cache_hints.c). */
 #define TW_CACHE "tile.cache"
-/* Of a load or store: how many elements along each dimension of its tile lie inside of the array for sure, and are not
- * compared with its end (memory/split_edges.c). */
-#define TW_SURE "tile.sure"
 /* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */
 #define TW_COPY_PADDING "tile.padding"
 

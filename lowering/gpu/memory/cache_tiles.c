@@ -33,9 +33,7 @@
  * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
  * arrays before the last of the loops, and that one to the same array only where the tile of its iteration was, and to
  * others only if they may be assumed to be apart (aliasing.h). Kernels with products have other plans for shared
- * memory. Runs when layouts are known and all copies for products are made.
- *
- * Last, rows that almost fill their tiles are compared with the array's end in their last part only (split_edges.c). */
+ * memory. Runs when layouts are known and all copies for products are made. */
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/roles.h"
@@ -48,7 +46,6 @@
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
-#include "lowering/gpu/memory/split_edges.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -449,5 +446,5 @@ static void visit_block(MlirOperation func, MlirBlock block) {
 bool tw_run_cache_tiles(MlirOperation func) {
   if (tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt") && has_room(func))
     visit_block(func, tw_region_block(func, 0));
-  return tw_split_edges(func);
+  return true;
 }

@@ -7,9 +7,6 @@
 #include "lowering/gpu/facts/equal_groups.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/convert_float.h"
-#include "lowering/ranges.h"
-
-#include "dialect/layouts.h"
 
 #include <math.h>
 #include <string.h>
@@ -212,30 +209,16 @@ static int equal_registers(MlirOperation op) {
   return bits;
 }
 
-/* The elements of an iota that are less than all that it is compared with: 0 where that is not known. */
-static int64_t count_less(MlirOperation op, tw_layout_t *l) {
-  MlirValue x = mlirOperationGetOperand(op, 0);
-  if (!tw_is_counted_up(x) || tw_attr_int(op, "predicate", -1) != TW_SLT ||
-      !tw_layout_of_type(mlirValueGetType(x), l) || !tw_layout_disjoint(l, 0))
-    return 0;
-  return tw_range_of(mlirOperationGetOperand(op, 1)).low;
-}
-
 /* A mask of indices that are multiples of a vector is one for all of a vector. */
 static bool rule_compare_ints(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  tw_layout_t l;
   int equal = equal_registers(op);
-  int64_t less = count_less(op, &l);
-  if (equal == 0 && less <= 0)
+  if (equal == 0)
     return twg_each_register(e, op, compare);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < out.count; r++) {
     MlirValue operands[] = {x.at[r], y.at[y.count == 1 ? 0 : r]};
-    if (less > 0 && tw_layout_last_coord(&l, 0, r) < less)
-      out.at[r] = twg_const_int(e, e->i1, 1);
-    else
-      out.at[r] = r & equal ? out.at[r & ~equal] : compare(e, op, operands);
+    out.at[r] = r & equal ? out.at[r & ~equal] : compare(e, op, operands);
   }
   twg_set_result(e, op, 0, out);
   return true;
