@@ -502,7 +502,7 @@ def arrays_that_overlap() -> None:
             assert fake.last.shared_bytes == (512 if together else 0)
     assert 1 < len(made) < 4  # by the facts of the arrays
     wrong = make("A", "B", threads=64, no_alias=pairs, overlapping=lambda *_: 7)
-    refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, line))
+    refused(Exception, "on_miss returned", _core.launch, None, (1,), wrong, (line, on(0, 8, 8)))
     number = len(made)
     k = make("A", "B", threads=64, no_alias=[r.no_alias(0, 1, 32, 3, 1, 32, 1)], overlapping=overlapping)
     for b, together in [
