@@ -28,7 +28,7 @@ wheel: $(B)/stamp/wheel ## one self-contained abi3 wheel in dist/
 demo: build ## four programs, one table, one picture
 	@$(PY) python/examples/demo.py
 
-test: build wheel $(B)/stamp/ptxas ## every test: quick checks, C unit tests, lit, pytest
+test: build wheel $(B)/stamp/ptxas $(B)/stamp/test ## every test: quick checks, C unit tests, lit, pytest
 	@$(PY) tools/run_tests.py --build $(B)/dev --jobs $(JOBS)
 
 lint: build $(B)/stamp/lint ## clang-format, clang-tidy on what changed (ALL=1: on all), ruff, mypy, layers, generated files
@@ -80,8 +80,8 @@ clean: ## remove everything that was built
 $(B)/stamp/setup: tools/setup.sh tools/packages.txt tools/requirements.txt
 	@bash tools/setup.sh $(B) build
 
-$(B)/stamp/lint: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
-	@bash tools/setup.sh $(B) lint
+$(B)/stamp/lint $(B)/stamp/test: tools/setup.sh tools/packages.txt tools/requirements.txt | $(B)/stamp/setup
+	@bash tools/setup.sh $(B) $(@F)
 
 # What only the site needs, in a venv of its own.
 $(B)/stamp/docs: tools/requirements-docs.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install what a group of targets needs: Debian packages (root or sudo) and, for `build`, the venv.
-# usage: setup.sh BUILD_DIR build|lint
+# usage: setup.sh BUILD_DIR build|lint|test
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1 group=$2
