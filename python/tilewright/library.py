@@ -319,7 +319,7 @@ def randn(seed, offset, /):
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-def flip(x, axis=-1, /):
+def flip(x, /, axis=-1):
     """The elements along the axis in reverse order."""
     axis = _checked(axis, x, "ct.flip")
     for i in ct.static_iter(range(_log2(x.shape[axis]))):
@@ -361,20 +361,20 @@ def _other(pairs, axis):
     return ct.sum(pairs, axis, keepdims=True) - pairs
 
 
-def sort(x, axis=-1, /, descending=False):
+def sort(x, /, axis=-1, descending=False):
     """The elements along the axis in ascending order, or descending; NaN is larger than all, as in NumPy."""
     axis = _checked(axis, x, "ct.sort")
     keys, _ = _network(_keys(x, descending), None, axis)
     return _of_keys(keys, x.dtype, descending)
 
 
-def argsort(x, axis=-1, /, descending=False):
+def argsort(x, /, axis=-1, descending=False):
     """The places along the axis of the elements in order, as int32; of equal elements the first one comes first."""
     _, places = _sorted(x, _checked(axis, x, "ct.argsort"), descending)
     return places
 
 
-def topk(x, k, axis=-1, /):
+def topk(x, /, k, axis=-1):
     """The k largest elements along the axis, in descending order, and their places, as int32.
 
     k is a power of two; of equal elements the first one comes first, and NaN is larger than all.

@@ -61,7 +61,7 @@ def test_flip(backends: Backends, dtype: Any) -> None:
     def kernel(X, Y, Z):
         x = ct.load(X, (0, 0), (8, 16))
         ct.store(Y, (0, 0), ct.flip(x))
-        ct.store(Z, (0, 0), ct.flip(x, 0))
+        ct.store(Z, (0, 0), ct.flip(x, axis=0))
 
     x = (np.arange(128).reshape(8, 16) * 1.5 - 90).astype(dtype)
     _, y, z = backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x), np.zeros_like(x)])
@@ -87,8 +87,8 @@ def test_sorts(backends: Backends, dtype: Any) -> None:
     def kernel(X, U, D, P):
         x = ct.load(X, (0, 0), (4, 64))
         ct.store(U, (0, 0), ct.sort(x))
-        ct.store(D, (0, 0), ct.sort(x, 0, descending=True))
-        ct.store(P, (0, 0), ct.argsort(x))
+        ct.store(D, (0, 0), ct.sort(x, axis=0, descending=True))
+        ct.store(P, (0, 0), ct.argsort(x, axis=1))
 
     x = numbers(dtype, 4, 64)
     args = backends.run_all(kernel, 1, lambda: [x, np.zeros_like(x), np.zeros_like(x), np.zeros(x.shape, np.int32)])
@@ -130,7 +130,7 @@ def test_each_step_of_a_long_sort_is_there_once() -> None:
 def test_the_largest_and_their_places(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, V, P):
-        values, places = ct.topk(ct.load(X, (0, 0), (4, 256)), 8)
+        values, places = ct.topk(ct.load(X, (0, 0), (4, 256)), k=8, axis=1)
         ct.store(V, (0, 0), values)
         ct.store(P, (0, 0), places)
 
