@@ -21,6 +21,7 @@ def main() -> int:
     names = ["compile.py", "cpu.py"]
     if has_gpu():
         names += ["gpu.py", "memory.py", "kernels.py", "launch.py", "tuned.py"]
+        names += ["ops.py"] if importlib.util.find_spec("triton") else []
     failed = [name for name in names if subprocess.run([sys.executable, str(HERE / name)]).returncode]
     subprocess.run([sys.executable, str(HERE / "readme.py")], check=True)
     for name in failed:
