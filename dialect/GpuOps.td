@@ -110,7 +110,7 @@ def Tile_LocalStoreOp : Tile_GpuOp<"local_store"> {
 
 def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
   let summary = "start to copy a tile of an array into a stage of a buffer";
-  let verifier = "verify_async_copy";
+  let verifier = "verify_async_copy"; let noun = "load";
   let access = "tile"; let copies = "threads"; let async = "start";
   let description = [{
     The tile is named as in `tile.load`; what lies outside of the array becomes
@@ -128,7 +128,7 @@ def Tile_AsyncCopyOp : Tile_GpuOp<"async_copy", [AttrSizedOperandSegments]> {
 
 def Tile_AsyncGatherOp : Tile_GpuOp<"async_gather", [AttrSizedOperandSegments]> {
   let summary = "start to copy elements of an array, found at tiles of indices, into a stage of a buffer";
-  let verifier = "verify_async_gather";
+  let verifier = "verify_async_gather"; let noun = "gather";
   let access = "element"; let copies = "threads"; let async = "start";
   let description = [{
     Names the elements as `tile.gather` does, and joins a group as `tile.async_copy` does. What
@@ -188,7 +188,8 @@ def Tile_TileOrBuffer : AnyTypeOf<[Tile_AnyTile, Tile_BufferType], "tile or buff
 
 def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
   let summary = "start lhs @ rhs + acc on operands in shared memory";
-  let form = "product"; let orders = "threads"; let async = "start"; let verifier = "verify_in_place";
+  let form = "product"; let noun = "product";
+  let orders = "threads"; let async = "start"; let verifier = "verify_in_place";
   let description = [{
     Warps multiply what lies in stages of buffers; lhs may be a tile in registers
     instead. The instruction is that of the target's asynchronous MMA family. Each starts
@@ -359,6 +360,7 @@ def Tile_ReadNumberOp : Tile_GpuOp<"read_number", [MemoryEffects<[MemRead, MemWr
 def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
   let summary = "start to copy a tile of an array into a stage of a buffer, by the tensor memory accelerator";
   let access = "tile"; let copies = "engine"; let async = "start"; let verifier = "verify_tma_load";
+  let noun = "load";
   let description = [{
     Names the tile as `tile.async_copy` does; what lies outside of the array becomes
     zero. All bytes of the stage, such zeros included, are counted by the barrier. Done
@@ -385,6 +387,7 @@ def Tile_TmaLoadOp : Tile_GpuOp<"tma_load"> {
 def Tile_TmaStoreOp : Tile_GpuOp<"tma_store"> {
   let summary = "write a tile of registers to an array by way of shared memory and the tensor memory accelerator";
   let access = "tile"; let copies = "engine"; let async = "start"; let verifier = "verify_tma_store";
+  let noun = "store";
   let description = [{
     Each group of four warps writes its part of the tile a box at a time: into a stage of
     the buffer, from where the accelerator takes it. Group g has as many stages as the

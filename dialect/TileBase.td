@@ -41,7 +41,7 @@ def Tile_Dialect : Dialect {
 // Enums: builtin i32 attributes that print as keywords
 //===----------------------------------------------------------------------===//
 
-/// In C, a value is `prefix` and its name (include/tilewright/dialect.h).
+/// In C, a value is `prefix` and its name (include/tilewright/dialect.h); Python has the words that IR prints.
 class Tile_Enum<string name, string prefix, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::tw";
@@ -114,7 +114,7 @@ def Tile_Array : MemRefOf<[AnyInteger, AnyFloat]>;
 // Op base class
 //===----------------------------------------------------------------------===//
 
-/// Verification of every op is `tw_verify_op` in rules.c, which looks the op up
+/// Verification of every op is `tw_verify_op` in verify.c, which looks the op up
 /// by name: an op needs no C++ of its own.
 class Tile_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tile_Dialect, mnemonic, traits> {
@@ -122,6 +122,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []>
   string pyName = "";
   /// Python operator that means the same, or empty.
   string pyOperator = "";
+  /// What remarks call it; empty where its own name says it.
+  string noun = "";
   /// NumPy expression over x, y, z that gives the reference meaning.
   string numpy = "";
   /// Version that introduced the op.

@@ -609,7 +609,8 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceByOp"
 
 def Tile_MmaOp : Tile_InferredOp<"mma"> {
   let summary = "a @ b + acc in the accumulator's dtype";
-  let form = "product"; let verifier = "verify_mma"; let inference = "infer_mma"; let legalizer = "legalize_mma";
+  let form = "product"; let noun = "product";
+  let verifier = "verify_mma"; let inference = "infer_mma"; let legalizer = "legalize_mma";
   let description = [{
     `[m, k] x [k, n] + [m, n]`, or with one batch axis in front of each. Inputs of
     one dtype (the two 8-bit floats may mix; so may signed and unsigned bytes);

@@ -218,15 +218,26 @@ def hash_tables(kinds: list[Kind]) -> str:
     return "".join(texts)
 
 
+def enums(path: str) -> list[tuple[str, Record, list[Record]]]:
+    """The values of attributes: an enum's name in small letters, its record, those of its values."""
+    records = json.loads(Path(path).read_text())
+    found = [records[name] for name in records["!instanceof"]["Tile_Enum"]]
+    return [
+        (
+            re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum["className"]).lower(),
+            enum,
+            [records[case["def"]] for case in enum["enumerants"]],
+        )
+        for enum in found
+    ]
+
+
 def c_enums(path: str) -> str:
     """The values of attributes as enums of C."""
-    records, texts = json.loads(Path(path).read_text()), []
-    for name in records["!instanceof"]["Tile_Enum"]:
-        enum = records[name]
-        cases = [records[case["def"]] for case in enum["enumerants"]]
+    texts = []
+    for name, enum, cases in enums(path):
         values = ", ".join(f"{enum['cPrefix']}{case['symbol'].upper()} = {case['value']}" for case in cases)
-        c_name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", enum["className"]).lower()
-        texts.append(f"typedef enum {{ {values} }} tw_{c_name}_t; /* {enum['summary']} */\n")
+        texts.append(f"typedef enum {{ {values} }} tw_{name}_t; /* {enum['summary']} */\n")
     return "".join(texts)
 
 
@@ -364,8 +375,18 @@ def count_operands(op: Record) -> int:
     return sum(argument[0]["def"] == "Tile_Value" for argument in op["arguments"]["args"])
 
 
-def python_table(ops: list[Record]) -> str:
-    lines = [PYTHON_HEAD]
+def python_rows(name: str, summary: str, rows: dict[str, str | int]) -> str:
+    """A dict of Python, as the formatter has it."""
+    head = f"{name}: dict[str, {type(next(iter(rows.values()))).__name__}] = {{"
+    texts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rows.items()]
+    line = f"{head}{', '.join(texts)}}}"
+    if len(line) > 120:
+        line = head + "".join(f"\n    {text}," for text in texts) + "\n}"
+    return f"\n# {summary}\n{line}\n"
+
+
+def python_table(path: str) -> str:
+    lines, ops = [PYTHON_HEAD], read_ops(path)
     for op in ops:
         if not op["pyName"]:
             continue
@@ -375,6 +396,11 @@ def python_table(ops: list[Record]) -> str:
         lines.append(f"        {count_operands(op)},\n")
         lines.append(f"        {json.dumps(op['summary'], ensure_ascii=False)},\n    ),\n")
     lines.append(")\n\nBY_PUBLIC: dict[str, Op] = {op.public: op for op in OPS}\n")
+    nouns = {f"tile.{op['opName']}": op["noun"] for op in ops if op["noun"]}
+    lines.append(python_rows("NOUNS", "What remarks call an op where its name is not the user's.", nouns))
+    for name, enum, cases in enums(path):
+        words = {case["str"]: case["value"] for case in cases}
+        lines.append(python_rows(name.upper(), f"Word -> number: {enum['summary']}.", words))
     return "".join(lines)
 
 
@@ -506,21 +532,21 @@ def cell(text: str) -> str:
 # --- Front door ----------------------------------------------------------------------------------
 
 
-def committed(ops: list[Record]) -> dict[Path, str]:
-    table = ROOT / "python/tilewright/_optable.py"
-    made = {table: python_table(ops), ROOT / "docs/dialect.md": overview(ops), **pages(ops)}
+def committed(ops_file: str) -> dict[Path, str]:
+    table, ops = ROOT / "python/tilewright/_optable.py", read_ops(ops_file)
+    made = {table: python_table(ops_file), ROOT / "docs/dialect.md": overview(ops), **pages(ops)}
     return made | {ROOT / "docs/design/lowering.md": lowering_page()}
 
 
-def generate(ops: list[Record]) -> int:
-    for path, text in committed(ops).items():
+def generate(ops_file: str) -> int:
+    for path, text in committed(ops_file).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return 0
 
 
-def check(ops: list[Record]) -> int:
-    stale = [path for path, text in committed(ops).items() if not path.exists() or path.read_text() != text]
+def check(ops_file: str) -> int:
+    stale = [path for path, text in committed(ops_file).items() if not path.exists() or path.read_text() != text]
     for path in stale:
         print(f"{path.relative_to(ROOT)} is out of date: make generate", file=sys.stderr)
     return bool(stale)
@@ -531,9 +557,9 @@ def main(arguments: list[str]) -> int:
         case ["tables", ops, folder]:
             return tables(ops, Path(folder))
         case ["generate", ops]:
-            return generate(read_ops(ops))
+            return generate(ops)
         case ["check", ops]:
-            return check(read_ops(ops))
+            return check(ops)
     print(__doc__, file=sys.stderr)
     return 2
 

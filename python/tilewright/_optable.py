@@ -603,3 +603,65 @@ OPS: tuple[Op, ...] = (
 )
 
 BY_PUBLIC: dict[str, Op] = {op.public: op for op in OPS}
+
+# What remarks call an op where its name is not the user's.
+NOUNS: dict[str, str] = {
+    "tile.async_copy": "load",
+    "tile.async_gather": "gather",
+    "tile.async_mma": "product",
+    "tile.mma": "product",
+    "tile.tma_load": "load",
+    "tile.tma_store": "store",
+}
+
+# Word -> number: what an atomic access makes of the old value.
+ATOMIC_KIND: dict[str, int] = {
+    "load": 0,
+    "store": 1,
+    "xchg": 2,
+    "cas": 3,
+    "add": 4,
+    "min": 5,
+    "max": 6,
+    "and": 7,
+    "or": 8,
+    "xor": 9,
+    "nanmin": 10,
+    "nanmax": 11,
+}
+
+# Word -> number: what a barrier tells of its threads' predicates.
+BLOCK_VOTE: dict[str, int] = {"count": 0, "and": 1, "or": 2}
+
+# Word -> number: which lines the L2 cache gives up.
+CACHE: dict[str, int] = {"evict_normal": 0, "evict_first": 1, "evict_last": 2}
+
+# Word -> number: comparison predicate.
+CMP_KIND: dict[str, int] = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+
+# Word -> number: what an atomic access orders beside itself.
+MEMORY_ORDER: dict[str, int] = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
+
+# Word -> number: who sees an atomic access as one.
+MEMORY_SCOPE: dict[str, int] = {"block": 0, "device": 1, "sys": 2, "thread": 3}
+
+# Word -> number: what a load reads outside of the array.
+PADDING: dict[str, int] = {"undetermined": 0, "zero": 1, "neg_zero": 2, "nan": 3, "pos_inf": 4, "neg_inf": 5}
+
+# Word -> number: how a reduction combines.
+REDUCE_KIND: dict[str, int] = {"add": 0, "mul": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
+
+# Word -> number: what is computed and rounded once.
+ROUNDED_KIND: dict[str, int] = {"add": 0, "sub": 1, "mul": 2, "div": 3, "sqrt": 4}
+
+# Word -> number: to the nearest, toward zero, down or up.
+ROUNDING: dict[str, int] = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
+
+# Word -> number: which lane a shuffle reads.
+SHUFFLE_KIND: dict[str, int] = {"idx": 0, "up": 1, "down": 2, "xor": 3}
+
+# Word -> number: which lanes a match looks for.
+WARP_MATCH: dict[str, int] = {"any": 0, "all": 1}
+
+# Word -> number: what lanes are told of their predicates.
+WARP_VOTE: dict[str, int] = {"all": 0, "any": 1, "uni": 2, "ballot": 3}

@@ -15,22 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ._optable import NOUNS
 from .errors import Place, places_of
 
 _OP = re.compile(r"^'([\w.]+)' op ")
 
 # What a user calls that of which an op was made; the others go by the name of the op.
-_NOUNS = {
-    "func.func": "kernel",
-    "scf.for": "loop",
-    "scf.while": "loop",
-    "tile.mma": "product",
-    "tile.async_mma": "product",
-    "tile.async_copy": "load",
-    "tile.tma_load": "load",
-    "tile.tma_store": "store",
-    "tile.async_gather": "gather",
-}
+_NOUNS = {**NOUNS, "func.func": "kernel", "scf.for": "loop", "scf.while": "loop"}
 
 
 def sentence(message: str) -> str:

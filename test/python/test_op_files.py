@@ -28,7 +28,6 @@ EXCEPTIONS = {
     SHAPE: {"reshape": 22, "broadcast": 22, "permute": 17, "iota": 15, "extract": 9},
     PLACE: {"block_id": 19, "num_blocks": 15, "dim": 9},
     "its body is code of a thread, in a kernel of tiles": {"map": 8, "threads": 10},
-    "a program may write it as an operator, remarks call it by a noun": {"mma": 7},
     "a call may say how to round, a promotion is no call: capture has a handler beside what emits both": {"cast": 5},
 }
 

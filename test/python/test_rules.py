@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -108,6 +109,20 @@ def test_one_way_out_of_memory() -> None:
         path for part in ("base", "dialect", "lowering", "runtime", "python/ext") for path in (ROOT / part).rglob("*.c")
     ]
     assert [path.name for path in files if "abort()" in path.read_text()] == ["memory.c"]
+
+
+def test_values_of_attributes_are_numbered_once() -> None:
+    """By the dialect, from which the front end has its tables: capture counts no words of its own."""
+    ranks = {"constants.py"}  # which type of a number contains which
+    found = []
+    for path in (ROOT / "python/tilewright/capture").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            keys, values = (node.keys, node.values) if isinstance(node, ast.Dict) else ([], [])
+            numbers = [v.value if isinstance(v, ast.Constant) else None for v in values]
+            is_kind = any(isinstance(k, ast.Constant) and k.value == "kind" for k in keys) and type(numbers[0]) is int
+            if is_kind or (len(numbers) > 2 and numbers == list(range(len(numbers))) and path.name not in ranks):
+                found.append(f"{path.name}:{node.lineno}")
+    assert not found
 
 
 def test_no_op_is_known_by_its_text(ops: list[Any]) -> None:

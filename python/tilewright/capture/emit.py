@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _core
-from .._optable import OPS
+from .._optable import CMP_KIND, OPS, REDUCE_KIND
 from ..dtype import (
     BY_MLIR,
     PROMOTION,
@@ -41,17 +41,19 @@ BINARY_OPS = {op.public: op.name for op in OPS if op.operands == 2}
 _ON_BITS = {op.public for op in OPS if op.operands == 2 and op.result == "same"}
 _KNOWN = {"add", "sub", "mul", "minimum", "maximum", "bitwise_and", "bitwise_or", "bitwise_xor"}  # of typed constants
 COMPARE_KINDS = {
-    "equal": 0,
-    "not_equal": 1,
-    "less": 2,
-    "less_equal": 3,
-    "greater": 4,
-    "greater_equal": 5,
+    "equal": CMP_KIND["eq"],
+    "not_equal": CMP_KIND["ne"],
+    "less": CMP_KIND["lt"],
+    "less_equal": CMP_KIND["le"],
+    "greater": CMP_KIND["gt"],
+    "greater_equal": CMP_KIND["ge"],
 }
 UNARY_OPS = {op.public: op.name for op in OPS if op.operands == 1}
 TERNARY_OPS = {op.public: op.name for op in OPS if op.operands == 3}  # of a condition and two values
-REDUCE_KINDS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "argmin": 4, "argmax": 5}
-SCAN_KINDS = {"cumsum": REDUCE_KINDS["sum"], "cumprod": REDUCE_KINDS["prod"]}
+SCAN_KINDS = {"cumsum": REDUCE_KIND["add"], "cumprod": REDUCE_KIND["mul"]}
+REDUCE_KINDS = {"sum": REDUCE_KIND["add"], "prod": REDUCE_KIND["mul"]} | {
+    name: REDUCE_KIND[name] for name in ("min", "max", "argmin", "argmax")
+}
 
 # What operations on constants alone mean.
 FOLD: dict[str, Callable[..., Any]] = {
@@ -303,7 +305,7 @@ class Emitter:
             )
         if value.dtype is bool_:
             return value
-        return self.op("tile.cmp", [value, self.constant(0, value.dtype)], {"kind": 1})
+        return self.op("tile.cmp", [value, self.constant(0, value.dtype)], {"kind": CMP_KIND["ne"]})
 
     def logical_not(self, value: Tile) -> Tile:
         return self.op("tile.not", [value])

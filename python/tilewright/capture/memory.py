@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+from .._optable import ATOMIC_KIND, MEMORY_ORDER, MEMORY_SCOPE, PADDING
 from ..annotations import MemoryOrder, MemoryScope, PaddingMode
 from ..dtype import DType, bool_, float8_e5m2, float8_e8m0fnu, int32, int64
 from ..errors import TileTypeError, TileValueError
@@ -90,17 +91,6 @@ def window(frame: Frame, index: Sequence[Tile], steps: Shape, shape: Shape, axes
     return [found[axis] for axis in sorted(found)]
 
 
-# Padding mode -> its value; what a dtype must have for it.
-_PADDINGS = {
-    PaddingMode.UNDETERMINED: 0,
-    PaddingMode.ZERO: 1,
-    PaddingMode.NEG_ZERO: 2,
-    PaddingMode.NAN: 3,
-    PaddingMode.POS_INF: 4,
-    PaddingMode.NEG_INF: 5,
-}
-
-
 def _has_padding(dtype: DType, mode: PaddingMode) -> bool:
     if mode is PaddingMode.UNDETERMINED:
         return True
@@ -120,7 +110,7 @@ def _padding(mode: Any, dtype: DType) -> dict[str, Any]:
         raise TileTypeError(f"padding_mode must be a ct.PaddingMode, found {describe(mode)}")
     if not _has_padding(dtype, mode):
         raise TileTypeError(f"padding_mode {mode.name}: {dtype} has no such value; use ZERO")
-    return {"padding": _PADDINGS[mode]}
+    return {"padding": PADDING[mode.name.lower()]}
 
 
 _PADDING_VALUES = {
@@ -134,13 +124,6 @@ _PADDING_VALUES = {
 def _padding_tile(frame: Frame, mode: PaddingMode, dtype: DType, shape: Shape) -> Tile:
     value = _PADDING_VALUES.get(mode, False if dtype is bool_ else 0)
     return frame.emit.constant(value, dtype, shape)
-
-
-# As dialect/TileBase.td numbers them.
-_NAMES = ("load", "store", "xchg", "cas", "add", "min", "max", "and", "or", "xor", "nanmin", "nanmax")
-ATOMIC_KINDS = {n: i for i, n in enumerate(_NAMES)}
-_ORDERS = {MemoryOrder.RELAXED: 0, MemoryOrder.ACQUIRE: 1, MemoryOrder.RELEASE: 2, MemoryOrder.ACQ_REL: 3}
-_SCOPES = {MemoryScope.BLOCK: 0, MemoryScope.DEVICE: 1, MemoryScope.SYS: 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,8 +142,8 @@ class Reached:
 
 def atomic(frame: Frame, access: AtomicAccess, array: Array, at: Reached, values: Sequence[Tile]) -> Tile:
     """At index tiles of one shape; what the elements were. The last value is written, one before it is expected."""
-    kind, order, scope = ATOMIC_KINDS[access.kind], _ORDERS[access.memory_order], _SCOPES[access.memory_scope]
-    return atomic_access(frame, kind, order, scope, array, at, values)
+    order, scope = MEMORY_ORDER[access.memory_order.name.lower()], MEMORY_SCOPE[access.memory_scope.name.lower()]
+    return atomic_access(frame, ATOMIC_KIND[access.kind], order, scope, array, at, values)
 
 
 def atomic_access(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._optable import BY_PUBLIC
+from .._optable import BY_PUBLIC, ROUNDED_KIND, ROUNDING
 from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
 from ..modes import STEPS, check_flush, check_rounding, is_approximate, is_directed, is_exact
@@ -64,16 +64,11 @@ def _told(frame: Frame, name: str, operands: list[Tile], dtype: DType, mode: Rou
     the same direction, which is once; to the nearest, float32 has bits enough to round to it first."""
     wide = dtype if dtype is float64 else float32
     values = [frame.emit.cast(frame.emit.cast(v, dtype), wide).ir for v in operands]  # an integer is rounded to `dtype`
-    attributes = {"kind": _KINDS[name], "rounding": _ROUNDINGS[mode]}
+    attributes = {"kind": ROUNDED_KIND["div" if name == "truediv" else name], "rounding": ROUNDING[mode.name.lower()]}
     result = frame.emit.typed("tile.rounded", values, attributes, wide, operands[0].shape)
     if is_directed(mode) and dtype is not wide:
         return rounded(frame, result, dtype, mode)
     return frame.emit.cast(result, dtype)
-
-
-# As dialect/TileBase.td numbers them.
-_KINDS = {"add": 0, "sub": 1, "mul": 2, "truediv": 3, "sqrt": 4}
-_ROUNDINGS = {RoundingMode.RN: 0, RoundingMode.RZ: 1, RoundingMode.RM: 2, RoundingMode.RP: 3}
 
 
 def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_zero: Any = False) -> Any:

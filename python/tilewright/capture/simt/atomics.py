@@ -8,17 +8,19 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from ..._optable import ATOMIC_KIND, MEMORY_ORDER, MEMORY_SCOPE
 from ...device.atomics import AtomicInterface
 from ...device.records import RecordArray
 from ...dtype import DType
 from ...errors import TileTypeError, TileValueError
 from ..frame import Frame
-from ..memory import ATOMIC_KINDS, Reached, atomic_access, output
+from ..memory import Reached, atomic_access, output
 from ..values import Array, Tile, describe
 from . import arrays
 
-ORDERS = {"relaxed": 0, "consume": 1, "acquire": 1, "release": 2, "acq_rel": 3, "seq_cst": 4}
-SCOPES = {"block": 0, "device": 1, "system": 2, "thread": 3}
+_ORDER_NAMES = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+ORDERS = {name: MEMORY_ORDER["acquire" if name == "consume" else name] for name in _ORDER_NAMES}
+SCOPES = {"system" if word == "sys" else word: number for word, number in MEMORY_SCOPE.items()}
 _FORBIDDEN = {"load": ("release", "acq_rel"), "store": ("consume", "acquire", "acq_rel")}
 _INTEGERS = ("int32", "int64", "uint32", "uint64")
 _NUMBERS = (*_INTEGERS, "float32", "float64")
@@ -121,7 +123,7 @@ def check_dtype(name: str, dtype: DType) -> None:
 
 def _access(frame: Frame, kind: str, ref: AtomicRef, values: list[Tile], order: tuple[int, int]) -> Tile:
     output(frame, ref.array, f"atomic {kind}")
-    return atomic_access(frame, ATOMIC_KINDS[kind], *order, ref.array, Reached(ref.tiles, (), False), values)
+    return atomic_access(frame, ATOMIC_KIND[kind], *order, ref.array, Reached(ref.tiles, (), False), values)
 
 
 def _value(frame: Frame, ref: AtomicRef, value: Any, what: str) -> Tile:
@@ -133,7 +135,7 @@ def _load(frame: Frame, ref: AtomicRef, memory: Any, scope: Any) -> Tile:
     order = ordering("load", memory, scope)
     frame.capture.writes += 1
     nothing = frame.emit.constant(False if ref.dtype.is_bool else 0, ref.dtype)
-    return atomic_access(frame, ATOMIC_KINDS["load"], *order, ref.array, Reached(ref.tiles, (), False), [nothing])
+    return atomic_access(frame, ATOMIC_KIND["load"], *order, ref.array, Reached(ref.tiles, (), False), [nothing])
 
 
 def _store(frame: Frame, ref: AtomicRef, val: Any, memory: Any, scope: Any) -> None:

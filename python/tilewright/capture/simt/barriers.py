@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._optable import BLOCK_VOTE
 from ...dtype import DType, bool_, int32
 from ...errors import TileUnsupportedFeatureError
 from ..frame import Frame
 from ..values import Tile
 from .predicates import predicate
-
-_KINDS = {"syncthreads_count": 0, "syncthreads_and": 1, "syncthreads_or": 2}
 
 
 def syncthreads(frame: Frame) -> None:
@@ -28,7 +27,9 @@ def syncgrid(frame: Frame) -> None:
 
 def _vote(frame: Frame, name: str, pred: Any, told: DType) -> Tile:
     value = predicate(frame, pred, f"device.{name}")
-    return frame.emit.typed("tile.sync_vote", [value.ir], {"kind": _KINDS[name]}, told, ())
+    return frame.emit.typed(
+        "tile.sync_vote", [value.ir], {"kind": BLOCK_VOTE[name.removeprefix("syncthreads_")]}, told, ()
+    )
 
 
 def syncthreads_count(frame: Frame, pred: Any) -> Tile:

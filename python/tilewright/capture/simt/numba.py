@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..._optable import BLOCK_VOTE
 from ...device.records import form_of_dtype
 from ...dtype import DType, as_dtype, bool_, float64, int32, int64, uint8, uint32, uint64
 from ...errors import TileError, TileTypeError
@@ -119,13 +120,10 @@ def _truth(frame: Frame, value: Any) -> Any:
     return frame.emit.truth(frame.emit.tile(value, "a predicate"), "a predicate")
 
 
-_BLOCK_VOTES = {"count": 0, "and": 1, "or": 2}
-
-
 def _block_vote(kind: str, frame: Frame, predicate: Any) -> Tile:
     told = int32 if kind == "count" else bool_
     value = _truth(frame, predicate)
-    found = frame.emit.typed("tile.sync_vote", [value.ir], {"kind": _BLOCK_VOTES[kind]}, told, ())
+    found = frame.emit.typed("tile.sync_vote", [value.ir], {"kind": BLOCK_VOTE[kind]}, told, ())
     return frame.emit.cast(found, int32)
 
 
@@ -137,9 +135,6 @@ def _sleep(frame: Frame, ns: Any) -> None:
     frame.builder.op("tile.sleep", [frame.emit.cast(frame.emit.tile(ns, "cuda.nanosleep"), int32).ir], None, [])
 
 
-_WARP_VOTES = {"all": 0, "any": 1, "eq": 2, "ballot": 3}
-
-
 def _lanes(frame: Frame, mask: Any) -> Any:
     return warps.make_mask(frame, mask)
 
@@ -147,7 +142,7 @@ def _lanes(frame: Frame, mask: Any) -> Any:
 def _vote(kind: str, frame: Frame, mask: Any, predicate: Any) -> Tile:
     told = int32 if kind == "ballot" else bool_
     operands = [_lanes(frame, mask).ir, _truth(frame, predicate).ir]
-    return frame.emit.typed("tile.vote", operands, {"kind": _WARP_VOTES[kind]}, told, ())
+    return frame.emit.typed("tile.vote", operands, {"kind": warps.VOTES[kind]}, told, ())
 
 
 def _shuffle(function: Any, frame: Frame, mask: Any, value: Any, lane: Any) -> Any:

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from ..._optable import ATOMIC_KIND
 from ...device.records import Form
 from ...dtype import UNSIGNED_BY_BITS, DType, bool_, int64
 from ...errors import TileTypeError
 from ...layout import layout_of
 from ..frame import Frame
-from ..memory import ATOMIC_KINDS, output
+from ..memory import output
 from ..values import Array, Tile, describe
 from . import atomics, numbers, records, structs, views
 
@@ -120,7 +121,7 @@ def _pair(frame: Frame, ref: StructRef, name: str, words: list[Tile], memory: An
     place: Array = views.made(frame, ref.array.bytes, views.Shape(ref.offset, [], []), int64)
     order, who = atomics.ordering(name, memory, scope)
     frame.capture.writes += 1
-    attributes = {"kind": ATOMIC_KINDS[name], "memory_order": order, "memory_scope": who}
+    attributes = {"kind": ATOMIC_KIND[name], "memory_order": order, "memory_scope": who}
     operands = [place.ir, *(frame.emit.bitcast(word, int64).ir for word in words)]
     found = frame.builder.op("tile.atomic_pair", operands, attributes, [int64.mlir] * 2)
     return [frame.emit.bitcast(Tile(word, int64, ()), WORDS[8]) for word in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..._optable import SHUFFLE_KIND, WARP_MATCH, WARP_VOTE
 from ...dtype import bool_, int32
 from ...errors import TileTypeError, TileValueError
 from ..assertions import emit_assert
@@ -13,9 +14,8 @@ from ..values import Tile, describe, is_number
 from .predicates import predicate
 
 LANES = 32
-_VOTES = {"all_sync": 0, "any_sync": 1, "eq_sync": 2, "ballot_sync": 3}
-_SHUFFLES = {"shfl_sync": 0, "shfl_up_sync": 1, "shfl_down_sync": 2, "shfl_xor_sync": 3}
-_MATCHES = {"match_any_sync": 0, "match_all_sync": 1}
+VOTES = {"eq" if word == "uni" else word: number for word, number in WARP_VOTE.items()}
+_SHUFFLES = {"shfl_sync" if word == "idx" else f"shfl_{word}_sync": kind for word, kind in SHUFFLE_KIND.items()}
 
 
 # ---------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _vote(frame: Frame, name: str, mask: Any, pred: Any) -> Tile:
     lanes = _meeting(frame, mask, what)
     value = predicate(frame, pred, what)
     told = int32 if name == "ballot_sync" else bool_
-    return frame.emit.typed("tile.vote", [lanes.ir, value.ir], {"kind": _VOTES[name]}, told, ())
+    return frame.emit.typed("tile.vote", [lanes.ir, value.ir], {"kind": VOTES[name.removesuffix("_sync")]}, told, ())
 
 
 def all_sync(frame: Frame, mask: Any, pred: Any) -> Tile:
@@ -191,7 +191,9 @@ def shfl_xor_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> Any:
 def _match(frame: Frame, name: str, mask: Any, value: Any) -> Mask:
     what = f"device.{name}"
     lanes, number = _meeting(frame, mask, what), frame.emit.tile(value, f"{what}: the value")
-    return as_mask(frame.emit.typed("tile.match", [lanes.ir, number.ir], {"kind": _MATCHES[name]}, int32, ()))
+    return as_mask(
+        frame.emit.typed("tile.match", [lanes.ir, number.ir], {"kind": WARP_MATCH[name.split("_")[1]]}, int32, ())
+    )
 
 
 def match_any_sync(frame: Frame, mask: Any, value: Any, flag: Any) -> Mask:
