@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "fibers.h"
 #include "switch.h"
+#include "tilewright/machine.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 * 1024, WARP = 32 };
+enum { STACK_BYTES = 256 * 1024, WARP = TW_WARP_LANES };
 
 typedef enum { READY, AT_BARRIER, AT_WARP, AT_GRID, DONE } fiber_state_t;
 

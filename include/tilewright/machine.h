@@ -5,9 +5,10 @@
 #ifndef TILEWRIGHT_MACHINE_H
 #define TILEWRIGHT_MACHINE_H
 
-/* The same on every chip of the table: lanes of a warp, warps of a warpgroup, and bytes of a line of the caches and of
- * a part of it that memory delivers. */
-enum { TW_WARP_LANES = 32, TW_WARP_LANE_BITS = 5, TW_WARPGROUP_WARPS = 4, TW_LINE_BYTES = 128, TW_SECTOR_BYTES = 32 };
+/* The same on every chip of the table: lanes of a warp, warps of a warpgroup, the most warps of a block, schedulers of
+ * a multiprocessor, and bytes of a line of the caches and of a part of it that memory delivers. */
+enum { TW_WARP_LANES = 32, TW_WARP_LANE_BITS = 5, TW_WARPGROUP_WARPS = 4, TW_BLOCK_WARPS = 32, TW_SCHEDULERS = 4 };
+enum { TW_LINE_BYTES = 128, TW_SECTOR_BYTES = 32 };
 
 typedef struct tw_machine {
   int shared_bytes;       /* that a block may have */
@@ -31,6 +32,8 @@ typedef struct tw_machine {
   int meeting_clocks;     /* until a block sees what others wrote last to add it up */
   int part_clocks;        /* until it sees the first of a part */
   int sum_bytes;          /* that a multiprocessor writes or reads of such sums */
+  int op_clocks_alone;    /* of an elementwise op of a warp that has a scheduler to itself, and waits for itself */
+  int op_clocks;          /* the same where another warp goes on meanwhile */
   /* Issue slots, quarters of a clock in which a scheduler issues one instruction of arithmetic: of a shuffle, a pass
    * over the banks of shared memory, a function such as exp on one register; of a line and a sector that an access to
    * memory touches, between what L2 and memory bring to a multiprocessor, because a line that is not used as a whole

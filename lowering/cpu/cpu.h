@@ -13,6 +13,7 @@
 
 #include "lowering/common/uniform.h"
 #include "lowering/ir.h"
+#include "tilewright/machine.h"
 
 enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16 };
 
@@ -467,7 +468,7 @@ bool cpu_strip_access(cpu_t *cx, MlirOperation op);
 /* Whether a scalar of the source is another one in each lane. */
 bool cpu_differs(cpu_t *cx, MlirValue value);
 bool cpu_has_warp_ops(MlirOperation op);
-enum { CPU_WARP = 32 };
+enum { CPU_WARP = TW_WARP_LANES };
 /* Whether what an op gives is of the lanes of a warp, where they meet or just are. */
 static inline bool cpu_is_of_warps(MlirOperation op) {
   return tw_op_has(op, TW_MEETS_WARP) || tw_op_is(op, TW_TILE_ACTIVE_MASK);

@@ -38,7 +38,7 @@
 
 #include <stdio.h>
 
-enum { MOST_THREADS = 1024, LANES = 32, TILE_THREADS = 128 /* of a block of a kernel of tiles */ };
+enum { MOST_THREADS = TW_BLOCK_WARPS * CPU_WARP, TILE_THREADS = 128 /* of a block of a kernel of tiles */ };
 
 enum { MOST_VALUES = 64 }; /* that a loop or branch with a barrier carries */
 
@@ -364,7 +364,7 @@ static void emit(split_t *s, MlirOperation old) {
   if (tw_op_is(old, TW_TILE_LANE_ID)) {
     tw_builder_t at = here(s);
     s->failed |= !in_piece(s);
-    MlirValue last = tw_const_int(&at, i32_of(s), LANES - 1);
+    MlirValue last = tw_const_int(&at, i32_of(s), CPU_WARP - 1);
     set_value(s, mlirOperationGetResult(old, 0), tw_binary(&at, "arith.andi", i32_of(s), s->linear, last));
     return;
   }

@@ -37,7 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 1024 }; /* of a block */
+enum { MAX_THREADS = TW_BLOCK_WARPS * TW_WARP_LANES };
 
 static const tw_rule_t *const rules[TW_NUM_OP_KINDS] = {
 #define TWG_ROW(kind) [TW_##kind] = &twg_rule_of_TW_##kind,
@@ -257,7 +257,7 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
 }
 
 static int32_t threads_of(const tw_emitter_t *e) {
-  return 32 * (e->num_warps * e->consumer_groups + e->producer_warps);
+  return TW_WARP_LANES * (e->num_warps * e->consumer_groups + e->producer_warps);
 }
 
 /* Tensor maps lie in the constant bank of the parameters. */

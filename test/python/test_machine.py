@@ -23,6 +23,14 @@ def test_every_chip_has_every_figure() -> None:
         assert {source for _, source in figures} <= {"DATASHEET", "MEASURED", "GUESS"}
 
 
+def test_warps_and_threads_of_a_block_are_counted_once() -> None:
+    """In machine.h, from which all of C has them."""
+    again = re.compile(r"\b\w*(?:WARP|LANE|THREAD)\w* = (?:32|1024)\b(?! \*)")
+    files = [path for part in ("lowering", "runtime") for path in (ROOT / part).rglob("*.[ch]")]
+    assert len(files) > 200
+    assert not [(path.name, found[0]) for path in files if (found := again.search(path.read_text()))]
+
+
 def test_the_tuner_reads_the_table() -> None:
     for number, row in ROWS.items():
         for name, value in _core.chip(number).items():

@@ -45,6 +45,7 @@
 #include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
@@ -201,7 +202,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
 
 /* A block has to have room for what it computes. */
 static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
-  enum { MOST_SUM_BITS = 128 * 32 * 256, MOST_BYTES = 1 << 16 }; /* of 256 threads; a third of shared memory */
+  enum { BITS = 32 * 256, MOST_BYTES = 1 << 16 }; /* of a register of 256 threads; what a step may load */
   coarsener_t *f = user;
   (void)from;
   if (axis >= 0 && f->class[axis] < 0)
@@ -210,10 +211,11 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->bytes = plan->sum_bits = 0;
   mlirOperationWalk(f->loop, add_cost, &cost, MlirWalkPreOrder);
   int64_t lines = line_cycles(&cost);
-  plan->computing = f->computes ? tw_computing_cycles(cost.computed, f->warps) : 0;
+  plan->computing = f->computes ? tw_computing_cycles(f->func, cost.computed, f->warps) : 0;
   plan->cycles =
       tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
-  return plan->sum_bits <= MOST_SUM_BITS && plan->bytes <= MOST_BYTES;
+  int64_t most = (int64_t)BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
+  return plan->sum_bits <= most && plan->bytes <= MOST_BYTES;
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */

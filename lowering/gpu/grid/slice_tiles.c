@@ -154,7 +154,7 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
     return false;
   slice_cost_t cost = {.slicer = c, .plan = plan};
   mlirOperationWalk(c->scope, add_cost, &cost, MlirWalkPreOrder);
-  plan->computing = c->computes ? tw_computing_cycles(cost.computed, warps_of(c, plan)) : 0;
+  plan->computing = c->computes ? tw_computing_cycles(c->func, cost.computed, warps_of(c, plan)) : 0;
   plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes) + plan->computing;
   plan->bytes = cost.bytes;
   return plan->bytes < before;

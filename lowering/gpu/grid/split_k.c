@@ -244,7 +244,7 @@ static int64_t part_bytes(const splitter_t *s) {
 
 static void record_launch(splitter_t *s, int64_t forced) {
   mlirOperationWalk(s->loop, count_cycles, s, MlirWalkPreOrder);
-  int64_t computing = tw_computing_cycles(s->computed, tw_num_warps(s->func, 1));
+  int64_t computing = tw_computing_cycles(s->func, s->computed, tw_num_warps(s->func, 1));
   int64_t cycles = s->flop_cycles + (s->waits || tw_computes_operands(s->loop) ? computing : 0);
   tw_split_t split = {.loop = s->steps,
                       .step_cycles = tw_step_cycles(s->func, cycles, s->bytes),

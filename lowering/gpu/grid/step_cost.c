@@ -90,10 +90,10 @@ bool tw_computes_operands(MlirOperation loop) {
 /* A warp that has a scheduler to itself waits for most of its own instructions: of weights of 8 bits for 16 rows, 2700
  * clocks for three ops on 128x128 elements. Of two, the other one goes on: of 64x128 such elements beside a product of
  * 128x128x64, 780 clocks with the product's 512, and of 4 bits, five ops, 1140 (NVIDIA H200, 2026-11-23). */
-int64_t tw_computing_cycles(int64_t elements, int64_t warps) {
-  enum { SCHEDULERS = 4, ALONE = 6, SHARED = 2 };
-  int64_t busy = warps < SCHEDULERS ? warps : SCHEDULERS;
-  return elements / (busy * TW_WARP_LANES) * (warps > SCHEDULERS ? SHARED : ALONE);
+int64_t tw_computing_cycles(MlirOperation func, int64_t elements, int64_t warps) {
+  const tw_machine_t *machine = tw_gpu_target_of(func).machine;
+  int64_t busy = warps < TW_SCHEDULERS ? warps : TW_SCHEDULERS;
+  return elements / (busy * TW_WARP_LANES) * (warps > TW_SCHEDULERS ? machine->op_clocks : machine->op_clocks_alone);
 }
 
 typedef struct {

@@ -21,7 +21,7 @@ int64_t tw_computed_elements(MlirOperation op);
 bool tw_computes_operands(MlirOperation loop);
 /* Cycles that a multiprocessor takes to compute so many elements in an iteration with products, with a block of so many
  * warps. */
-int64_t tw_computing_cycles(int64_t elements, int64_t warps);
+int64_t tw_computing_cycles(MlirOperation func, int64_t elements, int64_t warps);
 
 /* Tells the launcher from which arrays the loop loads: however often they are loaded, they come from memory once. */
 void tw_record_loaded(MlirOperation func, MlirOperation loop);

@@ -18,7 +18,6 @@ enum {
   FEW_WARPS = 4,
   MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
-  MOST_WARPS = 32
 };
 
 typedef struct {
@@ -132,7 +131,7 @@ static int choose(const moved_t *m, MlirOperation func) {
     warps *= 2;
   if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(m, most))
     warps *= 2;
-  while (warps < MOST_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
+  while (warps < TW_BLOCK_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
     warps *= 2;
   while (warps < MAX_WARPS && m->alive > (int64_t)warps * TW_WARP_LANES * alive)
     warps *= 2;

@@ -318,8 +318,8 @@ static bool need_copies(tw_stage_plan_t *plan) {
 
 /* Whether a block may have a producer's warps, too. */
 static bool has_room_for_warps(tw_stage_plan_t *plan) {
-  enum { MOST_WARPS = 32, MOST_OF_PRODUCER = 4 };
-  return tw_num_warps(plan->func, 0) + MOST_OF_PRODUCER <= MOST_WARPS ||
+  enum { MOST_OF_PRODUCER = 4 };
+  return tw_num_warps(plan->func, 0) + MOST_OF_PRODUCER <= TW_BLOCK_WARPS ||
          refuse(plan, plan->func, "a block has 1024 threads, and the kernel's own warps take them all");
 }
 

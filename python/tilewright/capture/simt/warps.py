@@ -11,9 +11,9 @@ from ...errors import TileTypeError, TileValueError
 from ..assertions import emit_assert
 from ..frame import Frame
 from ..values import Tile, describe, is_number
+from .positions import WARP
 from .predicates import predicate
 
-LANES = 32
 VOTES = {"eq" if word == "uni" else word: number for word, number in WARP_VOTE.items()}
 _SHUFFLES = {"shfl_sync" if word == "idx" else f"shfl_{word}_sync": kind for word, kind in SHUFFLE_KIND.items()}
 
@@ -69,8 +69,8 @@ def _mask(frame: Frame, value: Any, what: str) -> Mask:
 
 
 def _lane(frame: Frame, lane: Any, what: str) -> Tile:
-    if is_number(lane) and (type(lane) is not int or not 0 <= lane < LANES):
-        raise TileValueError(f"{what}: a lane is 0 to {LANES - 1}, found {describe(lane)}")
+    if is_number(lane) and (type(lane) is not int or not 0 <= lane < WARP):
+        raise TileValueError(f"{what}: a lane is 0 to {WARP - 1}, found {describe(lane)}")
     if is_number(lane):
         return frame.emit.constant(lane, int32)
     if not isinstance(lane, Tile) or not lane.dtype.is_integral:
@@ -135,7 +135,7 @@ def ballot_sync(frame: Frame, mask: Any, pred: Any) -> Mask:
 
 def _shuffle(frame: Frame, name: str, mask: Any, value: Any, lane: Any) -> Any:
     what = f"device.{name}"
-    if is_number(mask) and name == "shfl_sync" and type(lane) is int and 0 <= lane < LANES and not mask >> lane & 1:
+    if is_number(mask) and name == "shfl_sync" and type(lane) is int and 0 <= lane < WARP and not mask >> lane & 1:
         raise TileValueError(f"{what}: lane {lane} is not in the mask {mask & 0xFFFFFFFF:#x}; read one that is")
     lanes, source = _meeting(frame, mask, what), _lane(frame, lane, what)
     return _exchanged(frame, _SHUFFLES[name], what, lanes, value, source)
