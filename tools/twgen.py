@@ -498,24 +498,56 @@ PASS_ROW = re.compile(r'^TW_PASS\((\w+), (\w+), \w+, "(.+?)", (\w+), (\w+), (\w+
 MADE = re.compile(r"(<!-- passes: .*? -->\n).*?(<!-- end of passes -->)", re.DOTALL)
 
 
-def file_of(run: str) -> str:
-    """Where the function of a pass is."""
+C_TEXT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+C_FUNCTION = re.compile(r"^(?:static )?(\w+) (\w+)\(([^)]*)\) \{((?-s:.*)\}|\n.*?^\})$", re.MULTILINE | re.DOTALL)
+QUERY = re.compile(r"tw_(?:is|has|may|computes|keeps)_")
+
+
+def c_functions() -> dict[Path, dict[str, tuple[str, str, str]]]:
+    """Of each file of lowering/, its functions: result, parameters and body."""
     paths = sorted((ROOT / "lowering").rglob("*.c"))
-    return next(str(p.relative_to(ROOT)) for p in paths if re.search(rf"^bool {run}\(", p.read_text(), re.MULTILINE))
+    texts = {path: C_TEXT.sub("", path.read_text()) for path in paths}
+    return {path: {m[2]: (m[1], m[3], m[4]) for m in C_FUNCTION.finditer(text)} for path, text in texts.items()}
+
+
+def files_of(run: str, files: dict[Path, dict[str, tuple[str, str, str]]], runs: set[str]) -> list[Path]:
+    """Where the function of a pass is, then those of its room, or below, that it gives a part to change."""
+    found = [next(path for path, functions in files.items() if run in functions)]
+    mine = files[found[0]]
+    beside = {
+        name: path
+        for path, functions in files.items()
+        if path.parent.name != "facts" and found[0].parent in (path.parent, path.parent.parent)
+        if not runs & functions.keys()
+        for name, (result, parameters, _) in functions.items()
+        if result in ("bool", "void") and re.fullmatch(r"MlirOperation \w+", parameters) and name.startswith("tw_")
+    }
+
+    def follow(name: str, seen: set[str]) -> None:
+        for called in re.findall(r"\b\w+\b", mine[name][2]):
+            if called in mine and called not in seen:
+                follow(called, seen | {called})
+            elif called in beside and not QUERY.match(called) and beside[called] not in found:
+                found.append(beside[called])
+
+    follow(run, {run})
+    return found
 
 
 def pass_table() -> str:
     """The rows of lowering/passes.def for docs/design/lowering.md."""
-    lines = ["| stage | pass | what it does | for | file |", "|---|---|---|---|---|"]
-    last = ""
-    for stage, targets, name, run, feature, group, sentence in PASS_ROW.findall(
-        (ROOT / "lowering/passes.def").read_text()
-    ):
+    lines = ["| stage | pass | what it does | for | files, in order |", "|---|---|---|---|---|"]
+    last, files = "", c_functions()
+    rows = PASS_ROW.findall((ROOT / "lowering/passes.def").read_text())
+    runs = {row[3] for row in rows}
+    for stage, targets, name, run, feature, group, sentence in rows:
         facts = [{"ALL": "", "GPU": "", "CPU": "CPU"}[targets], "" if feature == "ANY_GPU" else feature]
         facts.append("" if group == "GENERAL" else group.lower().replace("_", " "))
         told = ", ".join(fact for fact in facts if fact)
         shown = stage.lower() if stage != last else ""
-        lines.append(f"| {shown} | `{name}` | {cell(sentence)} | {told} | `{file_of(run)}` |")
+        first, *steps = files_of(run, files, runs)
+        places = ", ".join([f"`{first.relative_to(ROOT)}`", *(f"`{step.stem}`" for step in steps)])
+        lines.append(f"| {shown} | `{name}` | {cell(sentence)} | {told} | {places} |")
         last = stage
     return "\n".join(lines) + "\n"
 

@@ -1,5 +1,5 @@
-/* gather_to_load.c - in tile-legalize and tile-split-loops: gathers and scatters whose indices count up become loads
- * and stores of tiles
+/* gather_to_load.c - in tile-legalize, tile-canonicalize and tile-split-loops: gathers and scatters whose indices count
+ * up become loads and stores of tiles
  *
  *   before   %b = arith.muli %i, %c1024 : i32
  *            %s = tensor.splat %b : tensor<1024xi32>

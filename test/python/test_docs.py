@@ -116,6 +116,18 @@ def test_passes_are_named_once_in_order() -> None:
         assert re.search(rf"--{name} +- +{re.escape(sentence)}", told), name
 
 
+def test_parts_of_passes_are_named() -> None:
+    """The file of each pass, and those beside it to which it gives a kernel: in the docs, and each names its pass."""
+    table = (ROOT / "docs/design/lowering.md").read_text()
+    rows = re.findall(r"^\|.*\| `(tile-[a-z0-9-]+)` \|.*\| (`lowering/[^|]*) \|$", table, re.MULTILINE)
+    of_pass = {name: re.findall(r"`([^`]+)`", files) for name, files in rows}
+    assert of_pass["tile-qualify-accesses"][1:] == ["cache_hints", "relax_atomics"]
+    for name, (first, *parts) in of_pass.items():
+        for part in [Path(first).stem, *parts]:
+            [file] = [*(ROOT / first).parent.glob(f"{part}.c")] or (ROOT / first).parent.glob(f"*/{part}.c")
+            assert name in file.read_text().partition("*/")[0], (name, part)
+
+
 def test_a_gpu_has_at_most_thirty_passes() -> None:
     """Of our own: the next one takes another's place. A reader holds so many in the head."""
     rows = re.findall(r"^TW_PASS\(\w+, (\w+), ", (ROOT / "lowering/passes.def").read_text(), re.MULTILINE)
