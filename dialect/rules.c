@@ -8,7 +8,6 @@
 #include "op_table.h"
 
 #include "mlir-c/BuiltinAttributes.h"
-#include "mlir-c/BuiltinTypes.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
  * transformations cost compile time and undo schedules. The code generator of NVPTX looks for common subexpressions
  * itself, several times. Accesses of a thread to neighbours become one where the address allows it, which the rules for
  * tiles do themselves. */
+#include "base/memory.h"
 #include "dialect/generate_code.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/ptx.h"
 #include "tilewright/compiler.h"
 

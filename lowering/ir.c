@@ -5,8 +5,6 @@
 #include "tilewright/base.h"
 #include "tilewright/dialect.h"
 
-#include "mlir-c/Dialect/LLVM.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

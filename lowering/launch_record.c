@@ -3,8 +3,8 @@
  * A number is an i32, or an i64 where its type is as long; several numbers are a dense array, which may leave out zeros
  * at its end where it is read; a struct is a dictionary, a list an array. See launch_record.h. */
 #include "lowering/launch_record.h"
+#include "base/memory.h"
 #include "dialect/layouts.h"
-#include "lowering/layout/memory.h"
 #include "tilewright/compiler.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* loops.c - see loops.h */
 #include "lowering/loops.h"
 
-#include "lowering/layout/memory.h"
+#include "base/memory.h"
 
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   if (!mlirValueIsABlockArgument(value) || !mlirBlockEqual(mlirBlockArgumentGetOwner(value), tw_loop_body(loop)))

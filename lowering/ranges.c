@@ -3,8 +3,6 @@
  * Sums that may wrap can be anything. A quotient by zero is what one likes, and so counts for nothing. */
 #include "lowering/ranges.h"
 
-#include "lowering/loops.h"
-
 enum { MOST_STEPS = 16, WIDE = 64 };
 
 static tw_range_t range(MlirValue value, int steps);

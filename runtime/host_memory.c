@@ -1,7 +1,7 @@
 /* host_memory.c - memory of the host that a GPU reaches: pages that stay in their place, and pages that move
  *
  * All of it has one address on both sides, as every address has on a system with unified addressing. */
-#include "module.h"
+#include "driver.h"
 
 enum {
   PORTABLE = 1, /* for every context */

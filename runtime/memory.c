@@ -1,7 +1,7 @@
 /* memory.c - memory of a device, for the tuner and its worker process, which measure kernels
  *
  * Everything is on the default stream, so a fill, a launch with stream 0 and an event keep their order. */
-#include "module.h"
+#include "driver.h"
 
 tw_status_t tw_memory_alloc(int ordinal, size_t size, uint64_t *out_address) {
   *out_address = 0;

@@ -12,8 +12,8 @@
  * and a check reports where %sy holds inside of %b. A shadow is made where it is first asked for, right behind its
  * value; loops and branches carry it along. What `scf.while` carries has none: its padding is not found. A selection
  * takes the shadow of the side that it takes, so that `ct.where(inside, x, 0)` is free of padding. */
+#include "base/memory.h"
 #include "lowering/common/check.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

@@ -17,10 +17,10 @@
  * The function is rewritten in place. Types stay unsigned until the end, because an op that was not looked at yet reads
  * its meaning from them; arith ops on unsigned types exist only within this pass. */
 #include "lowering/common/legalize.h"
+#include "base/memory.h"
 #include "lowering/common/check.h"
 #include "lowering/common/gather_to_load.h"
 #include "lowering/common/inline_map.h"
-#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 

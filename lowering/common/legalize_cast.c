@@ -5,8 +5,6 @@
 #include "lowering/common/legalize.h"
 #include "lowering/ranges.h"
 
-#include <string.h>
-
 static MlirValue convert(const legalize_t *l, const char *name, MlirValue x, tw_elem_t elem) {
   MlirType type = tw_with_element(mlirValueGetType(x), tw_elem_type(l->at.context, elem));
   return tw_unary(&l->at, name, type, x);

@@ -7,7 +7,6 @@
  * As a number it may say where other tiles lie, which a copy engine and a producer then know in time. The tile stays
  * where it is read as one, too. */
 #include "lowering/common/canonicalize.h"
-#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 #include <math.h>

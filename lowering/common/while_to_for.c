@@ -10,8 +10,8 @@
  * A loop that counts down runs over the negatives. What must hold: the condition compares what the loop carries with a
  * number that does not change in it; each step adds the same number, which is known to be positive (or a known negative
  * one); what the condition passes on is what the loop carries. */
+#include "base/memory.h"
 #include "lowering/common/canonicalize.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
 

@@ -2,8 +2,8 @@
  *
  * A loop's body is built detached, and the loop is appended when the body is complete. So while a body is being built,
  * the block around it can still grow, and what depends only on outer loops goes there at once (cpu_enter_depth). */
+#include "base/memory.h"
 #include "lowering/cpu/cpu.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 #include "mlir-c/Dialect/LLVM.h"

@@ -10,8 +10,6 @@
 #include "lowering/c_values.h"
 #include "lowering/cpu/cpu.h"
 
-#include "mlir-c/Dialect/LLVM.h"
-
 #include <stdlib.h>
 
 enum { GRID_WORDS = 8 }; /* blocks and threads along each axis, and two of shared memory */

@@ -6,9 +6,6 @@
  * The body is run where the op stands, element by element: its branches are each element's own. */
 #include "lowering/cpu/cpu.h"
 
-#include "lowering/loops.h"
-#include "tilewright/dialect.h"
-
 static void run_body(cpu_t *cx, MlirOperation op, const cpu_point_t *point, const MlirValue *buffers) {
   MlirBlock body = tw_region_block(op, 0);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

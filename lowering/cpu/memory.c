@@ -7,8 +7,6 @@
 
 #include "tilewright/dialect.h"
 
-#include "mlir-c/Dialect/LLVM.h"
-
 #include <math.h>
 #include <string.h>
 

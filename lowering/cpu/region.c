@@ -3,9 +3,9 @@
  * cpu_analyze looks at the uses of each virtual tile of a block, backwards: a tile that more than one nest needs, and
  * that costs more than reading it back, is *wanted* in a buffer; so is one that a loop or branch inside needs. The
  * buffer is filled by the first nest that visits the whole tile in order, or else by a nest of its own (cpu_plan). */
+#include "base/memory.h"
 #include "lowering/aliasing.h"
 #include "lowering/cpu/cpu.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 #include <limits.h>

@@ -16,13 +16,11 @@
 #include "lowering/launch_record.h"
 
 #include "tilewright/base.h"
-#include "tilewright/dialect.h"
 #include "tilewright/kernel_calls.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Where the launcher says how many bytes of shared memory it adds, and how far into the scratch memory they begin. */
 enum { GRID_SHARED_BYTES = 6, GRID_SHARED_FIRST };

@@ -12,7 +12,6 @@
 #include "lowering/cpu/cpu.h"
 #include "lowering/loops.h"
 
-#include "tilewright/dialect.h"
 #include "tilewright/kernel_calls.h"
 
 static MlirType i32_of(cpu_t *cx) { return cpu_int(cx, 32); }

@@ -19,7 +19,6 @@
 #include "lowering/c_values.h"
 #include "lowering/cpu/cpu.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 

@@ -18,7 +18,6 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/strip_mine_products.h"
 #include "lowering/launch_record.h"
-#include "lowering/passes.h"
 #include "tilewright/compiler.h"
 
 enum {

@@ -19,6 +19,7 @@
  * The launch record gets num_threads, shared_bytes and tensor_maps (what the maps are made from); the new function has
  * it, and the hints. How each op is re-emitted is in emit/rules/; what the rules emit with, in
  * emitter.h. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
@@ -27,7 +28,6 @@
 #include "lowering/gpu/line_info.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 

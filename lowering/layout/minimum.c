@@ -1,7 +1,7 @@
 /* minimum.c - choices of least cost in a graph. See minimum.h. */
 #include "lowering/layout/minimum.h"
 
-#include "lowering/layout/memory.h"
+#include "base/memory.h"
 
 #include <stdbool.h>
 #include <string.h>

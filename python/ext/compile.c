@@ -1,7 +1,7 @@
 /* compile.c - `_core.Module`: a module of IR in Python's hands; parse, print, lower, emit */
+#include "base/memory.h"
 #include "ext.h"
 #include "launch.h"
-#include "lowering/layout/memory.h"
 
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"

@@ -4,7 +4,7 @@
  * free it at once, and not in the order of a stream. So the launch keeps the owner until an event behind the kernel is
  * over, and looks for such events at the next launch with arrays of this kind, and when somebody waits for the device.
  */
-#include "import.h"
+#include "launch.h"
 
 #include <stdlib.h>
 

@@ -157,7 +157,7 @@ _MODULES = {"compilation", "tune"}
 # What other modules of this package import from here, and no program needs.
 _HELPERS = {
     *("TYPE_CHECKING", "annotations", "F", "OPS", "op", "Index", "Order", "Shape"),
-    *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_ATTRIBUTES", "TILE_METHODS", "UNARY_OPERATORS"),
+    *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_METHODS"),
     *("make_scalar", "HostCallError", "check_scalar", "constant_of"),
 }
 
@@ -1083,7 +1083,6 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
     "Gt": greater,
     "GtE": greater_equal,
 }
-UNARY_OPERATORS: dict[str, Callable[..., Any]] = {"USub": negative, "Invert": bitwise_not}
 
 # Methods of tiles: x.name(...) is the operation with x as its first argument.
 TILE_METHODS: dict[str, Callable[..., Any]] = {
@@ -1094,7 +1093,6 @@ TILE_METHODS: dict[str, Callable[..., Any]] = {
     "extract": extract,
     "insert": insert,
 }
-TILE_ATTRIBUTES: tuple[str, ...] = ("dtype", "shape", "ndim", "T")  # and the method item()
 ARRAY_ATTRIBUTES: tuple[str, ...] = (
     *("dtype", "shape", "strides", "ndim", "slice", "tiled_view", "get_raw_memory", "foreign_pointer"),
 )

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "lowering/c_values.h"
 #include "lowering/gpu/emit/words.h"
-#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 

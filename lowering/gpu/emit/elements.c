@@ -2,7 +2,6 @@
 #include "lowering/gpu/emit/elements.h"
 
 #include "lowering/gpu/emit/address.h"
-#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"

@@ -1,9 +1,8 @@
 /* emitter.c - building blocks of tile-to-nvvm. See emitter.h. */
 #include "lowering/gpu/emit/emitter.h"
 
-#include "lowering/layout/memory.h"
+#include "base/memory.h"
 #include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 

@@ -3,8 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/machine/copy_engine.h"
-#include "lowering/gpu/machine/target.h"
-#include "tilewright/dialect.h"
+#include "tilewright/machine.h"
 
 /* ---- facts --------------------------------------------------------------------------------------- */
 

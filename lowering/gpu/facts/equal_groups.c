@@ -4,10 +4,10 @@
  * looked at again, until none is. */
 #include "lowering/gpu/facts/equal_groups.h"
 
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/layout/layout.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 #include <stdlib.h>

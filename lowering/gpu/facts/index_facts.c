@@ -8,7 +8,6 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/grouped_order.h"
-#include "lowering/loops.h"
 #include "lowering/ranges.h"
 
 /* Of a tile along one dimension; all but the last are log2. */

@@ -7,7 +7,6 @@
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

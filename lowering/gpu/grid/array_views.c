@@ -11,7 +11,6 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/copy_engine.h"
-#include "tilewright/dialect.h"
 
 #include <string.h>
 

@@ -31,6 +31,7 @@
  * all at once. These stand in no loop or branch, since all blocks have to come there, and are no argmin or argmax,
  * whose indices count from the row's begin. What is stored without the class is stored by each of the blocks. No block
  * may read what another one writes (slices.h). */
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -38,7 +39,6 @@
 #include "lowering/gpu/grid/slices.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

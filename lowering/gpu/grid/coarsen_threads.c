@@ -28,7 +28,6 @@
  * what is stored there begins at multiples of a vector. Branches that elements of a thread take apart, by numbers that
  * are loaded, are taken one after the other. */
 #include "base/memory.h"
-#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/launch_record.h"

@@ -48,7 +48,6 @@
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/loops.h"
 
 enum { MAX_STORES = 8 };
 

@@ -39,11 +39,9 @@
  *
  * Kernels without products, which only move memory, run first along the axis of the grid along which they store side by
  * side, if that is axis 1. Of a transpose either loads or stores lie side by side, and it is the stores that count. */
-#include "dialect/layouts.h"
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
-#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/grid/adopt_loop.h"

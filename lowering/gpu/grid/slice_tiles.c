@@ -46,9 +46,7 @@
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/loops.h"
 
 enum { MAX_CLASSES = TW_PLAN_WAYS };
 

@@ -1,13 +1,11 @@
 /* step_cost.c - see step_cost.h */
 #include "lowering/gpu/grid/step_cost.h"
 
-#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/loops.h"
 
 /* By how much `value` divides another; to one more or less it does not matter how it rounds. */
 static bool is_quotient(MlirValue value, int64_t *by) {

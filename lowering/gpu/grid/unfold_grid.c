@@ -26,15 +26,12 @@
  * and numbers of the program, divided by constants; nothing shows the order of blocks; the steps of a loop may be done
  * in any order, by any block (adopt_loop.h). Kernels without products stay as they are. */
 #include "lowering/gpu/facts/grouped_order.h"
-#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/launch_factors.h"
 #include "lowering/gpu/grid/adopt_loop.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/resize_tiles.h"
-#include "lowering/gpu/grid/step_cost.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
-#include "lowering/ranges.h"
 
 enum { ROW, COLUMN };
 

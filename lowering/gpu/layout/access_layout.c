@@ -3,8 +3,8 @@
 
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "tilewright/machine.h"
 
 enum { LANE_BITS = TW_WARP_LANE_BITS };
 

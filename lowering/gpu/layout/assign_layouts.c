@@ -17,15 +17,13 @@
  * The kernel gets tile.layout_costs: what the layouts cost, and the runners-up, of which the hint layout_rank = n takes
  * the n-th; and tile.layouts: what each tile with a name in Python could have (named_choices.h), of which the hint
  * "layout(name)" takes one. What must hold: the number of warps is chosen (tile-plan-block), no unsigned types. */
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/value_classes.h"
-#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
 #include <stdlib.h>

@@ -22,7 +22,6 @@
 #include "lowering/layout/cost.h"
 #include "lowering/layout/memory.h"
 #include "lowering/layout/minimum.h"
-#include "lowering/loops.h"
 
 #include <string.h>
 

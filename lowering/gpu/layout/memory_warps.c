@@ -8,7 +8,6 @@
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 enum {

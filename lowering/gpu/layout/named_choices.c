@@ -1,8 +1,7 @@
 /* named_choices.c - layouts in words. See named_choices.h. */
 #include "lowering/gpu/layout/named_choices.h"
 
-#include "dialect/layouts.h"
-#include "lowering/layout/memory.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -27,6 +27,7 @@
  *
  * Barriers (tile.alloc_barriers) live as long as the kernel, 8 bytes each, after everything else; so do numbers that
  * they pass on. */
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -34,11 +35,8 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
-
-#include "mlir-c/Diagnostics.h"
 
 #include <limits.h>
 #include <stdio.h>

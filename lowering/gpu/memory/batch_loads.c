@@ -23,7 +23,6 @@
 #include "base/memory.h"
 #include "lowering/aliasing.h"
 #include "lowering/common/canonicalize.h"
-#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

@@ -44,6 +44,7 @@
  * induction variable only (not on values that the loop carries), by arithmetic without conversions of
  * layout and by loads that check bounds, nothing in the body writes to these arrays (aliasing.h), and no loop inside of
  * it copies. Other loops keep the form that they have. */
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
@@ -56,7 +57,6 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/sink_operands.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"

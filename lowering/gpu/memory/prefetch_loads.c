@@ -44,7 +44,6 @@
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
-#include "tilewright/dialect.h"
 
 enum {
   MOST_TILES = 8 /* of the largest size */

@@ -29,11 +29,9 @@
  * is all the same which thread of the block runs an iteration. */
 #include "lowering/gpu/memory/share_iterations.h"
 
-#include "base/memory.h"
 #include "lowering/aliasing.h"
 #include "lowering/common/uniform.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

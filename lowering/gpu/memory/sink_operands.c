@@ -23,7 +23,6 @@
 
 #include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/isa/families.h"
-#include "lowering/loops.h"
 
 static bool can_pass(MlirOperation op) {
   return mlirOperationGetNumRegions(op) == 0 &&

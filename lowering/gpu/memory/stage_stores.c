@@ -37,7 +37,6 @@
 #include "lowering/gpu/machine/store_boxes.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
-#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"
 

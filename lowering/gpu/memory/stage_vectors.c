@@ -43,7 +43,6 @@
 #include "lowering/gpu/memory/promote_memory.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 enum { LANES = TW_WARP_LANES };
 

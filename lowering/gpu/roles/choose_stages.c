@@ -17,7 +17,6 @@
 #include "lowering/gpu/roles/pingpong_plan.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 enum { MAX_STAGES = 8, PIECE = 1024 /* what tile-allocate-shared rounds to */ };
 

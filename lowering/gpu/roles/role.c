@@ -1,12 +1,11 @@
 /* role.c - emits the kernel's ops again for one role. See role.h */
 #include "lowering/gpu/roles/role.h"
+#include "base/memory.h"
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/machine/budget.h"
-#include "lowering/layout/memory.h"
-#include "lowering/loops.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,10 @@
  *     yield %w
  *   }
  *   tile.mma_wait 0 ; zeros unless %lb < %ub */
+#include "base/memory.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/role.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 
 /* ---- what they start from ------------------------------------------------------------------------ */

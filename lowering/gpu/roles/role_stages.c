@@ -5,7 +5,6 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 /* ---- where multibuffers stand --------------------------------------------------------------------------- */
 

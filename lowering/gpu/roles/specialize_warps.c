@@ -46,6 +46,7 @@
  * before (of two arrays it is assumed that they share no memory: aliasing.h), and two stages of each multibuffer fit.
  * Else the kernel is left to tile-pipeline, and a remark says why. The hint `num_stages` sets the number of stages. */
 #include "lowering/gpu/roles/specialize_warps.h"
+#include "base/memory.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -56,7 +57,6 @@
 #include "lowering/gpu/roles/plan_stages.h"
 #include "lowering/gpu/roles/role.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
 

@@ -3,7 +3,6 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 bool tw_fills_buffer(const tw_stage_fill_t *fill, MlirValue buffer) {

@@ -27,7 +27,6 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/machine/budget.h"
-#include "lowering/loops.h"
 
 /* ---- registers --------------------------------------------------------------------------------------- */
 

@@ -23,9 +23,9 @@
  * time. These, and ops without effects, move within the stretch of their block that lies between two fences: whatever
  * starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores
  * nothing stays as it is. */
+#include "base/memory.h"
 #include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/ir.h"
-#include "lowering/layout/memory.h"
 #include "lowering/passes.h"
 
 #include "mlir-c/Dialect/LLVM.h"

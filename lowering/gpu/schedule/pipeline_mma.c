@@ -42,7 +42,6 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"

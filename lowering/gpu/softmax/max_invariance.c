@@ -1,7 +1,6 @@
 /* max_invariance.c - see max_invariance.h */
 #include "lowering/gpu/softmax/max_invariance.h"
 
-#include "lowering/gpu/facts/accuracy.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"

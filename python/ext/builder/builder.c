@@ -18,8 +18,6 @@
  * it may use values of blocks that were entered before it, never the other way. */
 #include "builder.h"
 
-#include "tilewright/compiler.h"
-
 #include <stdlib.h>
 
 bool tw_builder_is_finished(const tw_py_builder_t *self) {

@@ -8,7 +8,6 @@
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/convert_float.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- names ------------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* control.c - rules: loops and branches become blocks; positions in the grid; extents of arrays; threads that meet */
+#include "base/memory.h"
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/equal_groups.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/layout/memory.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
 

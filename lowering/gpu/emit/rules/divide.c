@@ -7,10 +7,10 @@
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
  * A thread that has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are
  * allowed, x is multiplied by an inverse, which several x share. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
 #include "lowering/gpu/isa/convert_float.h"
-#include "lowering/layout/memory.h"
 
 #include <math.h>
 #include <stdint.h>

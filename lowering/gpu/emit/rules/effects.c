@@ -3,12 +3,12 @@
  * Thread 0 prints, through the driver's vprintf. A tile is put in shared memory first, and printed
  * from there as nested brackets: with the text around it, so that what other blocks print does not come between; a tile
  * of several lines in a loop. A failed assertion prints its message and traps, which the launch reports. */
+#include "base/memory.h"
 #include "dialect/format.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/convert_float.h"
-#include "lowering/layout/memory.h"
 #include "tilewright/kernel_calls.h"
 
 #include "mlir-c/Dialect/LLVM.h"

@@ -12,12 +12,10 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/async_copies.h"
-#include "lowering/loops.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static MlirType int_type(tw_emitter_t *e, int bits) { return mlirIntegerTypeGet(e->context, (unsigned)bits); }

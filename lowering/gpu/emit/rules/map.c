@@ -6,12 +6,10 @@
  * What must hold: inputs and results have one layout. The body is a thread's code, as that of a SIMT kernel is: its
  * branches are the thread's own, and it has no barriers. Registers that hold copies of an element get what was computed
  * for the first. What yields nothing runs where an element is first. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/emit/elements.h"
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/layout/memory.h"
-#include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 static bool emit_body(tw_emitter_t *e, MlirOperation op, int r) {
   MlirBlock body = tw_region_block(op, 0);

@@ -11,6 +11,7 @@
  * the floats do, NaN before everything, so that ties and NaN need no further care. In a thread the best
  * element is found first, as min and max find it, and then the first that equals it: three instructions an
  * element, where a key and its index take ten. 16-bit sums are held in f32. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
@@ -18,7 +19,6 @@
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/across_blocks.h"
 #include "lowering/gpu/isa/convert_float.h"
-#include "lowering/layout/memory.h"
 
 #include "lowering/loops.h"
 #include "tilewright/dialect.h"

@@ -5,10 +5,7 @@
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/launch_record.h"
 
-#include "tilewright/dialect.h"
 #include "tilewright/machine.h"
 
 #include <stdio.h>

@@ -11,11 +11,11 @@
  * A reduction makes totals only. A function is emitted anew for each two items that meet.
  *
  * So a row over vectors of 4, 32 lanes, 8 warps and 4 such passes costs 5 shuffles a pass and one barrier in all. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/lanes.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/layout/memory.h"
 
 #include "tilewright/dialect.h"
 

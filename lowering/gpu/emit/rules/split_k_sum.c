@@ -10,12 +10,10 @@
  *     last = barrier: old == parts - 1 in any thread
  *     for p = 0 to parts, step 2:                                        (if last; for 8 accesses at a time)
  *       x, y = values of parts p and p + 1 ; sums += x ; sums += y, or 0 where there is no such part */
+#include "base/memory.h"
 #include "lowering/gpu/emit/rules.h"
-#include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
-#include "lowering/layout/memory.h"
-
-#include "mlir-c/Dialect/LLVM.h"
+#include "tilewright/machine.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,6 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/facts/scratch.h"
-#include "lowering/layout/memory.h"
-#include "tilewright/dialect.h"
 
 static bool is_read(MlirValue value) { return !mlirOpOperandIsNull(mlirValueGetFirstUse(value)); }
 

@@ -10,8 +10,8 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
-#include "lowering/gpu/machine/target.h"
 #include "tilewright/dialect.h"
+#include "tilewright/machine.h"
 
 #include <stdio.h>
 

@@ -16,11 +16,11 @@
  *   - mov.b32 {%lo, %hi}, %sum of a sum of two f16 it moves in front of the wait, and a fence between the first
  *     products of two sums then has it read them too early. So what is taken apart is the sum after an
  *     instruction, xor.b32 %word, %sum, %zero; and a product has one fence. */
+#include "base/memory.h"
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
-#include "lowering/layout/memory.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"

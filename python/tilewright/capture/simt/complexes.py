@@ -34,7 +34,7 @@ def make(frame: Frame, kind: Any, args: list[Any], keywords: dict[str, Any]) -> 
         raise TileTypeError(f"device.{kind.name} takes a number, or its two parts, found {len(args) + len(keywords)}")
     if len(args) == 2:
         return of_parts(kind, *(_part(frame, kind, require_number(v, f"device.{kind.name}")) for v in args))
-    return converted(frame, args[0] if args else 0, kind, f"device.{kind.name}", narrows=True)
+    return converted(frame, args[0] if args else 0, kind, f"device.{kind.name}")
 
 
 def _part(frame: Frame, kind: Any, value: Any) -> Any:
@@ -50,7 +50,7 @@ def parts(frame: Frame, value: Any, kind: Any) -> tuple[Any, Any]:
     return _part(frame, kind, value), _part(frame, kind, 0.0)
 
 
-def converted(frame: Frame, value: Any, kind: Any, what: str, narrows: bool = False) -> Any:
+def converted(frame: Frame, value: Any, kind: Any, what: str) -> Any:
     """A number as a complex one of `kind`."""
     if not isinstance(value, Complex) and not isinstance(value, Tile) and not is_number(value):
         raise TileTypeError(f"{what} is a {kind.name}, found {describe(value)}; expected a number")
