@@ -84,8 +84,7 @@ static void read_target(MlirModule module, char *out, size_t size) {
 /* The hint opt_level, the least of the kernels', which are assembled together; 3 where there is none. */
 static int read_level(MlirModule module) {
   int64_t least = MOST_OPTIMIZED;
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, mlirModuleGetBody(module)) {
     int64_t level = tw_hint_opt_level(op, MOST_OPTIMIZED);
     least = level < least ? level : least;
   }

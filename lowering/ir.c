@@ -128,6 +128,14 @@ MlirType tw_with_extent(MlirType type, intptr_t axis, int64_t extent) {
   return tw_tile_type(tw_element(type), rank, shape);
 }
 
+MlirType tw_without_axis(MlirType type, intptr_t axis) {
+  int64_t shape[TW_MAX_RANK];
+  intptr_t rank = copy_shape(type, shape);
+  for (intptr_t d = axis + 1; d < rank; d++)
+    shape[d - 1] = shape[d];
+  return tw_tile_type(tw_element(type), rank - 1, shape);
+}
+
 int64_t tw_count(MlirType type) {
   int64_t count = 1;
   for (intptr_t i = 0, rank = tw_rank(type); i < rank; i++)
@@ -317,13 +325,7 @@ MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, Ml
 }
 
 MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order) {
-  MlirType type = mlirValueGetType(x);
-  int64_t shape[TW_MAX_RANK];
-  intptr_t rank = 0;
-  for (intptr_t d = 0; d < tw_rank(type); d++)
-    if (d != axis)
-      shape[rank++] = tw_extent(type, d);
-  MlirType result = tw_tile_type(tw_element(type), rank, shape);
+  MlirType result = tw_without_axis(mlirValueGetType(x), axis);
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},
                        {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)},
                        {TW_IN_ORDER, mlirUnitAttrGet(at->context)}};

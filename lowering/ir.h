@@ -20,6 +20,13 @@
 
 enum { TW_MAX_RANK = 8 };
 
+/* Each op of a block, and each use of a value, in a loop that does not remove the one at hand. */
+#define TW_EACH_OP(op, block)                                                                                          \
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);                                 \
+       op = mlirOperationGetNextInBlock(op))
+#define TW_EACH_USE(use, value)                                                                                        \
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+
 /* --- Names ---------------------------------------------------------------------------------------- */
 
 static inline MlirStringRef tw_str(const char *text) { return mlirStringRefCreateFromCString(text); }
@@ -88,6 +95,8 @@ static inline MlirType tw_operand_element(MlirOperation op, intptr_t i) {
 MlirType tw_with_element(MlirType type, MlirType element);
 /* A tile, or the element itself at rank zero. */
 MlirType tw_tile_type(MlirType element, intptr_t rank, const int64_t *shape);
+/* The type without an axis, as of what is reduced along it. */
+MlirType tw_without_axis(MlirType type, intptr_t axis);
 static inline intptr_t tw_rank(MlirType type) { return mlirTypeIsAShaped(type) ? mlirShapedTypeGetRank(type) : 0; }
 static inline int64_t tw_extent(MlirType type, intptr_t axis) { return mlirShapedTypeGetDimSize(type, axis); }
 /* The tile's type with another extent along an axis. */

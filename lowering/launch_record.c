@@ -286,16 +286,14 @@ static bool has_record(MlirOperation op) {
 
 tw_status_t tw_each_kernel(MlirModule module, tw_status_t (*visit)(void *user, MlirOperation func, MlirStringRef name),
                            void *user) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, mlirModuleGetBody(module))
     if (has_record(op))
       TW_RETURN_IF_ERROR(visit(user, op, tw_attr_string(op, "sym_name")));
   return NULL;
 }
 
 MlirStringRef tw_what_does_not_fit(MlirModule module) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, mlirModuleGetBody(module))
     if (tw_has_attr(op, TW_DOES_NOT_FIT))
       return tw_attr_string(op, TW_DOES_NOT_FIT);
   return tw_str("");
@@ -310,8 +308,7 @@ tw_status_t tw_kernel_record(MlirOperation func, tw_strbuf_t *out) {
 }
 
 static MlirOperation kernel_named(MlirModule module, const char *kernel) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, mlirModuleGetBody(module))
     if (tw_op_is(op, TW_FUNC_FUNC) && tw_str_is(tw_attr_string(op, "sym_name"), kernel))
       return op;
   return tw_null_op();

@@ -135,8 +135,7 @@ bool tw_stage_passes(MlirStringRef name, const char *stage, size_t size, char *o
 
 /* Passes plan kernels, and rely on each other's plans: other functions would reach them without. */
 static bool has_kernels_only(MlirModule module) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, mlirModuleGetBody(module))
     if (tw_op_is(op, TW_FUNC_FUNC) && !tw_has_attr(op, "tile.kernel")) {
       tw_op_error(op, "is no kernel, and only kernels are compiled: give it the attribute tile.kernel");
       return false;

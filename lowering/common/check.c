@@ -164,7 +164,7 @@ static MlirValue inside_of_array(const tw_builder_t *at, MlirOperation op) {
   return inside;
 }
 
-static MlirValue negated(const tw_builder_t *at, MlirValue x) {
+MlirValue tw_check_not(const tw_builder_t *at, MlirValue x) {
   return tw_check_compare(at, TW_EQ, x, tw_const_int(at, mlirValueGetType(x), 0));
 }
 
@@ -238,7 +238,7 @@ static void check_element_bounds(check_t *c, MlirOperation op) {
   MlirType type = is_read ? (MlirType){NULL} : mlirValueGetType(value);
   int site = tw_check_site(c, op, is_read ? "read outside" : "write outside", array_of(op), type,
                            tw_str(tw_has_attr(op, "tile.flat") ? "offset" : ""));
-  MlirValue bad = masked(&at, op, negated(&at, inside));
+  MlirValue bad = masked(&at, op, tw_check_not(&at, inside));
   where_t where = at_indices(op);
   record_element(c, &at, op, site, bad, &where, is_read ? none : value, none);
   tw_set_operand(op, TW_OPERAND_MASK, masked(&at, op, inside));
@@ -455,7 +455,7 @@ static void check_padding(check_t *c, MlirOperation op) {
 static void check_assert(check_t *c, MlirOperation op) {
   check_used_padding(c, op, 0, "condition");
   tw_builder_t at = before(op);
-  MlirValue any, bad = negated(&at, mlirOperationGetOperand(op, 0)), none = {NULL};
+  MlirValue any, bad = tw_check_not(&at, mlirOperationGetOperand(op, 0)), none = {NULL};
   int site = tw_check_site(c, op, "assertion", none, (MlirType){NULL}, tw_attr_string(op, "message"));
   (void)tw_check_first(&at, bad, &any);
   tw_builder_t in = tw_build_guard(&at, any);

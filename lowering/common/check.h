@@ -49,6 +49,7 @@ MlirValue tw_check_bits(const tw_builder_t *at, MlirValue x);
 /* A scalar as each element of a tile like `like`; itself where that is a scalar. */
 MlirValue tw_check_splat(const tw_builder_t *at, MlirValue scalar, MlirType like);
 MlirValue tw_check_and(const tw_builder_t *at, MlirValue x, MlirValue y);
+MlirValue tw_check_not(const tw_builder_t *at, MlirValue x);
 MlirValue tw_check_or(const tw_builder_t *at, MlirValue x, MlirValue y);
 /* arith.cmpi of scalars or tiles. */
 MlirValue tw_check_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y);

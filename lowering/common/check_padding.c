@@ -100,13 +100,9 @@ MlirValue tw_check_inside_tile(const tw_builder_t *at, MlirOperation access, Mli
   return inside;
 }
 
-static MlirValue negated(const tw_builder_t *at, MlirValue x) {
-  return tw_check_compare(at, TW_EQ, x, tw_const_int(at, mlirValueGetType(x), 0));
-}
-
 static MlirValue shadow_of_load(MlirOperation load) {
   tw_builder_t at = behind(load);
-  return negated(&at, tw_check_inside_tile(&at, load, mlirValueGetType(mlirOperationGetResult(load, 0))));
+  return tw_check_not(&at, tw_check_inside_tile(&at, load, mlirValueGetType(mlirOperationGetResult(load, 0))));
 }
 
 /* Of bools: what a false side hides of `and`, or a true one of `or`. */
@@ -118,7 +114,7 @@ static MlirValue shadow_of_logic(check_t *c, MlirOperation op) {
     MlirValue other = sides[1 - i];
     if (mlirValueIsNull(shadows[i]))
       continue;
-    other = tw_op_is(op, TW_ARITH_ORI) ? negated(&at, other) : other;
+    other = tw_op_is(op, TW_ARITH_ORI) ? tw_check_not(&at, other) : other;
     sum = tw_check_or(&at, sum, tw_check_and(&at, shadows[i], tw_check_or(&at, other, shadows[1 - i])));
   }
   return sum;
@@ -171,15 +167,8 @@ typedef enum { REDUCED, SO_FAR, SO_FAR_REVERSED } along_t;
 
 /* Whether one of those along an axis has it, or one of those so far. */
 static MlirValue any_along(const tw_builder_t *at, along_t which, MlirValue shadow, int64_t axis) {
-  MlirType i32 = tw_i32(at->context), type = tw_with_element(mlirValueGetType(shadow), i32), result = type;
-  if (which == REDUCED) {
-    int64_t shape[TW_MAX_RANK];
-    intptr_t rank = 0;
-    for (intptr_t d = 0; d < tw_rank(type); d++)
-      if (d != axis)
-        shape[rank++] = tw_extent(type, d);
-    result = tw_tile_type(i32, rank, shape);
-  }
+  MlirType i32 = tw_i32(at->context), type = tw_with_element(mlirValueGetType(shadow), i32);
+  MlirType result = which == REDUCED ? tw_without_axis(type, axis) : type;
   MlirValue wide = tw_unary(at, "arith.extui", type, shadow);
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, which == REDUCED ? TW_REDUCE_MAX : TW_REDUCE_ADD)},
                        {"axis", mlirIntegerAttrGet(i32, axis)},

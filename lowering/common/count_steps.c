@@ -20,7 +20,7 @@ static bool divides_by(MlirOperation op, MlirValue iv, int64_t step) {
 
 /* A quotient of the number by the step; null if there is none. */
 static MlirOperation quotient(MlirValue iv, int64_t step) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(iv); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, iv)
     if (divides_by(mlirOpOperandGetOwner(use), iv, step))
       return mlirOpOperandGetOwner(use);
   return tw_null_op();

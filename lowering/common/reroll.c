@@ -208,7 +208,7 @@ static bool is_root(const behind_t *b, MlirValue value) {
 
 /* Whether all that reads the value goes into the step's results, which replace it. */
 static bool ends_in_roots(const behind_t *b, MlirValue value, int *budget) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     if (--*budget < 0 || mlirOperationGetNumResults(user) != 1 || mlirOperationGetNumRegions(user) != 0)
       return false;
@@ -273,7 +273,7 @@ static MlirValue exit_of(MlirOperation loop) {
   tw_builder_t at = tw_build_before(loop);
   if (tw_never_crosses(loop))
     return tw_loop_exit(&at, loop);
-  for (MlirOpOperand use = mlirValueGetFirstUse(high); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, high) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     if (tw_op_is(op, TW_ARITH_MAXSI) && is_in_front(op, loop) && mlirValueEqual(mlirOperationGetOperand(op, 0), high) &&
         mlirValueEqual(mlirOperationGetOperand(op, 1), low) && tw_loop_step(loop) == 1)

@@ -201,7 +201,7 @@ static bool masks_gather(MlirValue mask) {
 /* Elements of the largest tile that the mask is for: one of rows or columns is repeated. */
 static int64_t masked_elements(MlirValue mask) {
   int64_t most = tw_count(mlirValueGetType(mask));
-  for (MlirOpOperand use = mlirValueGetFirstUse(mask); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, mask) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     int64_t its = tw_op_form(user) == TW_FORM_VIEW ? masked_elements(mlirOperationGetResult(user, 0)) : 0;
     most = its > most ? its : most;
@@ -317,8 +317,7 @@ static bool holds_in(const loop_split_t *split, part_t part, const affine_t *mas
 
 static void drop_masks(const loop_split_t *split, MlirOperation loop, part_t part) {
   affine_t mask;
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, tw_loop_body(loop)) {
     if (!is_mask(op) || !read_mask(op, loop, &mask, NULL) || !holds_in(split, part, &mask))
       continue;
     tw_builder_t at = tw_build_before(op);

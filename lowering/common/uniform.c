@@ -39,11 +39,11 @@ static bool differs(const tw_uniform_t *u, MlirOperation op) {
   return tw_op_has(op, TW_VARIES) || (has_effect(op) && !makes_array && !reads && !tw_op_has(op, TW_MEETS_BLOCK));
 }
 
-static bool any_varies(const tw_uniform_t *u, MlirOperation op) {
+bool tw_uniform_has_operands(const tw_uniform_t *u, MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!tw_uniform_has(u, mlirOperationGetOperand(op, i)))
-      return true;
-  return false;
+      return false;
+  return true;
 }
 
 static void tell(void *user, MlirValue passed, MlirValue source) {
@@ -113,7 +113,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   if (mlirOperationGetNumRegions(op) > 0)
     pass_control(u, op);
-  else if (differs(u, op) || (any_varies(u, op) && !meets_block(op)))
+  else if (differs(u, op) || (!tw_uniform_has_operands(u, op) && !meets_block(op)))
     vary_results(u, op);
   return MlirWalkResultAdvance;
 }

@@ -17,6 +17,7 @@ void tw_uniform_find(tw_uniform_t *u, MlirOperation func);
 void tw_uniform_find_in(tw_uniform_t *u, MlirOperation loop);
 void tw_uniform_free(tw_uniform_t *u);
 bool tw_uniform_has(const tw_uniform_t *u, MlirValue value);
+bool tw_uniform_has_operands(const tw_uniform_t *u, MlirOperation op); /* all of them */
 /* Whether all threads of the block come to an op together, each time: no branch or loop around it parts them. */
 bool tw_uniform_reaches(const tw_uniform_t *u, MlirOperation op);
 /* Whether an op has no effects, nor have those in its regions, so that it may be computed once for all threads. */

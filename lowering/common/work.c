@@ -247,8 +247,7 @@ static void walk_if(counter_t *c, MlirOperation op) {
 }
 
 static void walk(counter_t *c, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     int64_t number;
     if (tw_op_is(op, TW_SCF_FOR)) {
       walk_for(c, op);
@@ -282,8 +281,7 @@ static void bind_scalars(counter_t *c) {
 /* The one kernel of a module; null where there are none or several. */
 static MlirOperation find_kernel(MlirModule module) {
   MlirOperation found = tw_null_op();
-  for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, mlirModuleGetBody(module)) {
     if (!tw_has_attr(op, "tile.kernel"))
       continue;
     if (!mlirOperationIsNull(found))

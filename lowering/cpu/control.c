@@ -225,8 +225,7 @@ static bool is_threads(MlirOperation op) { return tw_has_attr(op, TW_THREADS); }
 
 /* Whether there is another loop over threads in it. */
 static bool has_threads(MlirOperation loop) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(loop, 0)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, tw_region_block(loop, 0))
     if (tw_has_op_like(op, is_threads))
       return true;
   return false;

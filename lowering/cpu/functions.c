@@ -15,8 +15,7 @@ static tw_builder_t at_module(cpu_t *cx) {
 
 bool cpu_has_function(cpu_t *cx, const char *name) {
   MlirAttribute symbol = mlirStringAttrGet(cx->context, tw_str(name));
-  for (MlirOperation op = mlirBlockGetFirstOperation(module_body(cx)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, module_body(cx))
     if (mlirAttributeEqual(tw_attr(op, "sym_name"), symbol))
       return true;
   return false;

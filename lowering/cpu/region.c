@@ -613,23 +613,20 @@ static void add_cost(cpu_t *cx, MlirOperation op) {
 
 void cpu_analyze(cpu_t *cx, MlirBlock block) {
   int num = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     tw_map_one(&cx->order, (MlirValue){op.ptr}, (MlirValue){(void *)(intptr_t)num++});
     if (is_virtual(cx, op))
       add_cost(cx, op);
   }
   MlirOperation *ops = tw_allocate((size_t)num + 1, sizeof *ops);
   num = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     ops[num++] = op;
   while (num-- > 0) {
     if (!is_virtual(cx, ops[num]))
       continue;
     cpu_slot_t *slot = cpu_slot(cx, mlirOperationGetResult(ops[num], 0));
-    for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use))
+    TW_EACH_USE(use, slot->value)
       add_use(cx, slot, block, mlirOpOperandGetOwner(use));
     if ((slot->many_roots && slot->cost >= COST_SHARED) ||
         (cpu_rule(cx, ops[num])->space == CPU_PERMUTE && in_blocks(cx, slot->value)))
@@ -663,8 +660,7 @@ static bool depends_on_memory(cpu_t *cx, MlirValue tile) {
 
 static bool used_after(cpu_t *cx, cpu_slot_t *slot, MlirOperation op) {
   MlirBlock block = mlirOperationGetBlock(op);
-  for (MlirOpOperand use = mlirValueGetFirstUse(slot->value); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, slot->value) {
     MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
     if (!mlirOperationIsNull(user) && order_of(cx, user) > order_of(cx, op))
       return true;

@@ -124,8 +124,7 @@ static bool is_together(const split_t *s, MlirOperation op) {
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(tw_region_block(op, 0)); i++)
     if (!tw_uniform_has(&s->uniform, mlirBlockGetArgument(tw_region_block(op, 0), i)))
       return false;
-  for (MlirOperation o = mlirBlockGetFirstOperation(tw_region_block(op, 0)); !mlirOperationIsNull(o);
-       o = mlirOperationGetNextInBlock(o))
+  TW_EACH_OP(o, tw_region_block(op, 0))
     if (!is_terminator(o) && !is_shared(s, o))
       return false;
   return true;
@@ -136,8 +135,7 @@ static bool carries_much(MlirOperation op) {
 }
 
 static bool can_cut(const split_t *s, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     if (!is_cut(op))
       continue;
     if (carries_much(op)) {
@@ -243,8 +241,7 @@ static void number_control(split_t *s, MlirOperation op) {
 }
 
 static void number_block(split_t *s, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     tw_map_set_number(&s->pieces, (MlirValue){op.ptr}, s->number);
     if (is_cut(op))
       number_control(s, op);
@@ -268,8 +265,7 @@ static void save_carried(split_t *s, MlirOperation op) {
 }
 
 static void need_block(split_t *s, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     reader_t reader = {s, op, piece_of(s, op)};
     if (is_cut(op)) {
       save_carried(s, op);
@@ -816,8 +812,7 @@ static void split_threads(MlirOperation func) {
 
 bool tw_run_split_threads(MlirOperation module) {
   MlirBlock body = tw_region_block(module, 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, body)
     if (tw_op_is(op, TW_FUNC_FUNC))
       split_threads(op);
   return true;

@@ -153,13 +153,6 @@ typedef struct {
   bool fits;
 } fit_t;
 
-static bool are_same(const fit_t *fit, MlirOperation op) {
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!tw_uniform_has(fit->uniform, mlirOperationGetOperand(op, i)))
-      return false;
-  return true;
-}
-
 /* Whether an op has a form in lanes, or is the same for all. */
 static bool op_fits(const fit_t *fit, MlirOperation op) {
   const cpu_rule_t *rule = cpu_rule(fit->cx, op);
@@ -174,7 +167,7 @@ static bool op_fits(const fit_t *fit, MlirOperation op) {
   if (rule->compute || (rule->eval && rule->space == CPU_LEAF && mlirOperationGetNumOperands(op) == 0))
     return has_numbers(op);
   if (tw_op_is(op, TW_TILE_VIEW))
-    return are_same(fit, op);
+    return tw_uniform_has_operands(fit->uniform, op);
   return tw_op_form(op) == TW_FORM_POSITION ? !tw_op_is(op, TW_TILE_LANE_ID) : tw_op_is(op, TW_TILE_FENCE);
 }
 
@@ -213,8 +206,7 @@ static intptr_t deciding(MlirOperation op) {
 static bool accesses(const tw_uniform_t *u, MlirBlock block) {
   if (mlirBlockIsNull(block))
     return false;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     intptr_t regions = mlirOperationGetNumRegions(op);
     if (regions == 0 && tw_op_form(op) != TW_FORM_CONTROL && !tw_op_has(op, TW_PURE))
       return true;

@@ -67,16 +67,14 @@ static bool is_empty(MlirBlock block) {
 static int count_ops(MlirBlock block) {
   int num = 0;
   if (!mlirBlockIsNull(block))
-    for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op))
+    TW_EACH_OP(op, block)
       num += 1 + (mlirOperationGetNumRegions(op) > 0 ? SHORT_SIDE : 0);
   return num;
 }
 
 static bool is_short(cpu_t *cx, MlirBlock block) {
   int cost = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     bool end = mlirOperationIsNull(mlirOperationGetNextInBlock(op));
     const cpu_rule_t *rule = cpu_rule(cx, op);
     if (!end && (!tw_op_has(op, TW_PURE) || !rule || mlirOperationGetNumRegions(op) > 0))

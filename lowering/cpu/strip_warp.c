@@ -44,8 +44,7 @@ static bool may_meet_apart(const cpu_strip_t *strip) {
     return false;
   MlirBlock other = tw_region_block(op, 1);
   if (cpu_has_warp_ops(mlirBlockGetParentOperation(tw_region_block(op, 0))) && !mlirBlockIsNull(other))
-    for (MlirOperation o = mlirBlockGetFirstOperation(other); !mlirOperationIsNull(o);
-         o = mlirOperationGetNextInBlock(o))
+    TW_EACH_OP(o, other)
       if (cpu_has_warp_ops(o))
         return true;
   for (op = mlirOperationGetParentOperation(op); !tw_has_attr(op, TW_THREADS); op = mlirOperationGetParentOperation(op))

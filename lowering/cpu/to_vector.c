@@ -144,8 +144,7 @@ static void emit_blocks(cpu_t *cx, MlirBlock old) {
 /* The kernel that a split one was, if lanes of its warps meet; else null. */
 static MlirOperation unsplit_of(cpu_t *cx, MlirOperation kernel) {
   MlirStringRef name = tw_attr_string(kernel, TW_UNSPLIT);
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(cx->module, 0)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, tw_region_block(cx->module, 0))
     if (name.length && mlirStringRefEqual(tw_attr_string(op, "sym_name"), name))
       return op;
   return tw_null_op();

@@ -128,8 +128,7 @@ static void describe_kernel(MlirOperation func, MlirLocation place) {
 }
 
 void tw_add_line_info(MlirOperation module) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(module, 0)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, tw_region_block(module, 0)) {
     MlirLocation place = place_of(mlirOperationGetLocation(op));
     if (tw_op_is(op, TW_LLVM_FUNC) && tw_has_hint_line_info(op) && !mlirLocationIsNull(place))
       describe_kernel(op, place);

@@ -82,8 +82,7 @@ static bool check_results(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool emit_block(tw_emitter_t *e, MlirBlock old) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(old); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, old) {
     const tw_rule_t *rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
     if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION) || tw_op_is(op, TW_TILE_YIELD))

@@ -148,8 +148,7 @@ static bool ends_narrow(narrow_t *n, MlirValue value, int depth);
  * each. Sums and other factors add theirs to it. */
 static bool is_multiplied_by_itself(MlirOperation loop, MlirValue carried) {
   MlirBlock body = tw_loop_body(loop);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     bool both = tw_op_class(op) == TW_CLASS_FLOAT_PRODUCT || tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT;
     for (intptr_t i = 0; i < 2 && both; i++) {
       tw_slice_t slice = {.block = body};
@@ -197,7 +196,7 @@ static bool use_ends_narrow(narrow_t *n, MlirOpOperand use, int depth) {
 }
 
 static bool ends_narrow(narrow_t *n, MlirValue value, int depth) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, value)
     if (!use_ends_narrow(n, use, depth))
       return false;
   return true;
@@ -229,7 +228,7 @@ static bool is_narrowed_operand(MlirOperation op) {
   if (!tw_op_is(op, TW_ARITH_TRUNCF) || tw_bits(mlirValueGetType(mlirOperationGetResult(op, 0))) != 16)
     return false;
   MlirValue narrow = mlirOperationGetResult(op, 0);
-  for (MlirOpOperand use = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, narrow)
     if (!tw_op_is_product(mlirOpOperandGetOwner(use)))
       return false;
   return true;
@@ -237,7 +236,7 @@ static bool is_narrowed_operand(MlirOperation op) {
 
 /* Whether the value is read by sums and products only; `product` gets true at the first of these. */
 static bool is_weight(MlirValue value, bool *product) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     bool sum = tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == TW_REDUCE_ADD;
     bool narrowed = is_narrowed_operand(op);

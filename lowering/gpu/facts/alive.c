@@ -21,7 +21,7 @@ typedef struct {
 
 MlirOperation tw_last_reader(MlirValue value, MlirBlock block, MlirOperation but) {
   MlirOperation last = tw_null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
     if (!mlirOperationIsNull(user) && tw_renames(user))
       user = tw_last_reader(mlirOperationGetResult(user, 0), block, but);
@@ -34,7 +34,7 @@ MlirOperation tw_last_reader(MlirValue value, MlirBlock block, MlirOperation but
 }
 
 bool tw_is_first_reader(MlirValue value, MlirOperation user) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation other = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(user));
     if (mlirOperationIsNull(other) || mlirOperationIsBeforeInBlock(other, user))
       return false;
@@ -67,8 +67,7 @@ int64_t tw_most_alive(MlirBlock block, int64_t (*takes)(MlirValue value)) {
   alive_set_t set = {.block = block, .takes = takes};
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(block); i++)
     begin(&set, mlirBlockGetArgument(block, i));
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     end_with(&set, op);
     for (intptr_t i = 0; !tw_renames(op) && i < mlirOperationGetNumResults(op); i++)
       begin(&set, mlirOperationGetResult(op, i));

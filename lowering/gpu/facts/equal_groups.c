@@ -48,8 +48,7 @@ static int groups_of_op(const tw_map_t *noted, MlirOperation op, int dim) {
 }
 
 static void note_body(tw_map_t *noted, MlirOperation loop, int dim) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, tw_loop_body(loop)) {
     if (mlirOperationGetNumResults(op) != 1 || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
       continue;
     int groups = groups_of_op(noted, op, dim);

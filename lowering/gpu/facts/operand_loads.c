@@ -200,8 +200,7 @@ const void *tw_loop_around(MlirOperation op) {
 
 bool tw_rows_stay_together(MlirOperation mma) {
   MlirBlock block = mlirOperationGetBlock(mma);
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     if (tw_op_is_reduction(op) || (tw_op_is_product(op) && !mlirOperationEqual(op, mma)))
       return true;
   return false;
@@ -227,8 +226,7 @@ bool tw_reads_written(MlirOperation product) {
     MlirValue operand = mlirOperationGetOperand(product, i);
     if (!tw_type_is_buffer(mlirValueGetType(operand)))
       continue;
-    for (MlirOpOperand use = mlirValueGetFirstUse(operand); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use))
+    TW_EACH_USE(use, operand)
       if (tw_op_stores_buffer(mlirOpOperandGetOwner(use)))
         return true;
   }

@@ -145,8 +145,7 @@ int tw_multicast_choose(MlirOperation func, const tw_block_axes_t *axes, const t
 }
 
 void tw_multicast_guard_stores(MlirBlock block, MlirValue position, MlirValue extent) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     intptr_t first;
     if (!tw_op_stores_tile(op))
       continue;

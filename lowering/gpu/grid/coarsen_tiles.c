@@ -98,8 +98,7 @@ static bool can_coarsen(coarsener_t *f, int axis, const tw_ops_t *ids) {
       continue;
     if (tw_op_is(ids->at[i], TW_TILE_NUM_BLOCKS))
       return false;
-    for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(ids->at[i], 0)); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    TW_EACH_USE(use, mlirOperationGetResult(ids->at[i], 0)) {
       int class = class_of_use(f, use);
       if (class < 0 || (f->class[axis] != UNKNOWN && class != f->class[axis]))
         return false;

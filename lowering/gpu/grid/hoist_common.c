@@ -54,8 +54,7 @@ static MlirWalkResult find_position(MlirOperation op, void *user) {
 
 static bool has_common_loop(MlirOperation func, const tw_block_axes_t *axes, int axis) {
   MlirBlock none = {NULL};
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_region_block(func, 0)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, tw_region_block(func, 0)) {
     common_reads_t r = reads_of(op, axes, axis, none);
     if (tw_may_write_arrays(op))
       return false;

@@ -78,7 +78,7 @@ static void number_ops(spans_t *s, MlirOperation op) {
   size_t at = add_span(s, op);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
     for (MlirBlock b = tw_region_block(op, r); !mlirBlockIsNull(b); b = mlirBlockGetNextInRegion(b))
-      for (MlirOperation o = mlirBlockGetFirstOperation(b); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+      TW_EACH_OP(o, b)
         number_ops(s, o);
   s->spans[at].end = (int)s->num - 1;
 }
@@ -141,8 +141,7 @@ static void widen(const spans_t *s, free_piece_t *piece, MlirOperation op, int f
 static void live_range(const spans_t *s, MlirOperation alloc, free_piece_t *piece) {
   int first = -1, last = -1;
   MlirValue buffer = mlirOperationGetResult(alloc, 0);
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, buffer) {
     int begin = span_of(s, mlirOpOperandGetOwner(use)).begin;
     int end = span_of(s, end_of_use(mlirOpOperandGetOwner(use))).begin;
     first = first < 0 || begin < first ? begin : first;
@@ -150,8 +149,7 @@ static void live_range(const spans_t *s, MlirOperation alloc, free_piece_t *piec
   }
   piece->first = first;
   piece->last = last;
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, buffer) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     widen(s, piece, with_loop(op, span_of(s, op).begin == first), first, last);
     widen(s, piece, end_of_use(op), first, last);
@@ -172,7 +170,7 @@ static MlirOperation outermost(MlirOperation op) {
 
 /* From the first to the last op of the function's block that holds a use of the array, or of an array made of it. */
 static void widen_by_uses(const spans_t *s, free_piece_t *piece, MlirValue array) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, array) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     byte_span_t span = span_of(s, outermost(op));
     piece->first = span.begin < piece->first ? span.begin : piece->first;
@@ -339,8 +337,7 @@ static int64_t allocate(MlirOperation func, const tw_gpu_target_t *target) {
 bool tw_run_allocate_shared(MlirOperation module) {
   tw_gpu_target_t target = tw_gpu_target_of(module);
   MlirBlock body = tw_region_block(module, 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     int64_t bytes = tw_op_is(op, TW_FUNC_FUNC) ? allocate(op, &target) : 0;
     if (bytes < 0)
       return false;

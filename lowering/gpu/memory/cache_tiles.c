@@ -128,8 +128,7 @@ static void note(cache_plan_t *plan, int walk, MlirOperation load) {
 
 static void note_loads(cache_plan_t *plan) {
   for (int w = 0; w < plan->walks.count; w++)
-    for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[w])); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op))
+    TW_EACH_OP(op, tw_loop_body(plan->walks.at[w]))
       if (tw_op_loads_tile(op))
         note(plan, w, op);
 }
@@ -426,8 +425,7 @@ static void rewrite(cache_plan_t *plan) {
 }
 
 static void visit_block(MlirOperation func, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     cache_plan_t plan;
     bool keeps_some = make_plan(&plan, func, op) && are_spared(&plan, true);
     if (keeps_some) {

@@ -235,7 +235,7 @@ static MlirType type_moved(MlirOperation op) {
 
 static bool is_written(MlirValue array) {
   bool written = false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, array)
     written = written || tw_stores_to_array(mlirOpOperandGetOwner(use));
   return written;
 }
@@ -395,10 +395,8 @@ static bool touches_memory(MlirOperation op) {
   return !tw_op_is(op, TW_TILE_MAP) && tw_op_has(op, TW_READS_ARRAY | TW_WRITES_ARRAY | TW_ORDERS_ALL);
 }
 
-/* The body is a thread's code, in which nobody can meet: threads meet before it and behind it, if it touches memory. */
-static void visit_map(state_t *s, MlirOperation op) {
-  if (!tw_has_op_like(op, touches_memory))
-    return;
+/* All threads meet right before the op and right behind it. */
+static void meet_around(state_t *s, MlirOperation op) {
   if (!meets_at(op_before(op)))
     put_barrier_before(op);
   meet(s);
@@ -406,16 +404,18 @@ static void visit_map(state_t *s, MlirOperation op) {
     put_behind(op);
 }
 
+/* The body is a thread's code, in which nobody can meet: threads meet before it and behind it, if it touches memory. */
+static void visit_map(state_t *s, MlirOperation op) {
+  if (tw_has_op_like(op, touches_memory))
+    meet_around(s, op);
+}
+
 /* Threads do as they like in it, and meet where the body says; its shared arrays may lie where others lay. */
 static void visit_threads(state_t *s, MlirOperation op) {
   int64_t from = tw_scratch_offset(op), bytes = tw_scratch_bytes(op);
   check_products(s, op, op.ptr, from, from + bytes);
   settle(s, op, true, 0, ARRAYS); /* copies arrive */
-  if (!meets_at(op_before(op)))
-    put_barrier_before(op);
-  meet(s);
-  if (!meets_at(mlirOperationGetNextInBlock(op)))
-    put_behind(op);
+  meet_around(s, op);
 }
 
 static bool touches_buffer(MlirOperation op) {
@@ -479,8 +479,7 @@ static void visit(state_t *s, MlirOperation op) {
 }
 
 static void visit_block(state_t *s, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     visit(s, op);
 }
 

@@ -46,8 +46,7 @@ static bool has_product(MlirOperation op) { return tw_has_op_like(op, tw_op_is_p
 /* Words of what products of the block, or of loops in it, leave. */
 static int64_t words_of_sums(MlirBlock block) {
   int64_t words = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     words += has_product(op) ? words_of_results(op) : 0;
   return words;
 }
@@ -66,7 +65,7 @@ static int64_t words_under_way(MlirOperation load) {
 static bool is_for_stores(MlirValue value, MlirBlock block, tw_map_t *seen) {
   if (tw_is_unused(value))
     return false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = mlirOpOperandGetOwner(use);
     if (!mlirBlockEqual(mlirOperationGetBlock(user), block))
       return false;
@@ -123,7 +122,7 @@ static bool is_movable(MlirOperation op) {
 /* Whether the value is read behind the product of its block; `only`: and nowhere else. */
 static bool is_read_behind(MlirValue value, MlirOperation product, bool only) {
   bool behind = false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), mlirOperationGetBlock(product));
     bool is_behind = !mlirOperationIsNull(user) && mlirOperationIsBeforeInBlock(product, user);
     if (only && !is_behind)
@@ -146,8 +145,7 @@ static void sink_held(MlirBlock block, int64_t sums, int64_t budget) {
   tw_ops_t ops = {0};
   MlirOperation product = tw_null_op();
   int64_t held = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, block) {
     product = has_product(op) ? op : product;
     if (is_movable(op))
       tw_ops_add(&ops, op);
@@ -178,8 +176,7 @@ static void visit_block(MlirBlock block) {
   if (words == 0)
     return;
   sink_held(block, words, budget);
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     if (may_wait(op)) {
       words += words_under_way(op);
       tw_ops_add(&loads, op);

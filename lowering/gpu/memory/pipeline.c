@@ -133,8 +133,7 @@ static bool may_write(MlirOperation op, const void *user) {
   if (!tw_stores_to_array(op))
     return false;
   MlirValue array = tw_access_array(op, &first);
-  for (MlirOperation read = mlirBlockGetFirstOperation(tw_loop_body(reads->loop)); !mlirOperationIsNull(read);
-       read = mlirOperationGetNextInBlock(read))
+  TW_EACH_OP(read, tw_loop_body(reads->loop))
     if (tw_slice_has(&reads->early, read) && (tw_is_async_copy(read) || is_index_load(read)) &&
         (tw_acquires(op) ||
          !tw_assume_unwritten(mlirOperationGetOperand(read, 0), array, tw_reads_before(read, op, reads->loop))))
@@ -155,8 +154,7 @@ static bool keeps_order(const pipeline_plan_t *plan) {
 static const char *why_not(pipeline_plan_t *plan) {
   MlirBlock body = tw_loop_body(plan->loop);
   bool loads = false;
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     if (!tw_is_async_copy(op))
       continue;
     tw_ops_add(&plan->copies, op);
@@ -188,8 +186,7 @@ static bool is_own(const pipeline_plan_t *plan, MlirValue buffer) {
 static bool lives_through(MlirValue buffer, MlirOperation loop) {
   bool before = false, after = false;
   MlirBlock block = mlirOperationGetBlock(loop);
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, buffer) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
       op = mlirOperationGetParentOperation(op);
@@ -355,8 +352,7 @@ static MlirValue next_stage(const tw_builder_t *at, MlirValue stage, int stages)
 
 static void read_from_stage(const pipeline_plan_t *plan, MlirBlock body, MlirValue stage) {
   for (int i = 0; i < plan->copies.count; i++)
-    for (MlirOpOperand use = mlirValueGetFirstUse(tw_copy_buffer(plan->copies.at[i])); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    TW_EACH_USE(use, tw_copy_buffer(plan->copies.at[i])) {
       MlirOperation op = mlirOpOperandGetOwner(use);
       if (tw_op_reads_shared(op) && tw_inside(op, body))
         mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(use) + 1, stage);

@@ -58,8 +58,7 @@ static bool is_safe_load(MlirOperation op) {
 /* Whether it adds up or scans tiles, and computes no products. */
 static bool only_combines(MlirBlock body) {
   bool combines = false;
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, body)
     combines |= tw_op_combines(op);
   return combines && mlirOperationIsNull(tw_first_op(body, tw_op_is_product));
 }
@@ -95,7 +94,7 @@ static bool follows_induction(MlirOperation loop, MlirOperation load) {
 /* The last op of the loop's body that reads a value, or holds one that does. */
 static MlirOperation last_user(MlirBlock body, MlirValue value) {
   MlirOperation last = tw_null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), body);
     if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, user))
       last = user;
@@ -106,8 +105,7 @@ static MlirOperation last_user(MlirBlock body, MlirValue value) {
 /* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
 static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   tw_slice_t slice = {.block = tw_loop_body(loop)};
-  for (MlirOperation op = mlirBlockGetFirstOperation(slice.block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, slice.block)
     if (tw_is_async_copy(op))
       tw_slice_add_op(&slice, op);
   bool found = tw_slice_has(&slice, load);
@@ -175,8 +173,7 @@ static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
 static void prefetch_all(MlirOperation loop, int64_t most) {
   tw_ops_t loads = {NULL, 0};
   int64_t room = MOST_TILES * most;
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(loop)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, tw_loop_body(loop))
     if (is_early(loop, op, room < most ? room : most)) {
       tw_ops_add(&loads, op);
       room -= words_of(mlirValueGetType(mlirOperationGetResult(op, 0)));

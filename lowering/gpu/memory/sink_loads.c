@@ -37,28 +37,29 @@ static bool is_part(MlirOperation op) {
 }
 
 /* Whether each block computes the same value, or one of a few. */
-static bool is_uniform(MlirValue value) {
-  MlirOperation op = tw_def(value);
-  if (mlirOperationIsNull(op))
-    return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), TW_FUNC_FUNC);
-  if (is_part(op))
-    return true;
-  if (tw_op_form(op) != TW_FORM_ELEMENTWISE && tw_op_form(op) != TW_FORM_SOURCE && !tw_op_is(op, TW_TILE_DIM) &&
-      !tw_op_is(op, TW_TILE_NUM_BLOCKS))
-    return false;
+static bool is_uniform(MlirValue value);
+
+static bool has_uniform_operands(MlirOperation op) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
     if (!is_uniform(mlirOperationGetOperand(op, i)))
       return false;
   return true;
 }
 
+static bool is_uniform(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op))
+    return tw_op_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value)), TW_FUNC_FUNC);
+  if (is_part(op))
+    return true;
+  bool follows = tw_op_form(op) == TW_FORM_ELEMENTWISE || tw_op_form(op) == TW_FORM_SOURCE ||
+                 tw_op_is(op, TW_TILE_DIM) || tw_op_is(op, TW_TILE_NUM_BLOCKS);
+  return follows && has_uniform_operands(op);
+}
+
 static bool is_shared_load(MlirOperation op) {
-  if (!tw_op_loads_tile(op) || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))))
-    return false;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!is_uniform(mlirOperationGetOperand(op, i)))
-      return false;
-  return true;
+  return tw_op_loads_tile(op) && tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+         has_uniform_operands(op);
 }
 
 static bool may_write(MlirOperation op) {
@@ -66,8 +67,7 @@ static bool may_write(MlirOperation op) {
 }
 
 static bool used_outside(MlirOperation op) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, mlirOperationGetResult(op, 0))
     if (!mlirBlockEqual(mlirOperationGetBlock(mlirOpOperandGetOwner(use)), mlirOperationGetBlock(op)))
       return true;
   return false;

@@ -61,7 +61,7 @@ typedef struct {
 static bool only_writes(MlirOperation op) { return mlirOperationGetNumResults(op) == 0; }
 
 static MlirOperation filled_by(MlirValue buffer, bool (*fills)(MlirOperation op)) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, buffer)
     if (fills(mlirOpOperandGetOwner(use)))
       return mlirOpOperandGetOwner(use);
   return tw_null_op();
@@ -118,7 +118,7 @@ static bool loads_in_place(MlirOperation op, MlirOperation store) {
 
 /* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
 static bool is_only_access(MlirOperation store, MlirValue array) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, array) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     if (!mlirOperationEqual(op, store) && !tw_is_index_fact(op) && !loads_in_place(op, store))
       return false;

@@ -141,7 +141,7 @@ static bool is_written(MlirOperation func, MlirOperation load) {
 /* The first op of the block that reads the value, or holds one that does; null if the value is read elsewhere. */
 static MlirOperation first_user(MlirBlock block, MlirValue value) {
   MlirOperation first = tw_null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, value) {
     MlirOperation user = tw_ancestor_in(mlirOpOperandGetOwner(use), block);
     if (mlirOperationIsNull(first) || mlirOperationIsBeforeInBlock(user, first))
       first = user;
@@ -188,8 +188,7 @@ static void stage_vectors(MlirOperation func, MlirOperation loop) {
   if (mlirOperationIsNull(tw_first_op(body, tw_op_copies_tile)) ||
       mlirOperationIsNull(tw_first_op(body, tw_op_is_async_product)))
     return;
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, body)
     if (can_be_brought(op) && is_held_by_many(op))
       tw_ops_add(&loads, op);
   for (int i = 0; i < loads.count; i++) {

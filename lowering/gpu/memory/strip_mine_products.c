@@ -148,8 +148,7 @@ static bool stays_inside(MlirOperation op, MlirBlock block) {
   if (tw_may_write_arrays(op) || mlirOperationGetNumRegions(op) > 0)
     return false;
   for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-    for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, r)); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use))
+    TW_EACH_USE(use, mlirOperationGetResult(op, r))
       if (mlirOperationEqual(mlirOpOperandGetOwner(use), yield))
         return false;
   return true;

@@ -153,8 +153,7 @@ static bool fits_registers(const tw_overlap_t *overlap) {
   int64_t words = 0, widest = 0;
   for (int p = 0; p < overlap->num_products; p++)
     words += words_of(mlirOperationGetOperand(overlap->products[p].op, 0));
-  for (MlirOperation op = mlirBlockGetFirstOperation(tw_loop_body(overlap->loop)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, tw_loop_body(overlap->loop)) {
     if (!tw_op_is_async_product(op))
       continue;
     int64_t sums = words_of(mlirOperationGetResult(op, 0));

@@ -39,8 +39,7 @@ static bool is_of_store(MlirOperation op) { return tw_op_stores_by_engine(op) ||
 static bool is_other_buffer(MlirOperation op, const void *plan) {
   if (!tw_makes_buffer(op) || tw_is_filled(plan, mlirOperationGetResult(op, 0)))
     return false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, mlirOperationGetResult(op, 0))
     if (!is_of_store(mlirOpOperandGetOwner(use)))
       return true;
   return false;

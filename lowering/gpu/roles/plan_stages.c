@@ -39,8 +39,7 @@ static bool may_reach(MlirOperation copy, MlirOperation op) {
 /* The last copy into the buffer before `op`; null if there is none. */
 static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
   MlirOperation last = tw_null_op();
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, buffer) {
     MlirOperation copy = mlirOpOperandGetOwner(use);
     if (tw_is_async_copy(copy) && may_reach(copy, op) && (mlirOperationIsNull(last) || may_reach(last, copy)))
       last = copy;
@@ -52,8 +51,7 @@ static MlirOperation reaching(MlirValue buffer, MlirOperation op) {
 static MlirOperation first_reader(MlirOperation copy) {
   MlirOperation first = tw_null_op();
   MlirValue buffer = tw_copy_buffer(copy);
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use)) {
+  TW_EACH_USE(use, buffer) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     if (!tw_op_reads_shared(op) || !mlirOperationEqual(reaching(buffer, op), copy))
       continue;

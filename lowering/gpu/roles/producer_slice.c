@@ -29,7 +29,7 @@ static bool note(tw_producer_slice_t *needs, const void *key) {
  * does not wait for memory to change. */
 static bool reads_constant(MlirOperation load) {
   MlirValue array = mlirOperationGetOperand(load, 0);
-  for (MlirOpOperand use = mlirValueGetFirstUse(array); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, array)
     if (tw_stores_to_array(mlirOpOperandGetOwner(use)))
       return false;
   return !tw_op_is(mlirOperationGetParentOperation(load), TW_SCF_WHILE);

@@ -14,8 +14,7 @@
 /* Whether all threads have met, and done nothing but arithmetic since. */
 static bool have_met(const tw_role_t *r) {
   MlirOperation last = tw_null_op();
-  for (MlirOperation op = mlirBlockGetFirstOperation(r->at.block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, r->at.block)
     if (!tw_is_arithmetic(op))
       last = op;
   return !mlirOperationIsNull(last) && tw_is_barrier(last);

@@ -81,8 +81,7 @@ static bool reads_what_threads_wrote(MlirOperation product) {
     MlirValue buffer = mlirOperationGetOperand(product, i);
     if (!tw_type_is_buffer(mlirValueGetType(buffer)))
       continue;
-    for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
+    TW_EACH_USE(use, buffer) {
       MlirOperation user = mlirOpOperandGetOwner(use);
       if (tw_op_has(user, TW_WRITES_SHARED) && !tw_op_has(user, TW_COPIES_BY_ENGINE))
         return true;
@@ -138,8 +137,7 @@ bool tw_scheduler_barrier(MlirOperation func) {
       tw_num_warps(func, 0) != TW_WARPGROUP_WARPS * GROUPS)
     return true;
   MlirBlock consumer = tw_region_block(roles, 1);
-  for (MlirOperation op = mlirBlockGetFirstOperation(consumer); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, consumer)
     mlirOperationWalk(op, collect, &found, MlirWalkPreOrder);
   if (found.count == 0)
     return true;

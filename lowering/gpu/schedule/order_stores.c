@@ -202,8 +202,7 @@ static void visit_block(stretch_t *s, MlirBlock block) {
 bool tw_run_order_stores(MlirOperation module) {
   stretch_t stretch = {.num = 0};
   MlirBlock body = tw_region_block(module, 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     if (!tw_op_is(op, TW_LLVM_FUNC) || !tw_has_attr(op, "nvvm.kernel"))
       continue;
     for (MlirBlock block = tw_region_block(op, 0); !mlirBlockIsNull(block); block = mlirBlockGetNextInRegion(block))

@@ -119,8 +119,7 @@ static bool first_products(MlirOperation loop, MlirValue value, tw_slice_t *out)
   *out = (tw_slice_t){.block = body};
   tw_slice_add(&all, value);
   bool found = false;
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     if (!is_marked(op) || !tw_slice_has(&all, op))
       continue;
     tw_slice_t own = {.block = body};
@@ -158,8 +157,7 @@ static int64_t words(MlirType tile, int num_warps) {
 static int64_t words_held(const rotation_t *r, int num_warps) {
   int64_t sum = (r->by_loads ? 3 : 1) * words(mlirValueGetType(mlirOperationGetOperand(r->product, 0)), num_warps);
   MlirBlock body = tw_loop_body(r->loop);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, body)
     if (tw_op_is_product(op))
       sum += words(mlirValueGetType(mlirOperationGetResult(op, 0)), num_warps);
   return sum;
@@ -404,8 +402,7 @@ static void rotate(rotator_t *all, rotation_t *r) {
 
 static bool rotate_next(rotator_t *all, MlirOperation *loop) {
   MlirBlock body = tw_loop_body(*loop);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, body) {
     rotation_t r;
     if (can_rotate(*loop, op, all->num_warps, &r)) {
       rotate(all, &r);

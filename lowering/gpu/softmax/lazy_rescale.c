@@ -115,8 +115,7 @@ static bool is_weight(MlirValue value) {
 
 /* Whether groups of warps share few columns of a product of the loop: so they do of what is made of it. */
 static bool has_narrow_groups(const rewrite_t *w) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, w->body)
     if (tw_op_is_product(op) && tw_has_attr(op, TW_MMA_NARROW_GROUPS))
       return true;
   return false;
@@ -141,8 +140,7 @@ static bool takes_weights(rewrite_t *w, MlirOperation mma, int num_warps) {
 }
 
 static bool find_weights(rewrite_t *w, int num_warps) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, w->body)
     if (tw_op_is_product(op) && takes_weights(w, op, num_warps))
       return true;
   return false;
@@ -161,8 +159,7 @@ static MlirWalkResult lower_limit(MlirOperation op, void *user) {
 
 /* exp2 of what changes by as much as the reference did before this iteration: 1 if that is the one now. */
 static void find_factors(rewrite_t *w) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
+  TW_EACH_OP(op, w->body) {
     if (!is_exponential(op))
       continue;
     tw_change_t change = tw_change_of(w->references, mlirOperationGetResult(op, 0));
@@ -298,8 +295,7 @@ static void build_yield(MlirBlock block, MlirLocation location, intptr_t n, cons
 
 /* Whether all users of an op's result are in the set. */
 static bool only_used_in(MlirOperation op, const tw_map_t *set) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(use);
-       use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, mlirOperationGetResult(op, 0))
     if (tw_map_get(set, mlirOpOperandGetOwner(use).ptr, NULL) == NULL)
       return false;
   return true;
@@ -420,8 +416,7 @@ static void follow_branch(rewrite_t *w, MlirOperation branch, MlirOperation anch
 static void rescale_rarely(const rewrite_t *w) {
   tw_ops_t products = {NULL, 0};
   int64_t rows = tw_extent(mlirValueGetType(w->p), 0);
-  for (MlirOperation op = mlirBlockGetFirstOperation(w->body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, w->body)
     if (factor_operand(w, op) >= 0 &&
         tw_count(mlirValueGetType(mlirOperationGetResult(op, 0))) > rows * w->async->lanes_per_row)
       tw_ops_add(&products, op);

@@ -392,8 +392,7 @@ static bool follow(tw_running_max_t *r, MlirOperation op) {
 }
 
 static bool follow_block(tw_running_max_t *r, MlirBlock block) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, block)
     if (!follow(r, op))
       return false;
   return true;

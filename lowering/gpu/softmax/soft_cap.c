@@ -105,7 +105,7 @@ static bool enters_exponents(readers_t *readers, MlirValue value, double factor)
   }
   memcpy(&as_value.ptr, &factor, sizeof factor);
   tw_map_one(&readers->seen, value, as_value);
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, value)
     if (!enters_by(readers, use, factor))
       return false;
   return true;

@@ -39,8 +39,7 @@ static MlirValue text_pointer(tw_emitter_t *e, const char *text, size_t size) {
 }
 
 static void declare_vprintf(tw_emitter_t *e) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(module_body(e)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
+  TW_EACH_OP(op, module_body(e))
     if (tw_op_is(op, TW_LLVM_FUNC) && mlirStringRefEqual(tw_attr_string(op, "sym_name"), tw_str("vprintf")))
       return;
   MlirType pointers[2] = {generic_pointer(e), generic_pointer(e)};

@@ -551,7 +551,7 @@ static bool is_loaded_ahead(MlirOperation gather) {
   MlirValue result = mlirOperationGetResult(gather, 0);
   if (!mlirTypeIsAFloat(mlirValueGetType(result)))
     return false;
-  for (MlirOpOperand use = mlirValueGetFirstUse(result); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, result)
     if (tw_op_is(mlirOpOperandGetOwner(use), TW_SCF_YIELD))
       return true;
   return false;

@@ -42,7 +42,7 @@ static bool rule_local_load(tw_emitter_t *e, MlirOperation op) {
 }
 
 static bool feeds_product(MlirValue buffer) {
-  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  TW_EACH_USE(use, buffer)
     if (tw_op_is_async_product(mlirOpOperandGetOwner(use)))
       return true;
   return false;
