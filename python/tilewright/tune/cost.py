@@ -41,17 +41,13 @@ class Machine:
     chip: dict[str, int] = dataclasses.field(default_factory=dict)  # figures of include/tilewright/machine.h
 
     def flop_rate(self, bits: int) -> float:
-        """Operations a second on operands of so many bits; 0: elementwise on 32."""
+        """Operations a second on operands of so many bits, as the compiler counts them (`tw_mma_cycles`); 0: elementwise
+        on 32."""
         if not self.is_gpu:
             return self.units * self.clock * self.chip["cpu_flop"]
-        if bits == 0:
-            return self.units * self.clock * self.chip["fma_flop"]
-        return (
-            self.units
-            * self.clock
-            * self.chip["tensor_flop"]
-            * {8: 2.0, 16: 1.0, 19: 0.5, 32: 1 / 16, 64: 1 / 16}.get(bits, 1.0)
-        )
+        tensor = self.chip["tensor_flop"]
+        by_bits = {8: 2.0 * tensor, 16: tensor, 19: tensor / 2}
+        return self.units * self.clock * by_bits.get(bits, self.chip["fma_flop"])
 
 
 def machine_of(device: int | None) -> Machine:
