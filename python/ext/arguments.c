@@ -479,12 +479,17 @@ static inline int read_exchange(call_t *call, Py_ssize_t i, const tw_dl_exchange
   return TW_LIKELY(stream->decided) ? 0 : tw_ext_exchange_stream(exchange, tensor.device.id, stream);
 }
 
-static int unsupported(PyObject *object) {
+static int unsupported(const call_t *call, PyObject *object) {
+#define UNSUPPORTED(constant)                                                                                          \
+  "an object of type %U is not supported; pass an array (NumPy, or anything with DLPack or the CUDA Array "            \
+  "Interface), an int, a float or a bool, or " constant
+  int threads = call->self->threads;
   tw_ext_error_type(TW_TYPE_ERROR,
-                    "an object of type %U is not supported; pass an array (NumPy, or anything with DLPack or the "
-                    "CUDA Array Interface), an int, a float or a bool, or annotate the parameter "
-                    "with ct.Constant",
+                    threads & TW_WIDE_THREADS ? UNSUPPORTED("have the kernel read it from outside")
+                    : threads                 ? UNSUPPORTED("annotate the parameter with device.ConstExpr")
+                                              : UNSUPPORTED("annotate the parameter with ct.Constant"),
                     object);
+#undef UNSUPPORTED
   return -1;
 }
 
@@ -529,7 +534,7 @@ static int read_structure(call_t *call, Py_ssize_t leaf, PyObject *object);
 static int read_other(call_t *call, Py_ssize_t leaf, PyObject *object) {
   if (is_constant_by_nature(call->reader.state, object))
     return read_constant(call, leaf, object);
-  return tw_structure_kind(call, object) ? read_structure(call, leaf, object) : unsupported(object);
+  return tw_structure_kind(call, object) ? read_structure(call, leaf, object) : unsupported(call, object);
 }
 
 /* An argument of another type than most. */

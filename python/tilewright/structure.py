@@ -195,21 +195,35 @@ def record(kind: type) -> tuple[tuple[str, ...], tuple[Form, ...]] | None:
     return tuple(field.name for field in dataclasses.fields(kind)), tuple(m.form() for m in record_marks(kind))
 
 
+def is_namespace(value: Any) -> bool:
+    """Whether a value is an object to which device code adds attributes."""
+    return type(value) is types.SimpleNamespace
+
+
+def names_in(namespace: Any) -> list[str]:
+    """In one order, whichever came first."""
+    return sorted(vars(namespace))
+
+
 def parts_of(value: Any) -> list[Any] | None:
-    """What a tuple, a dict or a record holds; None for any other value."""
+    """What a tuple, a dict, a record or a namespace holds; None for any other value."""
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, dict):
         return list(value.values())
+    if is_namespace(value):
+        return [getattr(value, name) for name in names_in(value)]
     return list(record_fields(value).values()) if is_record(value) else None
 
 
 def with_parts(value: Any, parts: Iterable[Any]) -> Any:
-    """A tuple, dict or record like `value` that holds `parts`."""
+    """A tuple, dict, record or namespace like `value` that holds `parts`."""
     if isinstance(value, tuple):
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return dict(zip(value, parts, strict=True))
+    if is_namespace(value):
+        return types.SimpleNamespace(**dict(zip(names_in(value), parts, strict=True)))
     made = copy.copy(value)
     for name, part in zip(record_fields(value), parts, strict=True):
         object.__setattr__(made, name, part)

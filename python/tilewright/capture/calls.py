@@ -84,6 +84,10 @@ def call(frame: Frame, function: Any, args: list[Any], keywords: dict[str, Any],
         return call(frame, function.func, [*function.args, *args], {**function.keywords, **keywords}, node)
     if hasattr(function, "__tw_make__"):
         return function.__tw_make__(frame, args, keywords)
+    if function is types.SimpleNamespace and frame.capture.rules.simt:
+        if args:
+            raise TileTypeError(f"SimpleNamespace takes names, as in SimpleNamespace(x=1), found {describe(args[0])}")
+        return types.SimpleNamespace(**keywords)
     if is_record_type(function):
         return records.make(frame, function, args, keywords)
     if records.method_of(function, "__call__"):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
+from ..structure import is_namespace
 from . import records, static
 from .assertions import emit_assert
 from .attributes import entry_of, index_of
@@ -224,10 +226,19 @@ def _assign_field(frame: Frame, target: ast.Attribute, value: Any) -> None:
     if hasattr(what, "__tw_set_field__"):
         what.__tw_set_field__(frame, target.attr, value)
         return
+    if is_namespace(what):
+        if isinstance(target.value, ast.Name) and target.value.id not in frame.env:
+            raise TileSyntaxError(
+                f"'{target.value.id}' is a namespace of the program, which device code cannot change; make one in it: "
+                f"{target.value.id} = SimpleNamespace(...)",
+                frame.places(target),
+            )
+        assign(frame, target.value, types.SimpleNamespace(**{**vars(what), target.attr: value}))
+        return
     if not hasattr(type(what), "__tw_tree__"):
         raise TileTypeError(
             f"{describe(what)} gets no attribute '{target.attr}' in device code; only fields of structs and of vectors "
-            "can be assigned",
+            "can be assigned, and attributes of a types.SimpleNamespace",
             frame.places(target),
         )
     assign(frame, target.value, simt_structs.with_field(frame, what, target.attr, value))

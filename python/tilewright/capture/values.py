@@ -16,7 +16,7 @@ from typing import Any
 
 from ..dtype import DType, constant_dtype, int32, number_text
 from ..errors import Place, TileTypeError
-from ..structure import is_record, parts_of
+from ..structure import is_namespace, is_record, names_in, parts_of
 
 Shape = tuple[int, ...]
 
@@ -187,11 +187,13 @@ def is_record_type(value: Any) -> bool:
 
 
 def same_form(a: Any, b: Any) -> bool:
-    """Whether two values are tuples, dicts or records of one type with as many parts of the same names."""
+    """Whether two values are tuples, dicts, records or namespaces of one type with as many parts of the same names."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
         return len(a) == len(b)
+    if is_namespace(a):
+        return names_in(a) == names_in(b)
     return list(a) == list(b) if isinstance(a, dict) else is_record(a)
 
 
@@ -214,8 +216,10 @@ def describe(value: Any) -> str:
         return f"({', '.join(describe(v) for v in value)}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict) and any(map(is_run_time, value.values())):
         return f"{{{', '.join(f'{key!r}: {describe(entry)}' for key, entry in value.items())}}}"
+    if is_namespace(value):
+        return f"a namespace of {', '.join(names_in(value)) or 'nothing'}"
     if hasattr(type(value), "__tw_tree__"):
-        return f"a {type(value).__name__}"
+        return f"{'an' if type(value).__name__.startswith('int') else 'a'} {type(value).__name__}"
     if isinstance(value, DType):
         return f"the dtype {value}"
     if isinstance(value, Method):

@@ -101,7 +101,9 @@ class Atomic(AtomicInterface):
 
         check_align(align, "device.Atomic")
         if (size := layout_of(dtype).size) > MOST_BYTES:
-            raise TileTypeError(f"device.Atomic: an object of {size} bytes; the most is {MOST_BYTES}")
+            raise TileTypeError(
+                f"device.Atomic: an object of {size} bytes; the most is {MOST_BYTES}, so make parts of it atomic"
+            )
         self.dtype = as_dtype(dtype)
         self._layout = dataclasses.replace(layout_of(self.dtype), align=max(align, size))
         self._lock = threading.Lock()

@@ -21,6 +21,7 @@ import numpy as np
 from .. import dtype as dt
 from ..device.records import form_of_dtype
 from ..errors import TileTypeError, TileValueError
+from ..structure import is_namespace
 from .complexes import ComplexNumber
 from .device_arrays import DeviceArray
 from .device_block import Block
@@ -202,6 +203,8 @@ def set_field(holder: Any, name: str, value: Any) -> Any:
     if isinstance(holder, Reference):
         setattr(holder, name, value)
         return holder
+    if is_namespace(holder):
+        return types.SimpleNamespace(**{**vars(holder), name: value})
     if not hasattr(type(holder), "__tw_tree__"):
         raise TileTypeError(f"{type(holder).__name__} gets no attribute '{name}' in device code")
     fields = list(type(holder).__dataclass_fields__)

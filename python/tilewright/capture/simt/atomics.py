@@ -79,8 +79,9 @@ def atomic_ref(frame: Frame, array: Any, index: Any) -> Ref:
     if not isinstance(array, Array):
         raise TileTypeError(f"device.atomic_ref takes an array and an index, found {describe(array)}")
     if array.name in ("local array", "const array"):
+        why = "ends with its function, and no other thread sees it" if array.name == "local array" else "never changes"
         raise TileTypeError(
-            f"device.atomic_ref takes a global or shared array, found a {array.name}: read and write it"
+            f"device.atomic_ref takes a global or shared array, found a {array.name}, which {why}: read and write it"
         )
     return AtomicRef(array, arrays.index_tiles(frame, array, index))
 

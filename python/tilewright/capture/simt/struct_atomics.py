@@ -37,7 +37,9 @@ def check_size(kind: Any, name: str) -> int:
     """The bytes of a struct that may be accessed."""
     size, most = layout_of(kind).size, MOST[name]
     if size > most:
-        raise TileTypeError(f"{name} of an atomic {kind.__name__}: it has {size} bytes; the most is {most}")
+        raise TileTypeError(
+            f"{name} of an atomic {kind.__name__}: it has {size} bytes; the most is {most}, so access parts of it"
+        )
     if size not in (*WORDS, PAIR):
         known = "1, 2, 4, 8 or 16" if most == PAIR else "1, 2, 4 or 8"
         raise TileTypeError(f"{name} of an atomic {kind.__name__}: it has {size} bytes; expected {known}")

@@ -59,7 +59,7 @@ def _constant_index(value: Any, index: Any) -> int:
         raise TileTypeError(f"an index into a {type(value).__name__} is an integer, found {describe(index)}")
     if not -value.size <= number < value.size:
         raise TileValueError(
-            f"index {number} is outside of a {type(value).__name__}, which has {value.size} elements; "
+            f"index {number} is outside of {describe(value)}, which has {value.size} elements; "
             f"expected 0 to {value.size - 1}"
         )
     return number % int(value.size)
