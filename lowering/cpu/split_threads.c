@@ -345,29 +345,50 @@ static MlirWalkResult set_outer(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+static bool is_place(MlirOperation op) {
+  return tw_op_is(op, TW_TILE_THREAD_ID) || tw_op_is(op, TW_TILE_BLOCK_DIM) || tw_op_is(op, TW_TILE_LANE_ID);
+}
+
+/* The place of the thread that the loops have come to, or the extent of its block. */
+static MlirValue place_of(split_t *s, MlirOperation op) {
+  int64_t axis = tw_attr_int(op, "axis", 0) % 3;
+  if (tw_op_is(op, TW_TILE_BLOCK_DIM))
+    return s->dim[axis];
+  if (!in_piece(s)) {
+    s->failed = true;
+    return mlirOperationGetResult(op, 0);
+  }
+  if (tw_op_is(op, TW_TILE_THREAD_ID))
+    return s->id[axis];
+  tw_builder_t at = here(s);
+  return tw_binary(&at, "arith.andi", i32_of(s), s->linear, tw_const_int(&at, i32_of(s), CPU_WARP - 1));
+}
+
+/* Of the places that stand in the op's branches and loops. */
+static void set_places(split_t *s, MlirOperation op) {
+  tw_ops_t places = tw_ops_in(op, is_place, MlirWalkPreOrder);
+  for (int i = 0; i < places.count; i++) {
+    MlirValue place = place_of(s, places.at[i]);
+    if (s->failed)
+      break;
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(places.at[i], 0), place);
+    mlirOperationDestroy(places.at[i]);
+  }
+  tw_ops_free(&places);
+}
+
 /* An op, with all that is in it, on new values. */
 static void emit(split_t *s, MlirOperation old) {
   s->location = mlirOperationGetLocation(old);
-  if (tw_op_is(old, TW_TILE_THREAD_ID)) {
-    s->failed |= !in_piece(s);
-    set_value(s, mlirOperationGetResult(old, 0), s->id[tw_attr_int(old, "axis", 0) % 3]);
-    return;
-  }
-  if (tw_op_is(old, TW_TILE_BLOCK_DIM)) {
-    set_value(s, mlirOperationGetResult(old, 0), s->dim[tw_attr_int(old, "axis", 0) % 3]);
-    return;
-  }
-  if (tw_op_is(old, TW_TILE_LANE_ID)) {
-    tw_builder_t at = here(s);
-    s->failed |= !in_piece(s);
-    MlirValue last = tw_const_int(&at, i32_of(s), CPU_WARP - 1);
-    set_value(s, mlirOperationGetResult(old, 0), tw_binary(&at, "arith.andi", i32_of(s), s->linear, last));
+  if (is_place(old)) {
+    set_value(s, mlirOperationGetResult(old, 0), place_of(s, old));
     return;
   }
   outer_t outer = {.split = s, .old = old};
   mlirOperationWalk(old, find_outer, &outer, MlirWalkPreOrder);
   MlirOperation new = mlirOperationClone(old);
   mlirOperationWalk(new, set_outer, &outer, MlirWalkPreOrder);
+  set_places(s, new);
   mlirBlockAppendOwnedOperation(s->block, new);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(old); i++)
     set_value(s, mlirOperationGetResult(old, i), mlirOperationGetResult(new, i));

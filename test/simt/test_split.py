@@ -46,6 +46,33 @@ def test_values_across_barriers(run: Any) -> None:
 
 
 @device.kernel
+def places_in_branches(x, lanes, n):
+    """Where a thread stands is asked for in branches and loops that all threads take, and nowhere else."""
+    if n > 3:
+        return
+    for k in range(n):
+        if n > 1:
+            i = device.tid(1)
+            if i < x.size:
+                x[i] += i + k
+        else:
+            x[device.thread_idx.y] = device.int32(device.block_dim.x)
+    if n > 2:
+        lanes[device.tid(1)] = device.lane_id
+
+
+def test_places_in_branches(run: Any) -> None:
+    x, lanes = np.zeros(70, np.int32), np.zeros(96, np.int32)
+    run(places_in_branches, x, lanes, 3, grid=2, block=48)
+    assert x.tolist() == [3 * i + 3 for i in range(70)]
+    assert lanes.tolist() == [i % 48 % 32 for i in range(96)]
+    run(places_in_branches, x, lanes, 1, grid=1, block=(3, 2))
+    assert x[:3].tolist() == [3, 3, 9]
+    run(places_in_branches, x, lanes, 4, grid=1, block=8)
+    assert x[:3].tolist() == [3, 3, 9]
+
+
+@device.kernel
 def around(x, out, n):
     """A barrier in loops, in a branch that all take, and in a loop that a vote ends."""
     s = device.shared_array(32, device.int32)

@@ -147,3 +147,22 @@ func.func @only_thread(%x: !x, %n: i32) attributes {tile.kernel, tile.simt, tile
   }
   return
 }
+
+// -----
+
+!x = memref<?xi32, strided<[1]>>
+
+// Where a thread stands is known in a branch, too.
+// CHECK-LABEL: func.func @in_branch
+// CHECK: scf.for %[[T:arg[0-9]+]] = {{.*}} to %0 step
+// CHECK: scf.if %arg1
+// CHECK-NOT: tile.thread_id
+// CHECK: tile.scatter %{{.*}}, %arg0[%[[T]]]
+func.func @in_branch(%x: !x, %p: i1) attributes {tile.kernel, tile.simt} {
+  scf.if %p {
+    %t = tile.thread_id 0
+    %n = tile.block_dim 0
+    tile.scatter %n, %x[%t] : i32, !x, i32
+  }
+  return
+}
