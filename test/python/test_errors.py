@@ -701,6 +701,20 @@ TOO_LARGE = {
     "x = 1 << 10**14": "ct.bitwise_lshift of 1 and 100000000000000 is too large to be a constant",
     "x = 7 ** 10**12": "ct.pow of 7 and 1000000000000 is too large to be a constant",
     "x = (-3) ** (1 << 30)": "too large to be a constant: it has more than 1048576 bits",
+    "x = math.factorial(10**8)": "factorial: the number would have more than 1048576 bits; write a smaller one",
+    "x = math.comb(10**8, 5 * 10**7)": "comb: the number would have more than 1048576 bits",
+    "x = math.perm(10**8)": "perm: the number would have more than 1048576 bits",
+    "x = bytes(10**12)": "bytes: the number would have more than 1048576 bits",
+    "x = (1).to_bytes(10**12, 'little')": "int.to_bytes: the number would have more than 1048576 bits",
+    "x = (1).__lshift__(10**12)": "int.__lshift__: the number would have more than 1048576 bits",
+    "x = (7).__pow__(10**12)": "int.__pow__: the number would have more than 1048576 bits",
+    "x = (1.5).__format__('999999999999f')": "the text would have more than 1048576 letters; write a shorter one",
+    "x = 'a'.__mul__(10**12)": "str.__mul__: the text would have more than 1048576 letters",
+    "x = str.ljust('a', 10**12)": "str.ljust: the text would have more than 1048576 letters",
+    "x = '{0:{1}}'.format(3, '999999999999')": "the text would have more than 1048576 letters",
+    "x = 'a'.join(['b' * 1000000] * 1000)": "str.join: the text would have more than 1048576 letters",
+    "x = ('b' * 1000000).translate({98: 'c' * 1000})": "str.translate: the text would have more than",
+    "x = 'a'.encode().ljust(10**12)": "bytes.ljust: the text would have more than 1048576 letters",
     "x = ct.bid(10**5000)": "Exceeds the limit",
     "ct.print(10**5000)": "Exceeds the limit",
 }
@@ -710,7 +724,8 @@ TOO_LARGE = {
 def test_constants_beyond_all_dtypes(statement: str, tmp_path: Path) -> None:
     """Python computes them; an error is typed, and at its line."""
     file = tmp_path / "kernels.py"
-    file.write_text(f"from tilewright import tile as ct\n\n@ct.kernel\ndef kernel(X):\n    {statement}\n")
+    imports = "import math; from tilewright import tile as ct"
+    file.write_text(f"{imports}\n\n@ct.kernel\ndef kernel(X):\n    {statement}\n")
     kernel = runpy.run_path(str(file))["kernel"]
     with pytest.raises(TileError, match=TOO_LARGE[statement]) as error:
         ct.launch(None, 1, kernel, (np.zeros(8, np.float32),))

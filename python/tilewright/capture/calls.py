@@ -21,7 +21,7 @@ from .builtin_functions import BUILTINS, call_builtin
 from .expressions import evaluate, handles, items_of
 from .frame import Frame
 from .inlining import generator_context, inline, is_context_manager
-from .lengths import check_method
+from .lengths import check_call
 from .parameters import binder_of, binder_of_special
 from .simt import functions as _simt_functions  # noqa: F401  (it says what built-ins are in device code)
 from .simt import methods as simt_methods
@@ -197,8 +197,7 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
         told = _instead(frame, str(name).rsplit(".", 1)[-1])
         whole = name if module == "builtins" else f"{module}.{name}"
         raise TileTypeError(f"'{whole}' works on constants only; {told or 'expected no run-time values'}")
-    if isinstance(receiver, str):
-        check_method(receiver, function.__name__, [*args, *keywords.values()])
+    check_call(function, [*args, *keywords.values()])
     try:
         return frame.adopt(function(*args, **keywords))
     except Exception as error:
