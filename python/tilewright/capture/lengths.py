@@ -92,7 +92,7 @@ def check_call(function: Any, args: list[Any]) -> None:
     name, receiver = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     if receiver is None and isinstance(getattr(function, "__objclass__", None), type) and args:  # str.ljust("a", 3)
         receiver, args = args[0], args[1:]
-    if _is_text(receiver):
+    if isinstance(receiver, str):
         _check_text(receiver, name, args)
     elif isinstance(receiver, int | float) and not isinstance(receiver, bool):
         _check_number(receiver, name, args)
