@@ -72,8 +72,20 @@ def test_assembles(kernels, chip, tmp_path):
 
 def test_rows_are_accesses_of_16_bytes(kernels):
     """Of scans, all that a thread reads and stores of a whole tile; of selections, what it reads."""
-    counted = {"scan_tiles": (4, 4), "part_tiles": (4, 0)}
+    counted = {"scan_tiles": (4, 4), "part_tiles": (5, 0)}
     for kernel, key in (row for row in kernels if row[0].name in counted):
         code = assembly(kernel, key, "sm_90a").decode()
         found = tuple(len(re.findall(rf"{what}\.global\.v[24]\.b", code)) for what in ("ld", "st"))
         assert found[0] >= counted[kernel.name][0] and found[1] >= counted[kernel.name][1], (kernel.name, found)
+
+
+def test_parted_items_are_put_before_a_block_waits(kernels):
+    """Registers hold no items while a block looks back: all of them are in shared memory."""
+    rows = [row for row in kernels if row[0].name == "part_tiles"]
+    assert rows
+    for kernel, key in rows:
+        code = assembly(kernel, key, "sm_90a").decode()
+        waits = code.index("nanosleep")
+        stored = [at.start() for at in re.finditer(r"st\.shared", code)]
+        behind = sum(at > waits for at in stored)
+        assert len(stored) - behind >= 10 and behind <= 4, kernel.name  # sums of warps, and counts of groups

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright import compute
-from tilewright.compute import Determinism, OpKind, scan_tiles, scanning
+from tilewright.compute import Determinism, OpKind, part_tiles, scan_tiles, scanning
 
 SIZES = [0, 1, 2, 129, 2047, 2048, 2049, 7000, 20001]
 
@@ -217,6 +217,41 @@ def test_tiles_of_many_groups(device, monkeypatch):
     last = lambda a, b: b  # noqa: E731
     np.testing.assert_array_equal(scanned(device, "exclusive", x, last, np.int32(3)), np.concatenate([[3], x[:-1]]))
     compute.clear_all_caches()
+
+
+def test_parts_of_many_groups(device, monkeypatch):
+    """Counts of groups of tiles; items in front of a run that other lanes, rows, warps and tiles have."""
+    monkeypatch.setattr(part_tiles, "rows_for", lambda types, counted: part_tiles.Rows(2, 3, 64, 2))
+    compute.clear_all_caches()
+    n = 64 * 6 * (64 * 2 + 3) + 5
+    x = np.random.default_rng(8).integers(0, 7, n).astype(np.int32)
+    out, count = [device.array(np.zeros(n, np.int32)) for _ in range(3)], device.array(np.zeros(2, np.int64))
+    compute.select(device.array(x), out[0], count, lambda v: v != 3, n)
+    np.testing.assert_array_equal(device.host(out[0])[: device.host(count)[0]], x[x != 3])
+    compute.three_way_partition(device.array(x), *out, count, lambda v: v < 2, lambda v: v < 5, n)
+    for part, found in zip((x[x < 2], x[(x >= 2) & (x < 5)], x[x >= 5]), out, strict=True):
+        np.testing.assert_array_equal(device.host(found)[: len(part)], part)
+    compute.unique_by_key(device.array(x), device.array(np.arange(n)), *out[:2], count, OpKind.EQUAL_TO, n)
+    first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    assert device.host(count)[0] == len(first)
+    np.testing.assert_array_equal(device.host(out[1])[: len(first)], first)
+    compute.clear_all_caches()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+def test_parts_of_any_address(device, dtype):
+    """Of arrays that begin anywhere, a tile goes to shared memory before its items go to threads."""
+    x = np.random.default_rng(9).integers(0, 90, 40_001).astype(dtype)
+    whole, n = device.array(x), len(x) - 1
+    out, count = [device.array(np.zeros(n + 1, dtype))[1:] for _ in range(3)], device.array(np.zeros(2, np.int64))
+    is_low, is_even = (lambda v: abs(v) < 30), (lambda v: int(abs(v)) % 2 == 0)
+    low, even = np.abs(x[1:]) < 30, np.abs(x[1:]).astype(int) % 2 == 0
+    compute.select(whole[1:], out[0], count, is_even, n)
+    np.testing.assert_array_equal(device.host(out[0])[: even.sum()], x[1:][even])
+    compute.three_way_partition(whole[1:], *out, count, is_low, is_even, n)
+    for part, found in zip((low, ~low & even, ~low & ~even), out, strict=True):
+        np.testing.assert_array_equal(device.host(found)[: part.sum()], x[1:][part])
+    assert device.host(count).tolist() == [low.sum(), (~low & even).sum()]
 
 
 def test_blocks_that_stay(device, monkeypatch):

@@ -22,7 +22,7 @@ from ..errors import TileError
 from ..numba import intrinsics as cuda
 from .launching import ComputeKernel, Kernels, Launch, Part, common, size
 from .types import Convert, ItemType, Shared, Zero, _struct_of, is_complex, parts_of
-from .warps import LANES, block_total, i32
+from .warps import LANES, block_total, i32, lane, of_lane, warp_inclusives
 
 _THERE = 1 << 32  # beside a word
 _LOW = _THERE - 1
@@ -181,6 +181,95 @@ def are_there(found):
     return joined & _THERE != 0
 
 
+def _numbering():
+    """A function for kernels: the number of the block's tile."""
+    shared_number = Shared(int32, 1)
+
+    def number(words):
+        shared = shared_number()
+        if cuda.threadIdx.x == 0:
+            shared[0] = take(words, 0, 1)
+        cuda.syncthreads()
+        return shared[0]
+
+    return number
+
+
+class CountsBack(Kernels):
+    """Counts of one part, or of two in halves of a number, in tiles of less than 2^15 items; for blocks of so many
+    threads, a power of two.
+
+    A tile's counts are one word, a group's are one each, beside a bit that says that they are there.
+    """
+
+    def __init__(self, parts: int, threads: int) -> None:
+        self.parts, self.threads = parts, threads
+        self.clear = _clear()
+        self.number, self.tell_mine, self.before = _numbering(), self._telling(), self._before()
+
+    def part(self, tiles: int) -> Part:
+        """The counter, then the words of tiles and of groups."""
+        return Part(int64, 1 + tiles + -(-tiles // self.threads) * self.parts)
+
+    def clearing(self, words: Any, tiles: int) -> Launch:
+        count = self.part(tiles).count
+        return Launch(self.clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
+
+    def _telling(self):
+        """A function for kernels: thread 0 publishes the counts of a tile, `mine`, unless its group's does."""
+        last = self.threads - 1
+
+        def tell_mine(words, tile, mine):
+            if cuda.threadIdx.x == 0 and i32.differ(i32.and_(tile, last), last):
+                publish(words, 1 + tile, mine | _THERE)
+
+        return tell_mine
+
+    def _before(self):
+        """A function for kernels: the counts of all tiles before this one, each by itself, on all threads."""
+        threads, parts, two, PARTS = self.threads, self.parts, self.parts == 2, tuple(range(self.parts))
+        warps, shift = threads // LANES, threads.bit_length() - 1
+        shared_sums, shared_groups = Shared(int32, self.parts * warps), Shared(int64, self.parts)
+
+        def awaited(words, at, bit):
+            found = look(words, at)
+            while found & bit == 0:
+                cuda.nanosleep(_PAUSE)
+                found = look(words, at)
+            return found
+
+        def halves(counts):
+            return (i32.and_(counts, _LOW >> 16), i32.shr(counts, 16)) if two else (counts,)
+
+        def added(values):
+            return warp_inclusives(values, lambda a, b: i32.add(a, b))
+
+        def before(words, tile, tiles, mine):
+            me, group = small(cuda.threadIdx.x), i32.shr(tile, shift)
+            first, warp, sums, groups = i32.shl(group, shift), i32.shr(me, 5), shared_sums(), shared_groups()
+            values, of_groups = (small(0),) * parts, 1 + tiles + group * parts
+            if i32.less(i32.add(first, me), tile):
+                values = halves(small(awaited(words, 1 + first + me, _THERE) & _LOW))
+            if me == threads - 1 and group > 0:  # no tile before this one is the group's last
+                for p in PARTS:
+                    groups[p] = awaited(words, of_groups - parts + p, 1) >> 1
+            values = added(values)
+            if lane() == LANES - 1:
+                for p in PARTS:
+                    sums[i32.add(warp, p * warps)] = values[p]
+            cuda.syncthreads()
+            held = added(tuple(sums[i32.add(small(min(lane(), warps - 1)), p * warps)] for p in PARTS))
+            found = tuple(of_lane(value, warps - 1) + 0 for value in held)
+            if group > 0:
+                found = tuple(value + groups[p] for p, value in zip(PARTS, found, strict=True))
+            if me == 0 and i32.equal(i32.and_(tile, threads - 1), threads - 1):
+                for p, count in enumerate(halves(mine)):
+                    publish(words, of_groups + p, (found[p] + count) << 1 | 1)
+            return found
+
+        return before
+
+
 class LookBack(Kernels):
     """Totals of a type, for blocks of so many threads, as many as a group has tiles."""
 
@@ -188,7 +277,7 @@ class LookBack(Kernels):
         self.type, self.threads, self.told = t, threads, Words(t)
         self.words = self.told.count
         self.clear = _clear()
-        self.number, self.tell_mine, self.before = self._number(), self._telling(), self._before(fold)
+        self.number, self.tell_mine, self.before = _numbering(), self._telling(), self._before(fold)
 
     def part(self, tiles: int) -> Part:
         """The counter, then the words of tiles and of groups."""
@@ -197,19 +286,6 @@ class LookBack(Kernels):
     def clearing(self, words: Any, tiles: int) -> Launch:
         count = self.part(tiles).count
         return Launch(self.clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
-
-    def _number(self):
-        """A function for kernels: the number of the block's tile."""
-        shared_number = Shared(int32, 1)
-
-        def number(words):
-            shared = shared_number()
-            if cuda.threadIdx.x == 0:
-                shared[0] = take(words, 0, 1)
-            cuda.syncthreads()
-            return shared[0]
-
-        return number
 
     def _telling(self):
         """A function for kernels: thread 0 publishes the total of a tile, `mine`, unless its group's does."""
@@ -225,7 +301,7 @@ class LookBack(Kernels):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
         tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
-        shared_total = Shared(self.type, 1)
+        shared_total = Shared(self.type, 2)
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
@@ -234,12 +310,13 @@ class LookBack(Kernels):
             value = zero()
             if start + me < tile:
                 value = awaited(states, 1 + (start + me) * words)
-            value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
             shared = shared_total()
+            if me == group_size - 1 and group > 0:  # no tile before this one is the group's last
+                shared[1] = awaited(states, groups + (group - 1) * words)
+            value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
             if me == 0:
                 if group > 0:
-                    value_of_groups = awaited(states, groups + (group - 1) * words)
-                    value = fold(arrays, value_of_groups, value) if tile > start else value_of_groups
+                    value = fold(arrays, shared[1], value) if tile > start else shared[1]
                 elif has_first:
                     value = fold(arrays, first, value) if tile > start else first
                 if tile % group_size == group_size - 1:

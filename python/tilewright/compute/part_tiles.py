@@ -1,6 +1,7 @@
 """Parting items on a GPU, in a single pass: each block takes a tile, counts what goes where, looks back, and stores.
 
-Items of a tile are put in the order of their parts in shared memory, from where they are stored side by side.
+Items of a tile are put in the order of their parts in shared memory as soon as the block knows what goes where, before
+it looks back: so that registers are free while it waits, and all that is left is to store side by side.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -9,20 +10,24 @@ Items of a tile are put in the order of their parts in shared memory, from where
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..dtype import int32, int64
+from ..dtype import int32, uint32
 from ..numba import intrinsics as cuda
-from .integers import add32
+from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
-from .lookback import LookBack
-from .scan_tiles import Rows, first_of, loading_rows, room_at
+from .lookback import CountsBack
+from .scan_tiles import Rows, first_of, loading_rows
 from .types import Convert, ItemType, Shared, size_of
-from .vectors import is_aligned, width_for
-from .warps import LANES, lane, of_lane, warp_inclusive
+from .vectors import aligned, is_aligned, width_for
+from .warps import LANES, below, lane, of_lane, warp_inclusives
 
-_FIELD = 16  # bits of a row's count
-_MOST_SHARED = 40 << 10
+THREADS, BLOCKS = 512, 2  # of a block; that a multiprocessor holds
+BYTES = {1: 128, 2: 96}  # of a thread's items, by the parts that are counted
+_MOST_ITEMS = 32  # of a thread
+_MOST_STAGED = 128  # bytes of a thread in shared memory
+_SECOND = 1 << 16  # of two counts in a word
+i32, u32, small = In(int32), In(uint32), Convert(int32, "a number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,22 +41,23 @@ class Column:
     rooms: tuple[Any, ...]
 
 
+def rows_for(types: list[ItemType], counted: int) -> Rows:
+    """As large a tile as registers hold: what blocks wait for each other takes the same time for any."""
+    width, most = width_for(*types), BYTES[counted] // sum(map(size_of, types))
+    return Rows(width, max(1, min(most, _MOST_ITEMS) // width), THREADS, BLOCKS)
+
+
 class TileParting(Kernels):
-    """`part_of(arrays, value, before)` says which part an item of the first column goes to: from 0 on, or none, -1.
+    """`part_of(arrays, value, before, i)` says which part an item of the first column goes to: from 0 on, or none, -1.
 
     `before` is the item in front of it; the first one of all is in part 0 unless `is_free`. What is in the last part
     of `writes` beyond the counted ones has its place by what is left. `tell(outputs, counts)` is told the counts.
     """
 
     def __init__(self, columns: list[Column], counted: int, part_of: Any, tell: Any, looks_before: bool) -> None:
-        types = [column.type for column in columns]
-        width = width_for(*types)
-        largest = max(map(size_of, types))
-        most = max(1, min(4, 16 // width, _MOST_SHARED // (256 * width * largest)))
-        self.rows = Rows(width, most, 256, 4 if counted == len(columns) == 1 else 3)
-        self.staged = 256 * width * largest <= _MOST_SHARED
+        self.rows = rows_for([column.type for column in columns], counted)
         self.counted = counted
-        self.back = LookBack((int64,) * counted, _add_counts, self.rows.threads)
+        self.back = CountsBack(counted, self.rows.threads)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)
 
     def parts(self, n: int) -> list[Part]:
@@ -63,206 +69,275 @@ class TileParting(Kernels):
         return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
 
     def _kernel(self, columns: list[Column], part_of: Any, tell: Any, looks_before: bool) -> ComputeKernel:
-        rows, number, before, counted = self.rows, self.back.number, self.back.before, self.counted
-        tell_mine = self.back.tell_mine
-        first_in_tile, parted = first_of(rows), _parts(columns[0], part_of, looks_before, rows)
-        loads = tuple(loading_rows(column.read, column.type, rows) for column in columns)
-        places, move = _places(rows, counted), (_staged if self.staged else _at_once)(rows, counted)
-        moves = tuple((load, move(column), column) for load, column in zip(loads, columns, strict=True))
-        load_first, tile_size = loads[0], rows.tile
-        shared_counts = Shared(int32, counted * rows.warps)
+        rows, counted, tile_size = self.rows, self.counted, self.rows.tile
+        number, tell_mine, before = self.back.number, self.back.tell_mine, self.back.before
+        parted, places = _parts(columns[0], counted, part_of, looks_before, rows), _places(rows, counted)
+        sizes = [size_of(column.type) for column in columns]
+        halves = _halves(counted)
+        staged = [sum(sizes[: k + 1]) <= _MOST_STAGED for k in range(len(columns))]
+        moves = tuple(
+            (_staged if is_staged else _at_once)(column, rows, counted)
+            for column, is_staged in zip(columns, staged, strict=True)
+        )
 
         def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
             tile = number(words)
             start = tile * tile_size
-            at, last = start + first_in_tile(), n - 1
-            whole = wide and start + tile_size <= n
-            held = load_first(inputs, at, whole, last)
-            parts = parted(inputs, arrays, held, at, last)
-            found, mine = places(shared_counts(), parts)
+            valid = small(min(n - start, tile_size))
+            whole = wide and valid == tile_size
+            stages = tuple(move.stage() for move in moves)
+            if not whole:
+                for move, stage in zip(moves, stages, strict=True):
+                    move.fill(stage, inputs, start, valid)
+            cuda.syncthreads()
+            held = tuple(
+                move.load(stage, inputs, start, valid, whole) for move, stage in zip(moves, stages, strict=True)
+            )
+            parts = parted(inputs, arrays, held[0], start, valid)
+            found, mine = places(parts)
             tell_mine(words, tile, mine)
-            bases = before(words, arrays, tile, tiles, mine, mine, False)
-            if tile == 0:
-                bases = tuple(base * 0 for base in bases)
+            for move, stage, values in zip(moves, stages, held, strict=True):
+                move.keep(stage, values, parts, found, mine)
+            bases = before(words, tile, tiles, mine)
             if tile == tiles - 1 and cuda.threadIdx.x == 0:
-                tell(outputs, _add_counts(arrays, bases, mine))
-            for load, store, column in moves:
-                values = held if column is columns[0] else load(inputs, at, whole, last)
-                store(outputs, values, parts, found, bases, mine, start, min(n - start, tile_size))
+                tell(outputs, tuple(base + count for base, count in zip(bases, halves(mine), strict=True)))
+            for move, stage, values in zip(moves, stages, held, strict=True):
+                move.store(outputs, stage, values, parts, found, mine, bases, start, valid)
 
         return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
 
 
-def _add_counts(arrays, a, b):
-    return tuple(x + y for x, y in zip(a, b, strict=True))
+class _Move(NamedTuple):
+    """What is done with a column: functions for kernels."""
+
+    stage: Any  # its items in shared memory
+    fill: Any  # where a tile is not whole: in their own order
+    load: Any  # those of a thread, by rows
+    keep: Any  # in the order of their parts
+    store: Any
 
 
-def _parts(column: Column, part_of, looks_before, rows: Rows):
-    """A function for kernels: the part of each item of a thread, -1 of what is behind the last item."""
-    places, read, small = rows.places, column.read, Convert(int32, "a part")
+def _halves(counted: int):
+    """A function for kernels: counts of one part or two."""
+
+    def halves(counts):
+        return (counts,) if counted == 1 else (i32.and_(counts, _SECOND - 1), i32.shr(counts, 16))
+
+    return halves
+
+
+def _parts(column: Column, counted: int, part_of, looks_before, rows: Rows):
+    """A function for kernels: the part of each item of a thread. What is behind the last item is in none, or in what is
+    left, where it comes last."""
+    places, read, first_in_tile, nowhere = rows.places, column.read, first_of(rows), -1
+    if len(column.writes) > counted:
+        nowhere = counted
 
     def part(arrays, value, before, at, p, room):
-        found = small(-1)
-        if p < room:
+        found = small(nowhere)
+        if i32.less(p, room):
             found = small(part_of(arrays, value, before, at + p))
         return found
 
-    def of_run(inputs, arrays, at, run, held, room):
-        before = held
-        if looks_before:
-            first = held[0]
-            if at + run[0] > 0 and run[0] < room:
-                first = read(inputs, at + run[0] - 1)
-            before = (first, *held[:-1])
-        return tuple(part(arrays, v, b, at, p, room) for p, v, b in zip(run, held, before, strict=True))
+    def in_front(inputs, held, at, room):
+        """Of the lane before, of the row before, or of another warp or tile."""
+        fronts = tuple(below(run[-1], 1) for run in held)
+        lasts = tuple(of_lane(run[-1], LANES - 1) for run in held)
+        first, found = fronts[0], ()
+        if lane() == 0:
+            if at > 0 and i32.less(0, room):
+                first = read(inputs, at - 1)
+            found = (first, *lasts[:-1])
+        else:
+            found = fronts
+        return found
 
-    def parted(inputs, arrays, held, at, last):
-        room = room_at(at, last)
-        return tuple(of_run(inputs, arrays, at, run, values, room) for run, values in zip(places, held, strict=True))
+    def parted(inputs, arrays, held, start, valid):
+        own = small(first_in_tile())
+        at, room, fronts = start + own, i32.sub(valid, own), held
+        if looks_before:
+            fronts = in_front(inputs, held, at, room)
+        found = ()
+        for r, run in enumerate(places):
+            items = held[r]
+            befores = (fronts[r], *items[:-1]) if looks_before else items
+            of_run = tuple(part(arrays, v, b, at, p, room) for p, v, b in zip(run, items, befores, strict=True))
+            found = (*found, of_run)
+        return found
 
     return parted
 
 
-def _places(rows: Rows, counted: int):
-    """A function for kernels: for each part the place of a thread's items in the tile, by rows, where its first one
-    of a run would stand; and how many the tile has, for all parts."""
-    rounds, warps, small = rows.rounds, rows.warps, Convert(int32, "a place")
+def _counter(counted: int):
+    """A function for kernels: what an item of a part adds to counts, which are those of two parts in two halves."""
 
-    def count_of(run, part):
+    def counts(part):
         found = small(0)
-        for p in run:
-            found = add32(found, small(1) if p == part else small(0))
+        if counted > 1:
+            found = small(_SECOND) if i32.equal(part, 1) else found
+        return small(1) if i32.equal(part, 0) else found
+
+    return counts
+
+
+def _places(rows: Rows, counted: int):
+    """A function for kernels: how many of each part are before a thread's runs, by rows, and how many the tile has,
+    both as `_counter` has them.
+
+    Several rows of a warp are side by side in a word, as bytes of its halves where there are two parts."""
+    bits = 8 if rows.row < 1 << 8 else 16
+    a_word, warps = (32 if counted == 1 else 16) // bits, rows.warps
+    full = (1 << bits) - 1 if counted == 1 else ((1 << bits) - 1) * (_SECOND + 1)
+    shared_totals, ROUNDS = Shared(int32, rows.warps), tuple(range(rows.rounds))
+    counts, WORDS = _counter(counted), tuple(range(-(-rows.rounds // a_word)))
+
+    def of_run(run):
+        found = small(0)
+        for part in run:
+            found = i32.add(found, counts(part))
         return found
 
-    def packed(parts, part):
-        """The counts of the rows, each in bits of its own."""
-        found = 0
-        for r, run in enumerate(parts):
-            found = found + (count_of(run, part) << (_FIELD * r))
+    def packed(parts, word):
+        found = small(0)
+        for r, run in enumerate(parts[word * a_word : (word + 1) * a_word]):
+            found = i32.or_(found, i32.shl(of_run(run), bits * r))
         return found
 
-    def field(word, r):
-        return (word >> (_FIELD * r)) & ((1 << _FIELD) - 1)
+    def field(words, r):
+        word = words[r // a_word]
+        return word if a_word == 1 else i32.and_(u32.shr(word, bits * (r % a_word)), full)
 
-    def total(word):
-        found = 0
-        for r in range(rounds):
-            found = found + field(word, r)
-        return found
-
-    def of_part(shared, parts, part):
-        word, warp = packed(parts, part), cuda.threadIdx.x // LANES
-        sums = warp_inclusive(word, lambda a, b: a + b)
-        lanes, whole = sums - word, of_lane(sums, LANES - 1)
-        if lane() == 0:
-            shared[part * warps + warp] = total(whole)
-        cuda.syncthreads()
-        first, mine = 0, 0
-        for w in range(warps):
-            held = shared[part * warps + w]
-            first = first + (held if w < warp else 0)
-            mine = mine + held
-        found = ()
+    def of_warps(whole):
+        """Of the warps before this one, and of all of them."""
+        shared, warp, totals = shared_totals(), i32.shr(cuda.threadIdx.x, 5), small(0)
         for r in ROUNDS:
-            found = (*found, small(first + field(lanes, r)))
-            first = first + field(whole, r)
+            totals = i32.add(totals, field(whole, r))
+        if lane() == 0:
+            shared[warp] = totals
+        cuda.syncthreads()
+        held = shared[small(min(lane(), warps - 1))]
+        (sums,) = warp_inclusives((held,), lambda a, b: i32.add(a, b))
+        return of_lane(i32.sub(sums, held), warp), of_lane(sums, warps - 1)
+
+    def places(parts):
+        held = tuple(packed(parts, word) for word in WORDS)
+        sums = warp_inclusives(held, lambda a, b: i32.add(a, b))
+        whole, found = tuple(of_lane(after, LANES - 1) for after in sums), ()
+        first, mine = of_warps(whole)
+        for r in ROUNDS:
+            lanes = i32.sub(field(sums, r), field(held, r))
+            found = (*found, i32.add(first, lanes))
+            first = i32.add(first, field(whole, r))
         return found, mine
-
-    ROUNDS = tuple(range(rounds))
-    PARTS = tuple(range(counted))
-
-    def places(shared, parts):
-        found, counts = (), ()
-        for part in PARTS:
-            where, count = of_part(shared, parts, part)
-            found, counts = (*found, where), (*counts, count)
-        return found, counts
 
     return places
 
 
-def _staged(rows: Rows, counted: int):
+def _loading(column: Column, rows: Rows):
+    """A function for kernels: a thread's items of a whole tile, whose arrays lie at multiples of 16 bytes."""
+    read, places, first_in_tile = column.read, rows.places, first_of(rows)
+
+    def load_whole(inputs, start):
+        near, at = aligned(inputs), start + first_in_tile()
+        return tuple(tuple(read(near, at + p) for p in run) for run in places)
+
+    return load_whole
+
+
+def _staged(column: Column, rows: Rows, counted: int) -> _Move:
     """Through shared memory."""
-    tile_size, threads, small = rows.tile, rows.threads, Convert(int32, "a place")
+    places, threads, first_in_tile = rows.places, rows.threads, first_of(rows)
+    read, writes, rooms, load_whole = column.read, column.writes, column.rooms, _loading(column, rows)
+    KS, rest = tuple(range(rows.width)), len(column.writes) > counted
+    counts, halves = _counter(counted), _halves(counted)
+
+    def fill(shared, inputs, start, valid):
+        i = small(cuda.threadIdx.x)
+        while i32.less(i, valid):
+            shared[i] = read(inputs, start + i)
+            i = i32.add(i, threads)
+
+    def load(shared, inputs, start, valid, whole):
+        if whole:
+            found = load_whole(inputs, start)
+        else:
+            own = small(first_in_tile())
+            found = tuple(tuple(shared[i32.add(own, p)] for p in run) for run in places)
+        return found
+
+    def keep(shared, values, parts, found, mine):
+        """Of two parts the second one begins behind the first, and what is left behind both."""
+        own, (first, *others) = small(first_in_tile()), halves(mine)
+        begins, behind = small(0), i32.add(own, first)
+        for count in others:
+            begins, behind = i32.shl(first, 16), i32.add(behind, i32.add(count, first))
+        for r, run in enumerate(places):
+            at = i32.add(found[r], begins)
+            for k in KS:
+                part = parts[r][k]
+                (to, *more) = halves(at)
+                if rest:
+                    left = i32.sub(i32.add(behind, run[k]), to)
+                    for place in more:
+                        left = i32.sub(left, place)
+                        to = place if i32.equal(part, 1) else to
+                    to = left if i32.equal(part, counted) else to
+                if rest or i32.less(-1, part):
+                    shared[to] = values[r][k]
+                at = i32.add(at, counts(part))
+
+    def copy(outputs, shared, first, count, write, room, base):
+        last = small(min(count, room(outputs) - base))
+        i = small(cuda.threadIdx.x)
+        while i32.less(i, last):
+            write(outputs, base + i, shared[i32.add(first, i)])
+            i = i32.add(i, threads)
+
+    def store(outputs, shared, values, parts, found, mine, bases, start, valid):
+        begins, base = small(0), start
+        for p, count in enumerate(halves(mine)):
+            copy(outputs, shared, begins, count, writes[p], rooms[p], bases[p])
+            begins, base = i32.add(begins, count), base - bases[p]
+        if rest:
+            copy(outputs, shared, begins, i32.sub(valid, begins), writes[-1], rooms[-1], base)
+
+    return _Move(Shared(column.type, rows.tile), fill, load, keep, store)
+
+
+def _at_once(column: Column, rows: Rows, counted: int) -> _Move:
+    """One by one, for items of which shared memory does not hold enough."""
     places, first_in_tile, PARTS = rows.places, first_of(rows), tuple(range(counted))
-    KS = tuple(range(rows.width))
+    writes, rooms, KS = column.writes, column.rooms, tuple(range(rows.width))
+    rest, load_rows = len(column.writes) > counted, loading_rows(column.read, column.type, rows)
+    halves = _halves(counted)
 
-    def of_column(column: Column):
-        shared_items, writes, rooms = Shared(column.type, tile_size), column.writes, column.rooms
-        rest = len(writes) > counted
+    def nothing(*_):
+        return ()
 
-        def put(shared, run, values, parts, at, starts, own):
-            """The items of a run; `at` are their places in each part, `starts` where the parts begin."""
+    def load(stage, inputs, start, valid, whole):
+        at = start + first_in_tile()
+        return load_rows(inputs, at, whole, start + valid - 1)
+
+    def put(outputs, p, place, value):
+        if place < rooms[p](outputs):
+            writes[p](outputs, place, value)
+
+    def store(outputs, stage, values, parts, found, mine, bases, start, valid):
+        own = first_in_tile()
+        for r, run in enumerate(places):
+            at = halves(found[r])
             for k in KS:
                 for p in PARTS:
-                    if parts[k] == p:
-                        shared[add32(starts[p], at[p])] = values[k]
-                if rest and parts[k] == counted:
-                    others = small(own + run[k])
+                    if i32.equal(parts[r][k], p):
+                        put(outputs, p, bases[p] + at[p], values[r][k])
+                if rest and i32.equal(parts[r][k], counted) and i32.less(i32.add(small(own), run[k]), valid):
+                    place = start + own + run[k]
                     for p in PARTS:
-                        others = others - at[p]
-                    shared[small(starts[counted] + others)] = values[k]
+                        place = place - bases[p] - at[p]
+                    put(outputs, counted, place, values[r][k])
                 at = tuple(
-                    add32(place, small(1) if parts[k] == p else small(0)) for p, place in zip(PARTS, at, strict=True)
+                    i32.add(place, small(1) if i32.equal(parts[r][k], p) else small(0))
+                    for p, place in zip(PARTS, at, strict=True)
                 )
 
-        def copy(outputs, shared, start, count, write, room, base):
-            for i in range(cuda.threadIdx.x, min(count, room(outputs) - base), threads):
-                write(outputs, base + i, shared[start + i])
-
-        def store(outputs, values, parts, found, bases, mine, start, count):
-            shared, own = shared_items(), first_in_tile()
-            starts = (small(0),)
-            for held in mine:
-                starts = (*starts, small(starts[-1] + held))
-            cuda.syncthreads()
-            for r, run in enumerate(places):
-                put(shared, run, values[r], parts[r], tuple(where[r] for where in found), starts, own)
-            cuda.syncthreads()
-            for p in PARTS:
-                copy(outputs, shared, starts[p], mine[p], writes[p], rooms[p], bases[p])
-            if rest:
-                base = start
-                for held in bases:
-                    base = base - held
-                copy(outputs, shared, starts[counted], count - starts[counted], writes[counted], rooms[counted], base)
-
-        return store
-
-    return of_column
-
-
-def _at_once(rows: Rows, counted: int):
-    """One by one, for items of which shared memory does not hold enough."""
-    places, first_in_tile, small, PARTS = rows.places, first_of(rows), Convert(int32, "a place"), tuple(range(counted))
-    KS = tuple(range(rows.width))
-
-    def of_column(column: Column):
-        writes, rooms = column.writes, column.rooms
-        rest = len(writes) > counted
-
-        def put(outputs, p, place, value):
-            if place < rooms[p](outputs):
-                writes[p](outputs, place, value)
-
-        def store(outputs, values, parts, found, bases, mine, start, count):
-            own = first_in_tile()
-            for r, run in enumerate(places):
-                at = tuple(where[r] for where in found)
-                for k in KS:
-                    for p in PARTS:
-                        if parts[r][k] == p:
-                            put(outputs, p, bases[p] + at[p], values[r][k])
-                    if rest and parts[r][k] == counted:
-                        place = start + own + run[k]
-                        for p in PARTS:
-                            place = place - bases[p] - at[p]
-                        put(outputs, counted, place, values[r][k])
-                    at = tuple(
-                        add32(place, small(1) if parts[r][k] == p else small(0))
-                        for p, place in zip(PARTS, at, strict=True)
-                    )
-
-        return store
-
-    return of_column
+    return _Move(nothing, nothing, load, nothing, store)

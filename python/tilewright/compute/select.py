@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import int64, uint8
+from ..dtype import int32, int64, uint8
 from .iterators import states_of
 from .launching import Launch, Part, size
 from .objects import Algorithm, Given, call, make
@@ -19,7 +19,7 @@ from .part_tiles import Column, TileParting
 from .scanning import Scanned, Scanner
 from .types import Convert
 
-_count = Convert(int64, "a count")
+_count, _part = Convert(int64, "a count"), Convert(int32, "a part")
 _NO_END = (1 << 63) - 1  # the room of an iterator without an end
 
 
@@ -152,7 +152,7 @@ class Select(_Kept):
         write, tell = (given[name].writer() for name in self.outs)
 
         def part_of(arrays, value, before, i):
-            return 0 if cond(arrays[0], value) else -1
+            return _part(0) if cond(arrays[0], value) else _part(-1)
 
         def told(outputs, counts):
             tell(outputs[1], 0, counts[0])
@@ -173,9 +173,9 @@ class UniqueByKey(_Kept):
         equal = given["op"]
 
         def part_of(arrays, value, before, i):
-            found = 0
+            found = _part(0)
             if i > 0 and equal(arrays[0], before, value):
-                found = -1
+                found = _part(-1)
             return found
 
         def told(outputs, counts):
@@ -200,11 +200,11 @@ class ThreeWayPartition(_Kept):
         *writes, tell = (given[name].writer() for name in self.outs)
 
         def part_of(arrays, value, before, i):
-            part = 2
+            part = _part(2)
             if is_first(arrays[0], value):
-                part = 0
+                part = _part(0)
             elif is_second(arrays[1], value):
-                part = 1
+                part = _part(1)
             return part
 
         def told(outputs, numbers):
