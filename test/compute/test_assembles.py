@@ -37,6 +37,7 @@ def kernels(monkeypatch):
     compute.make_segmented_sort(i, i, None, None, one, one)
     compute.make_segmented_reduce(f, f, one, one, OpKind.MAXIMUM, np.float32(0))
     compute.make_histogram_even(x, i, 9, 0.0, 1.0, 8)
+    compute.make_histogram_even(f, i, 9, np.float32(0), np.float32(1), 8)
     compute.make_lower_bound(x, x, i)
     compute.make_binary_transform(x, f, x, OpKind.MULTIPLIES)
     compute.clear_all_caches()
@@ -89,3 +90,16 @@ def test_parted_items_are_put_before_a_block_waits(kernels):
         stored = [at.start() for at in re.finditer(r"st\.shared", code)]
         behind = sum(at > waits for at in stored)
         assert len(stored) - behind >= 10 and behind <= 4, kernel.name  # sums of warps, and counts of groups
+
+
+def test_bins_of_singles_are_found_in_float32(kernels):
+    """Of float64 there is a division for what comes near to another bin, and nothing else; one kernel counts in shared
+    memory, be bins few or many."""
+    names = [kernel.name for kernel, _ in kernels if "count_" in kernel.name]
+    assert names == ["count_shared", "count_packed", "count_many"] * 2
+    doubles, singles = (
+        assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name == "count_shared"
+    )
+    assert "mul.f32" not in doubles and len(re.findall(r"(mul|fma)\S*\.f32", singles)) >= 16
+    conversions, divisions = (len(re.findall(found, singles)) for found in (r"cvt\S*\.f64", r"div\.rn\.f64"))
+    assert conversions <= 3 * divisions

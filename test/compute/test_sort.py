@@ -221,6 +221,26 @@ def test_histogram_at_the_edges(device, bins, low, high):
     np.testing.assert_array_equal(device.host(out), np.bincount(places, minlength=bins))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    "bins, low, high",
+    [(7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 1e-45), (5, -3e38, 3e38), (256, 0.0, 1.0), (300000, -1.0, 2.5)],
+)
+def test_histogram_of_singles_at_the_edges(device, dtype, bins, low, high):
+    """Levels of float32: found without float64 but for the samples that are near to another bin."""
+    low, high = np.float32(low), np.float32(high)
+    some = np.arange(0, bins + 1, max(1, bins // 999)) / np.float64(bins)
+    with np.errstate(over="ignore"):
+        steps = (low + some * (np.float64(high) - low)).astype(dtype)
+    x = np.concatenate([steps, np.nextafter(steps, np.inf), np.nextafter(steps, -np.inf), [np.nan, np.inf, -np.inf]])
+    x = np.concatenate([x, np.random.default_rng(1).uniform(max(low, -6e4), min(high, 6e4), 5000)]).astype(dtype)
+    out = device.array(np.zeros(bins, np.int32))
+    compute.histogram_even(device.array(x), out, bins + 1, low, high, len(x))
+    inside = x[(x >= low) & (x < high)].astype(np.float64)
+    places = np.minimum(((inside - low) * bins / (np.float64(high) - low)).astype(np.int64), bins - 1)
+    np.testing.assert_array_equal(device.host(out), np.bincount(places, minlength=bins))
+
+
 @pytest.mark.parametrize("span", [(1 << 60) + 3, 3000])
 def test_histogram_of_whole_tiles_of_integers(device, span):
     """Where no multiplication takes the place of the division, whole tiles are divided, too."""

@@ -12,6 +12,7 @@ many         atomics on the output
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from ..dtype import DType, int32, uint8, uint32
@@ -24,7 +25,7 @@ from .warps import LANES, lane, of_lane
 
 THREADS = 1024
 _PIECES = 4  # of 16 bytes, that a thread reads at a time
-FEW, MORE, PACKED = 256, 8192, 65536  # bins
+FEW, MORE, PACKED = 256, 256 * LANES, 65536  # bins
 _FULL = 1 << 15  # of a counter of 16 bits, which others may add to before it is emptied
 i32 = In(int32)
 small = Convert(int32, "a bin")
@@ -123,45 +124,27 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
     return ComputeKernel(count_bytes)
 
 
-def of_few(read: Any, sample: DType, by: Bins) -> ComputeKernel:
-    each, shared_counts = _binning(read, sample, by), Shared(int32, FEW * LANES)
+def of_shared(read: Any, sample: DType, by: Bins) -> ComputeKernel:
+    """A counter for each bin, or, of few bins, for each bin and lane."""
+    each, shared_counts = _binning(read, sample, by), Shared(int32, MORE)
 
-    def count_few(samples, out, n, per, wide, bins, how):
-        shared, own = shared_counts(), lane()
-        _zeroed(shared, bins * LANES)
+    def count_shared(samples, out, n, per, wide, bins, how):
+        shared, are_few = shared_counts(), bins <= FEW
+        shift, own = (small(5), lane()) if are_few else (small(0), small(0))
+        _zeroed(shared, bins << shift)
 
         def note(found, there):
             if there and found >= 0:
-                cuda.atomic.add(shared, i32.add(i32.mul(found, LANES), own), 1)
+                cuda.atomic.add(shared, i32.add(i32.shl(found, shift), own), 1)
 
         each(samples, n, per, wide, bins, how, note, _go_on)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, bins, THREADS):
-            count = _lanes_joined(shared, b)
+            count = _lanes_joined(shared, b) if are_few else shared[b]
             if count > 0:
                 cuda.atomic.add(out, b, count)
 
-    return ComputeKernel(count_few)
-
-
-def of_more(read: Any, sample: DType, by: Bins) -> ComputeKernel:
-    each, shared_counts = _binning(read, sample, by), Shared(int32, MORE)
-
-    def count_more(samples, out, n, per, wide, bins, how):
-        shared = shared_counts()
-        _zeroed(shared, bins)
-
-        def note(found, there):
-            if there and found >= 0:
-                cuda.atomic.add(shared, found, 1)
-
-        each(samples, n, per, wide, bins, how, note, _go_on)
-        cuda.syncthreads()
-        for b in range(cuda.threadIdx.x, bins, THREADS):
-            if shared[b] > 0:
-                cuda.atomic.add(out, b, shared[b])
-
-    return ComputeKernel(count_more)
+    return ComputeKernel(count_shared)
 
 
 def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
@@ -220,6 +203,22 @@ def inverse(bins: int, span: Any) -> tuple[Any, Any]:
 
     is_plain = 2.0**-900 < float(span) < 2.0**900
     return np.float64(1 / span if is_plain else 0), np.float64(bins * 2.0**-51)
+
+
+def scale(bins: int, low: Any, high: Any) -> tuple[Any, Any]:
+    """For `x * bins / span` in float32: bins / span, and how near to an integer the product with it may come out on the
+    other side.
+
+    Of three roundings to 24 bits none changes a number below `bins` by more than bins / 2^24; a power of two from 0 on
+    makes none. Where something may be no normal number, or bins are many, all of them are near."""
+    import numpy as np
+
+    span = float(high) - float(low)
+    if not 2.0**-100 < span < 2.0**100 or bins > 1 << 18:
+        return np.float32(0), np.float32(1)
+    found = np.float32(bins / span)
+    is_exact = float(low) == 0 and math.frexp(float(found))[0] == 0.5 and float(found) * span == bins
+    return found, np.float32(0 if is_exact else bins * 2.0**-21)
 
 
 def scaled(bins: int, span: int) -> tuple[int, int]:

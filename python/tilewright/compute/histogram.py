@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from ..dtype import DType, float64, int32, int64
+from ..dtype import DType, float32, float64, int32, int64
 from ..errors import TileTypeError, TileValueError
 from ..numba import intrinsics as cuda
 from . import count_bins
+from .integers import add32, bits_of_float, i32
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, make
 from .types import Convert, Shared, item_type, name_of, on_host
@@ -39,7 +40,10 @@ class HistogramEven(Algorithm):
         if not isinstance(counter, DType) or counter.bits < 32:
             raise TileTypeError(f"histogram_even counts in numbers of 32 or 64 bits, found {name_of(counter)}")
         self.compute = float64 if sample.is_float or level.is_float else int64
-        read, bins = given["d_samples"].reader(), _bins_of(self.compute, self.shape.threads == 1)
+        self.is_single = self.shape.threads > 1 and all(t.is_float and t.bits <= 32 for t in (sample, level))
+        read = given["d_samples"].reader()
+        bins = _bins_of(self.compute, self.shape.threads == 1)
+        few = _few_bins_of_singles() if self.is_single else bins
         self.clear = _clear(given["d_histogram"].writer())
         self.sample_type = sample
         if self.shape.threads == 1:
@@ -50,10 +54,9 @@ class HistogramEven(Algorithm):
         if sample.bits == 8:
             self.bytes = count_bins.of_bytes(read, sample, bins.of)
             return
-        kinds = (count_bins.of_few, count_bins.of_more, count_bins.of_many)
-        self.few, self.more, self.many = (kind(read, sample, bins) for kind in kinds)
+        self.few, self.many = count_bins.of_shared(read, sample, few), count_bins.of_many(read, sample, bins)
         if has_room:
-            self.packed = count_bins.of_packed(read, sample, bins)
+            self.packed = count_bins.of_packed(read, sample, few)
 
     def _room(self) -> tuple[int, bool]:
         """How many multiprocessors there are, as far as that is known, and whether a block may have 128 KB of them."""
@@ -91,11 +94,11 @@ class HistogramEven(Algorithm):
         if self.sample_type.bits == 8:
             return self.bytes
         if bins <= count_bins.MORE:
-            return self.few if bins <= count_bins.FEW else self.more
+            return self.few
         return self.packed if self.packed and bins <= count_bins.PACKED else self.many
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        sizes = (1, count_bins.MORE, count_bins.PACKED, count_bins.PACKED + 1)
+        sizes = (1, count_bins.PACKED, count_bins.PACKED + 1)
         kernels = {id(k): k for k in map(self._kernel_for, sizes)}
         return self._launches(given, n, list(kernels.values()))
 
@@ -123,7 +126,10 @@ class HistogramEven(Algorithm):
 
         low, high = self._level(given, "lower"), self._level(given, "upper")
         if self.compute.is_float:
-            return low, high, *count_bins.inverse(bins, high - low)
+            found: tuple[Any, ...] = low, high, *count_bins.inverse(bins, high - low)
+            if self.is_single:
+                found = (*found, np.float32(low), np.float32(high), *count_bins.scale(bins, low, high))
+            return found
         factor, shift = count_bins.scaled(bins, int(high) - int(low))
         return low, high, np.int64(factor), np.int64(shift)
 
@@ -153,7 +159,7 @@ def _bins_of(compute: DType, divides: bool) -> count_bins.Bins:
 
     def multiplied(x, bins, how):
         """The same, but that only what comes near to another bin is divided."""
-        low, high, inverse, near = how
+        low, high, inverse, near = how[:4]
         place = (x - low) * convert(bins) * inverse
         found = whole(place)
         rest = place - convert(found)
@@ -183,6 +189,36 @@ def _bins_of(compute: DType, divides: bool) -> count_bins.Bins:
         found = bin_by(divided if divides else multiplied)
         return count_bins.Bins(found, found, lambda how: True)
     return count_bins.Bins(bin_by(of_integer), bin_by(scaled), lambda how: how[2] > 0)
+
+
+_WHOLE = 3 << 22  # a float32 from which on there are no fractions, up to twice as many
+_WHOLE_BITS = 0x4B400000  # of it
+
+
+def _few_bins_of_singles() -> count_bins.Bins:
+    """What float64 says, found in float32: only what comes near to another bin is divided. Bins are 2^18 at most."""
+    convert, single, whole = Convert(float64, "a sample"), Convert(float32, "a sample"), Convert(int32, "a bin")
+
+    def inside(x, bins, how):
+        low, high, _, _, single_low, _, scale, near = how
+        last = add32(bins, -1)
+        place = (x - single_low) * scale
+        nearest = place + single(_WHOLE)
+        rest = place - (nearest - single(_WHOLE))
+        found = add32(bits_of_float(nearest), -_WHOLE_BITS)
+        found = add32(found, -1) if rest < single(0) else found
+        if not abs(rest) >= near:
+            found = whole((convert(x) - low) * convert(bins) / (high - low))
+        return last if i32.less(last, found) else found
+
+    def bin_of(value, bins, how):
+        """-1 outside of the levels."""
+        x, found = single(value), whole(-1)
+        if x >= how[4] and x < how[5]:
+            found = inside(x, bins, how)
+        return found
+
+    return count_bins.Bins(bin_of, bin_of, lambda how: True)
 
 
 def _clear(write):

@@ -44,6 +44,16 @@ class _Count:
         return intrinsics.of_bits(frame, "popc", x)
 
 
-popc = _Count()
+class _Bits:
+    """In a kernel: the bits of a float32 as an int32."""
+
+    def __call__(self, x: Any) -> Any:
+        raise TileError("an operation of kernels was called on the host")
+
+    def __tw_call__(self, frame: Any, x: Any) -> Any:
+        return frame.emit.bitcast(x, int32)
+
+
+popc, bits_of_float = _Count(), _Bits()
 i32 = In(int32)
 add32 = i32.add
