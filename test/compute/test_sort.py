@@ -208,7 +208,8 @@ def test_histogram_object(device):
 
 
 @pytest.mark.parametrize(
-    "bins, low, high", [(7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 5e-324), (5, -1e300, 1e300)]
+    "bins, low, high",
+    [(7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 5e-324), (5, -1e300, 1e300), (256, 0.0, 1.0), (7, -0.6, 3.4)],
 )
 def test_histogram_at_the_edges(device, bins, low, high):
     """Samples at the levels between bins, and beside them, are in the bin that the division of float64 says."""
@@ -219,6 +220,14 @@ def test_histogram_at_the_edges(device, bins, low, high):
     inside = x[(x >= low) & (x < high)]
     places = np.minimum(((inside - low) * bins / (np.float64(high) - low)).astype(np.int64), bins - 1)
     np.testing.assert_array_equal(device.host(out), np.bincount(places, minlength=bins))
+
+
+def test_what_is_near_to_another_bin():
+    """Nothing, where the place of a sample is exact, as with powers of two."""
+    assert count_bins.inverse(256, np.float64(1)) == (1, 0) and count_bins.inverse(7, np.float64(3))[1] > 0
+    assert count_bins.scale(256, 0.0, 1.0) == (256, 0) and count_bins.scale(48, 0.0, 3.0) == (16, 0)
+    assert 0 < count_bins.scale(7, 0.0, 1.0)[1] < 1e-4 and 0 < count_bins.scale(256, 0.25, 1.25)[1] < 1e-3
+    assert count_bins.scale(5, -3e38, 3e38) == (0, 1) and count_bins.scale(1 << 19, 0.0, 1.0) == (0, 1)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -197,12 +197,13 @@ def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
 def inverse(bins: int, span: Any) -> tuple[Any, Any]:
     """For `x * bins / span`: 1 / span, and how near to an integer the product with it may come out on the other side.
 
-    Of three roundings to 53 bits none changes a number below `bins` by more than bins / 2^53. Where 1 / span or the
-    product may be no normal number, the inverse is 0, which is always near."""
+    Of three roundings to 53 bits none changes a number below `bins` by more than bins / 2^53; a power of two rounds as a
+    division by it. Where 1 / span or the product may be no normal number, the inverse is 0, which is always near."""
     import numpy as np
 
     is_plain = 2.0**-900 < float(span) < 2.0**900
-    return np.float64(1 / span if is_plain else 0), np.float64(bins * 2.0**-51)
+    is_exact = is_plain and math.frexp(float(span))[0] == 0.5
+    return np.float64(1 / span if is_plain else 0), np.float64(0 if is_exact else bins * 2.0**-51)
 
 
 def scale(bins: int, low: Any, high: Any) -> tuple[Any, Any]:
