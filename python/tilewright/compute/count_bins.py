@@ -197,8 +197,9 @@ def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
 def inverse(bins: int, span: Any) -> tuple[Any, Any]:
     """For `x * bins / span`: 1 / span, and how near to an integer the product with it may come out on the other side.
 
-    Of three roundings to 53 bits none changes a number below `bins` by more than bins / 2^53; a power of two rounds as a
-    division by it. Where 1 / span or the product may be no normal number, the inverse is 0, which is always near."""
+    Of three roundings to 53 bits none changes a number below `bins` by more than bins / 2^53; to multiply by a power of
+    two rounds as the division. Where 1 / span or the product may be no normal number, the inverse is 0, which is always
+    near."""
     import numpy as np
 
     is_plain = 2.0**-900 < float(span) < 2.0**900
