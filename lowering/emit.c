@@ -59,6 +59,11 @@ static const tw_left_out_t of_tiles[] = {{"Nary reassociation", 1},
                                          {NULL, 0}};
 static const tw_left_out_t nothing[] = {{NULL, 0}};
 
+/* Of a long function of threads this pass, which compares each sum with those before it, takes as long as all others
+ * together. What it would leave to the driver's assembler are addresses, of which that makes one instruction each. */
+static const tw_left_out_t of_long[] = {{"Straight line strength reduction", 1}, {NULL, 0}};
+enum { LONG = 600 }; /* instructions */
+
 static MlirLocation module_location(MlirModule module) {
   return mlirOperationGetLocation(mlirModuleGetOperation(module));
 }
@@ -264,12 +269,28 @@ static char *with_level(char *ptx, int level, size_t *size) {
   return out;
 }
 
+static bool is_long(LLVMModuleRef module) {
+  int count = 0;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
+        count++;
+  return count > LONG;
+}
+
+static const tw_left_out_t *left_out_of(MlirModule source, LLVMModuleRef module, const target_t *target) {
+  if (target->cpu)
+    return nothing;
+  if (!is_of_threads(source))
+    return of_tiles;
+  return is_long(module) ? of_long : nothing;
+}
+
 static char *generate(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
                       size_t *out_size) {
   LLVMCodeGenFileType type = kind == TW_EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
-  const tw_left_out_t *left_out = target->cpu || is_of_threads(source) ? nothing : of_tiles;
   const char *why = NULL;
-  char *bytes = tw_generate_code(target->machine, module, type, left_out, out_size, &why);
+  char *bytes = tw_generate_code(target->machine, module, type, left_out_of(source, module, target), out_size, &why);
   if (!bytes)
     return fail(source, "code generation failed", why);
   if (target->cpu)

@@ -80,3 +80,19 @@ def test_sums_of_bits_are_one_instruction() -> None:
     plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
     ptx = captured.module.emit(compiler.EMIT_ASSEMBLY)
     assert b"popc.b32" in ptx and str(0x33333333).encode() not in ptx
+
+
+@pytest.mark.parametrize("count, are_shared", [(4, True), (200, False)])
+def test_addresses_of_long_kernels_are_left_to_the_assembler(count: int, are_shared: bool) -> None:
+    """Of a short kernel, places that lie side by side are distances from one address."""
+    steps = tuple(range(count))
+
+    def kernel(x, out):  # type: ignore[no-untyped-def]
+        i = device.tid(1)
+        for k in steps:
+            out[i + k] = x[i] + k
+
+    captured = capture(kernel, [array(as_dtype(np.int32), 1)] * 2, "sm_90a", rules=KERNELS["copy"][0].rules)
+    plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
+    ptx = captured.module.emit(compiler.EMIT_ASSEMBLY).decode()
+    assert ptx.count("st.global") == count and ("+4], " in ptx) == are_shared
