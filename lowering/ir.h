@@ -23,9 +23,9 @@ enum { TW_MAX_RANK = 8 };
 /* Each op of a block, and each use of a value, in a loop that does not remove the one at hand. */
 #define TW_EACH_OP(op, block)                                                                                          \
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);                                 \
-       op = mlirOperationGetNextInBlock(op))
+       (op) = mlirOperationGetNextInBlock(op))
 #define TW_EACH_USE(use, value)                                                                                        \
-  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
+  for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); (use) = mlirOpOperandGetNextUse(use))
 
 /* --- Names ---------------------------------------------------------------------------------------- */
 
