@@ -156,14 +156,7 @@ static MlirValue room(const tw_builder_t *entry, const tw_c_value_t *value) {
   int64_t align = value->align < LARGEST_PIECE ? LARGEST_PIECE : value->align;
   tw_attr_t attrs[] = {{"elem_type", mlirTypeAttrGet(integer(entry, 1))},
                        {"alignment", mlirIntegerAttrGet(tw_i64(entry->context), align)}};
-  MlirOperation op = tw_build(entry, "llvm.alloca",
-                              (tw_op_parts_t){.num_operands = 1,
-                                              .operands = &bytes,
-                                              .num_results = 1,
-                                              .results = &pointer,
-                                              .num_attrs = 2,
-                                              .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(entry, "llvm.alloca", pointer, 1, &bytes, 2, attrs);
 }
 
 static MlirValue place_at(const tw_builder_t *at, MlirValue pointer, int64_t offset) {
@@ -171,11 +164,7 @@ static MlirValue place_at(const tw_builder_t *at, MlirValue pointer, int64_t off
   tw_attr_t attrs[] = {{"elem_type", mlirTypeAttrGet(integer(at, 1))},
                        {"rawConstantIndices", mlirDenseI32ArrayGet(at->context, 1, &index)}};
   MlirType type = mlirValueGetType(pointer);
-  MlirOperation op = tw_build(
-      at, "llvm.getelementptr",
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &pointer, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(at, "llvm.getelementptr", type, 1, &pointer, 2, attrs);
 }
 
 static tw_attr_t alignment(const tw_builder_t *at, int64_t bytes) {

@@ -287,20 +287,19 @@ MlirRegion tw_region_with(MlirBlock block) {
   return region;
 }
 
-MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
-                      const MlirValue *operands, const char *attr, MlirAttribute value) {
-  tw_attr_t attrs[] = {{attr, value}};
-  tw_op_parts_t parts = {.num_operands = num,
-                         .operands = operands,
-                         .num_results = 1,
-                         .results = &result,
-                         .num_attrs = attr ? 1 : 0,
-                         .attrs = attrs};
+MlirValue tw_op1_attrs(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
+                       const MlirValue *operands, intptr_t num_attrs, const tw_attr_t *attrs) {
+  tw_op_parts_t parts = {num, 1, num_attrs, 0, operands, &result, attrs, NULL};
   return mlirOperationGetResult(tw_build(at, name, parts), 0);
 }
 
+MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
+                      const MlirValue *operands, const char *attr, MlirAttribute value) {
+  return tw_op1_attrs(at, name, result, num, operands, attr ? 1 : 0, &(tw_attr_t){attr, value});
+}
+
 MlirValue tw_op1(const tw_builder_t *at, const char *name, MlirType result, intptr_t num, const MlirValue *operands) {
-  return tw_op1_attr(at, name, result, num, operands, NULL, mlirAttributeGetNull());
+  return tw_op1_attrs(at, name, result, num, operands, 0, NULL);
 }
 
 MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x) {
@@ -329,13 +328,7 @@ MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool i
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},
                        {"axis", mlirIntegerAttrGet(tw_i32(at->context), axis)},
                        {TW_IN_ORDER, mlirUnitAttrGet(at->context)}};
-  tw_op_parts_t parts = {.num_operands = 1,
-                         .operands = &x,
-                         .num_results = 1,
-                         .results = &result,
-                         .num_attrs = in_order ? 3 : 2,
-                         .attrs = attrs};
-  return mlirOperationGetResult(tw_build(at, "tile.reduce", parts), 0);
+  return tw_op1_attrs(at, "tile.reduce", result, 1, &x, in_order ? 3 : 2, attrs);
 }
 
 static MlirAttribute splat(MlirType type, MlirAttribute element) {

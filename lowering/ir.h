@@ -174,10 +174,12 @@ typedef struct {
 MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);
 /* A region with that block, or with none where it is null. */
 MlirRegion tw_region_with(MlirBlock block);
-/* An op with one result; `tw_op1_attr` gives it one attribute. */
+/* An op with one result; `tw_op1_attr` gives it one attribute, `tw_op1_attrs` several. */
 MlirValue tw_op1(const tw_builder_t *at, const char *name, MlirType result, intptr_t num, const MlirValue *operands);
 MlirValue tw_op1_attr(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
                       const MlirValue *operands, const char *attr, MlirAttribute value);
+MlirValue tw_op1_attrs(const tw_builder_t *at, const char *name, MlirType result, intptr_t num,
+                       const MlirValue *operands, intptr_t num_attrs, const tw_attr_t *attrs);
 MlirValue tw_unary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x);
 MlirValue tw_binary(const tw_builder_t *at, const char *name, MlirType result, MlirValue x, MlirValue y);
 /* Predicates of arith.cmpi, and of llvm.icmp. */

@@ -161,15 +161,19 @@ MlirOperation tw_build_for(const tw_builder_t *at, intptr_t num, const MlirValue
   MlirType *types = tw_allocate((size_t)carried, sizeof *types);
   for (intptr_t i = 0; i < carried; i++)
     types[i] = mlirValueGetType(operands[TW_FOR_INITS + i]);
-  MlirOperation loop = tw_build(at, "scf.for",
-                                (tw_op_parts_t){.num_operands = num,
-                                                .operands = operands,
-                                                .num_results = carried,
-                                                .results = types,
-                                                .num_regions = 1,
-                                                .regions = &region});
+  MlirOperation loop = tw_build(at, "scf.for", (tw_op_parts_t){num, carried, 0, 1, operands, types, NULL, &region});
   free(types);
   return loop;
+}
+
+MlirOperation tw_build_while(const tw_builder_t *at, intptr_t num, const MlirValue *inits, intptr_t num_results,
+                             const MlirType *results, const MlirRegion regions[2]) {
+  return tw_build(at, "scf.while", (tw_op_parts_t){num, num_results, 0, 2, inits, results, NULL, regions});
+}
+
+MlirOperation tw_build_branch(const tw_builder_t *at, MlirValue condition, intptr_t num, const MlirType *results,
+                              const MlirRegion regions[2]) {
+  return tw_build(at, "scf.if", (tw_op_parts_t){1, num, 0, 2, &condition, results, NULL, regions});
 }
 
 MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise) {
@@ -179,13 +183,7 @@ MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock
   MlirType *results = tw_allocate((size_t)num, sizeof *results);
   for (intptr_t i = 0; i < num; i++)
     results[i] = mlirValueGetType(mlirOperationGetOperand(yield, i));
-  MlirOperation branch = tw_build(at, "scf.if",
-                                  (tw_op_parts_t){.num_operands = 1,
-                                                  .operands = &condition,
-                                                  .num_results = num,
-                                                  .results = results,
-                                                  .num_regions = 2,
-                                                  .regions = regions});
+  MlirOperation branch = tw_build_branch(at, condition, num, results, regions);
   free(results);
   return branch;
 }

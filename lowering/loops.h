@@ -75,6 +75,11 @@ void tw_each_source(MlirOperation op, void (*tell)(void *user, MlirValue passed,
 
 /* An scf.for with that region; what it carries follows the bounds and the step among its operands. */
 MlirOperation tw_build_for(const tw_builder_t *at, intptr_t num, const MlirValue *operands, MlirRegion region);
+/* An scf.while, whose first region is its condition, and an scf.if. */
+MlirOperation tw_build_while(const tw_builder_t *at, intptr_t num, const MlirValue *inits, intptr_t num_results,
+                             const MlirType *results, const MlirRegion regions[2]);
+MlirOperation tw_build_branch(const tw_builder_t *at, MlirValue condition, intptr_t num, const MlirType *results,
+                              const MlirRegion regions[2]);
 /* An scf.if of blocks with terminators, with what `then` yields as results; `otherwise` may be null. */
 MlirOperation tw_build_if(const tw_builder_t *at, MlirValue condition, MlirBlock then, MlirBlock otherwise);
 /* An scf.if without results: where the ops go that it guards. */

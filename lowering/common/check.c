@@ -278,13 +278,7 @@ static MlirValue touch_words(check_t *c, const tw_builder_t *at, int kind, MlirV
                        {"memory_scope", mlirIntegerAttrGet(i32, TW_SCOPE_DEVICE)},
                        {"operandSegmentSizes", mlirDenseI32ArrayGet(c->context, 5, takes ? taking : putting)},
                        {"check_bounds", mlirUnitAttrGet(c->context)}};
-  tw_op_parts_t parts = {.num_operands = takes ? 5 : 4,
-                         .operands = operands,
-                         .num_results = 1,
-                         .results = &type,
-                         .num_attrs = 5,
-                         .attrs = attrs};
-  return mlirOperationGetResult(tw_build(at, "tile.atomic", parts), 0);
+  return tw_op1_attrs(at, "tile.atomic", type, takes ? 5 : 4, operands, 5, attrs);
 }
 
 /* Which words are another block's. */

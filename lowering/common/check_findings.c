@@ -102,14 +102,7 @@ static MlirValue reduced(const tw_builder_t *at, MlirValue x, int kind) {
       shape[d] = tw_extent(type, d);
     tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, kind)}, {"axis", mlirIntegerAttrGet(i32, last)}};
     MlirType result = tw_tile_type(tw_element(type), last, shape);
-    x = mlirOperationGetResult(tw_build(at, "tile.reduce",
-                                        (tw_op_parts_t){.num_operands = 1,
-                                                        .operands = &x,
-                                                        .num_results = 1,
-                                                        .results = &result,
-                                                        .num_attrs = 2,
-                                                        .attrs = attrs}),
-                               0);
+    x = tw_op1_attrs(at, "tile.reduce", result, 1, &x, 2, attrs);
   }
   return x;
 }
@@ -193,9 +186,7 @@ static MlirValue take_number(const check_t *c, const tw_builder_t *at) {
                        {"memory_order", mlirIntegerAttrGet(i32, TW_ORDER_RELAXED)},
                        {"memory_scope", mlirIntegerAttrGet(i32, TW_SCOPE_DEVICE)},
                        {"operandSegmentSizes", mlirDenseI32ArrayGet(at->context, 5, segments)}};
-  tw_op_parts_t parts = {
-      .num_operands = 3, .operands = operands, .num_results = 1, .results = &i64, .num_attrs = 4, .attrs = attrs};
-  return mlirOperationGetResult(tw_build(at, "tile.atomic", parts), 0);
+  return tw_op1_attrs(at, "tile.atomic", i64, 3, operands, 4, attrs);
 }
 
 /* The words of a record; null where it has none. */

@@ -173,13 +173,8 @@ static MlirValue any_along(const tw_builder_t *at, along_t which, MlirValue shad
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, which == REDUCED ? TW_REDUCE_MAX : TW_REDUCE_ADD)},
                        {"axis", mlirIntegerAttrGet(i32, axis)},
                        {"reverse", mlirUnitAttrGet(at->context)}};
-  tw_op_parts_t parts = {.num_operands = 1,
-                         .operands = &wide,
-                         .num_results = 1,
-                         .results = &result,
-                         .num_attrs = which == SO_FAR_REVERSED ? 3 : 2,
-                         .attrs = attrs};
-  MlirValue combined = mlirOperationGetResult(tw_build(at, which == REDUCED ? "tile.reduce" : "tile.scan", parts), 0);
+  MlirValue combined = tw_op1_attrs(at, which == REDUCED ? "tile.reduce" : "tile.scan", result, 1, &wide,
+                                    which == SO_FAR_REVERSED ? 3 : 2, attrs);
   return tw_check_compare(at, TW_NE, combined, tw_const_int(at, result, 0));
 }
 
@@ -294,13 +289,7 @@ static MlirOperation with_results_of_yields(MlirOperation old) {
   MlirValue condition = mlirOperationGetOperand(old, 0);
   for (int r = 0; r < 2; r++)
     mlirRegionTakeBody(regions[r], mlirOperationGetRegion(old, r));
-  MlirOperation branch = tw_build(&at, "scf.if",
-                                  (tw_op_parts_t){.num_operands = 1,
-                                                  .operands = &condition,
-                                                  .num_results = num,
-                                                  .results = types,
-                                                  .num_regions = 2,
-                                                  .regions = regions});
+  MlirOperation branch = tw_build_branch(&at, condition, num, types, regions);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(old); i++)
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(old, i), mlirOperationGetResult(branch, i));
   mlirOperationDestroy(old);

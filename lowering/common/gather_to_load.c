@@ -384,13 +384,7 @@ static void build_load(const gather_access_t *a, int padding) {
   build_indices(&at, a, operands + 1);
   MlirType type = tw_tile_type(tw_element(a->tile), a->rank, a->shape);
   tw_attr_t attrs[2] = {{"padding", mlirIntegerAttrGet(tw_i32(at.context), padding)}};
-  tw_op_parts_t parts = {.num_operands = 1 + a->rank,
-                         .operands = operands,
-                         .num_results = 1,
-                         .results = &type,
-                         .num_attrs = 1 + in_bounds_attr(a, &attrs[1]),
-                         .attrs = attrs};
-  MlirValue tile = mlirOperationGetResult(tw_build(&at, "tile.load", parts), 0);
+  MlirValue tile = tw_op1_attrs(&at, "tile.load", type, 1 + a->rank, operands, 1 + in_bounds_attr(a, &attrs[1]), attrs);
   if (num_repeated(a) > 0)
     tile = repeated(&at, a, tile);
   tile = tw_reshape(&at, a->tile, a->turned ? turned(&at, a, tile) : tile);

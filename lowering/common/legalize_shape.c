@@ -180,14 +180,7 @@ static MlirValue put_together(const legalize_t *l, MlirValue x, int64_t count, i
   tile = binary(l, "arith.shli", tile, shifts(l, tile, step));
   MlirType i32 = int_type(l, 32), type = tw_tile_type(tw_element(mlirValueGetType(tile)), 1, &num);
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(i32, TW_REDUCE_ADD)}, {"axis", mlirIntegerAttrGet(i32, 1)}};
-  return mlirOperationGetResult(tw_build(&l->at, "tile.reduce",
-                                         (tw_op_parts_t){.num_operands = 1,
-                                                         .operands = &tile,
-                                                         .num_results = 1,
-                                                         .results = &type,
-                                                         .num_attrs = 2,
-                                                         .attrs = attrs}),
-                                0);
+  return tw_op1_attrs(&l->at, "tile.reduce", type, 1, &tile, 2, attrs);
 }
 
 MlirValue tw_legal_pack(const legalize_t *l) {

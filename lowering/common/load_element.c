@@ -34,14 +34,7 @@ static MlirValue build_gather(MlirOperation load) {
   int32_t segments[] = {1, (int32_t)rank, 0, !inside};
   tw_attr_t attrs[] = {{"operandSegmentSizes", mlirDenseI32ArrayGet(at.context, 4, segments)},
                        {"check_bounds", mlirUnitAttrGet(at.context)}};
-  return mlirOperationGetResult(tw_build(&at, "tile.gather",
-                                         (tw_op_parts_t){.num_operands = 1 + rank + !inside,
-                                                         .operands = operands,
-                                                         .num_results = 1,
-                                                         .results = &element,
-                                                         .num_attrs = inside ? 1 : 2,
-                                                         .attrs = attrs}),
-                                0);
+  return tw_op1_attrs(&at, "tile.gather", element, 1 + rank + !inside, operands, inside ? 1 : 2, attrs);
 }
 
 static bool is_number(MlirOperation op) {

@@ -66,14 +66,7 @@ static MlirValue as_bits(cpu_t *cx, MlirValue x, const cpu_atomic_t *a) {
 static MlirValue ordered_load(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, int64_t order) {
   tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(a->type))}, {"ordering", number(cx, order)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation load = tw_build(&at, "llvm.load",
-                                (tw_op_parts_t){.num_operands = 1,
-                                                .operands = &pointer,
-                                                .num_results = 1,
-                                                .results = &a->type,
-                                                .num_attrs = 2,
-                                                .attrs = attrs});
-  return mlirOperationGetResult(load, 0);
+  return tw_op1_attrs(&at, "llvm.load", a->type, 1, &pointer, 2, attrs);
 }
 
 static void ordered_store(cpu_t *cx, const cpu_atomic_t *a, MlirValue pointer, MlirValue value) {
@@ -99,14 +92,7 @@ static MlirValue read_modify_write(cpu_t *cx, const cpu_atomic_t *a, MlirValue p
   tw_attr_t attrs[2] = {{"bin_op", number(cx, rmw_of(a))}, {"ordering", number(cx, a->order)}};
   MlirValue operands[2] = {pointer, value};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation rmw = tw_build(&at, "llvm.atomicrmw",
-                               (tw_op_parts_t){.num_operands = 2,
-                                               .operands = operands,
-                                               .num_results = 1,
-                                               .results = &a->type,
-                                               .num_attrs = 2,
-                                               .attrs = attrs});
-  return mlirOperationGetResult(rmw, 0);
+  return tw_op1_attrs(&at, "llvm.atomicrmw", a->type, 2, operands, 2, attrs);
 }
 
 /* What the element was, and whether it was as expected, all in bits. */
@@ -120,11 +106,7 @@ static MlirValue compare_exchange(cpu_t *cx, const cpu_atomic_t *a, MlirValue po
                         {"failure_ordering", number(cx, failures[a->order])}};
   MlirValue operands[3] = {pointer, expected, value};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation exchange = tw_build(
-      &at, "llvm.cmpxchg",
-      (tw_op_parts_t){
-          .num_operands = 3, .operands = operands, .num_results = 1, .results = &pair, .num_attrs = 2, .attrs = attrs});
-  MlirValue result = mlirOperationGetResult(exchange, 0), old[2];
+  MlirValue result = tw_op1_attrs(&at, "llvm.cmpxchg", pair, 3, operands, 2, attrs), old[2];
   for (int64_t i = 0; i < 2; i++)
     old[i] = tw_op1_attr(&at, "llvm.extractvalue", members[i], 1, &result, "position",
                          mlirDenseI64ArrayGet(cx->context, 1, &i));
@@ -177,13 +159,7 @@ static MlirValue update_in_loop(cpu_t *cx, const cpu_atomic_t *a, MlirValue poin
   cx->block = outer;
   MlirRegion regions[2] = {tw_region_with(attempt), tw_region_with(again)};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation loop = tw_build(&at, "scf.while",
-                                (tw_op_parts_t){.num_operands = 1,
-                                                .operands = &first,
-                                                .num_results = 1,
-                                                .results = &a->bits,
-                                                .num_regions = 2,
-                                                .regions = regions});
+  MlirOperation loop = tw_build_while(&at, 1, &first, 1, &a->bits, regions);
   MlirValue before = mlirOperationGetResult(loop, 0);
   return mlirTypeEqual(a->type, a->bits) ? before : cpu_bits(cx, before, a->type);
 }
@@ -285,11 +261,7 @@ static MlirValue lane_of(cpu_t *cx, MlirValue lanes, MlirValue memory, int lane)
   MlirValue pointer = cpu_address(cx, memory, type, cpu_index(lane));
   tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(type))}, {"volatile_", mlirUnitAttrGet(cx->context)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation load = tw_build(
-      &at, "llvm.load",
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &pointer, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
-  return mlirOperationGetResult(load, 0);
+  return tw_op1_attrs(&at, "llvm.load", type, 1, &pointer, 2, attrs);
 }
 
 /* Of a strip of threads that are all here. The old values, where they are used. */

@@ -201,14 +201,7 @@ MlirValue cpu_intrinsic(cpu_t *cx, const char *name, MlirType type, int num, con
       {"operandSegmentSizes", mlirDenseI32ArrayGet(cx->context, 2, segments)},
   };
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.call_intrinsic",
-                              (tw_op_parts_t){.num_operands = num,
-                                              .operands = operands,
-                                              .num_results = 1,
-                                              .results = &type,
-                                              .num_attrs = 3,
-                                              .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(&at, "llvm.call_intrinsic", type, num, operands, 3, attrs);
 }
 
 MlirValue cpu_extract(cpu_t *cx, MlirValue vector, int lane) {
@@ -405,13 +398,7 @@ void cpu_loop_end(cpu_t *cx, cpu_loop_t *loop, const MlirValue *yields, MlirValu
 MlirOperation cpu_if(cpu_t *cx, MlirValue condition, MlirBlock then, MlirBlock other, int num, const MlirType *types) {
   MlirRegion regions[2] = {tw_region_with(then), tw_region_with(other)};
   tw_builder_t at = cpu_here(cx);
-  return tw_build(&at, "scf.if",
-                  (tw_op_parts_t){.num_operands = 1,
-                                  .operands = &condition,
-                                  .num_results = num,
-                                  .results = types,
-                                  .num_regions = 2,
-                                  .regions = regions});
+  return tw_build_branch(&at, condition, num, types, regions);
 }
 
 cpu_branch_t cpu_branch(cpu_t *cx, MlirValue condition) {
@@ -447,14 +434,7 @@ MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_
                         {"elem_type", mlirTypeAttrGet(element)}};
   MlirType type = cpu_pointer_type(cx);
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, "llvm.getelementptr",
-                              (tw_op_parts_t){.num_operands = constant ? 1 : 2,
-                                              .operands = operands,
-                                              .num_results = 1,
-                                              .results = &type,
-                                              .num_attrs = 2,
-                                              .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(&at, "llvm.getelementptr", type, constant ? 1 : 2, operands, 2, attrs);
 }
 
 MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align) {
@@ -487,24 +467,13 @@ MlirValue cpu_addresses(cpu_t *cx, MlirValue base, MlirType element, MlirValue o
   tw_attr_t attrs[2] = {{"rawConstantIndices", mlirDenseI32ArrayGet(cx->context, 1, &raw)},
                         {"elem_type", mlirTypeAttrGet(element)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(
-      &at, "llvm.getelementptr",
-      (tw_op_parts_t){
-          .num_operands = 2, .operands = operands, .num_results = 1, .results = &type, .num_attrs = 2, .attrs = attrs});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(&at, "llvm.getelementptr", type, 2, operands, 2, attrs);
 }
 
 MlirValue cpu_masked_read(cpu_t *cx, const char *name, MlirType type, MlirValue operands[3], MlirType result) {
   tw_attr_t align = cpu_align_attr(cx, (int)tw_bytes(type));
   tw_builder_t at = cpu_here(cx);
-  MlirOperation op = tw_build(&at, name,
-                              (tw_op_parts_t){.num_operands = 3,
-                                              .operands = operands,
-                                              .num_results = 1,
-                                              .results = &result,
-                                              .num_attrs = 1,
-                                              .attrs = &align});
-  return mlirOperationGetResult(op, 0);
+  return tw_op1_attrs(&at, name, result, 3, operands, 1, &align);
 }
 
 MlirValue cpu_gather_at(cpu_t *cx, MlirValue pointers, MlirType type, MlirValue mask, MlirValue passthru) {

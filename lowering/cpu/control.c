@@ -336,13 +336,7 @@ static void place_while(cpu_t *cx, MlirOperation op) {
   for (int i = 0; i < 2; i++)
     mlirRegionAppendOwnedBlock(regions[i], now[i]);
   tw_builder_t at = cpu_here(cx);
-  MlirOperation loop = tw_build(&at, "scf.while",
-                                (tw_op_parts_t){.num_operands = head.num_scalars,
-                                                .operands = head.scalars,
-                                                .num_results = tail.num_scalars,
-                                                .results = tail.types,
-                                                .num_regions = 2,
-                                                .regions = regions});
+  MlirOperation loop = tw_build_while(&at, head.num_scalars, head.scalars, tail.num_scalars, tail.types, regions);
   bind_values(cx, &tail, op_result, &op, op_result, &loop);
 }
 

@@ -91,11 +91,8 @@ void cpu_look(cpu_t *cx) {
   tw_attr_t attrs[] = {{"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), 4)},
                        {"volatile_", mlirUnitAttrGet(cx->context)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation load = tw_build(
-      &at, "llvm.load",
-      (tw_op_parts_t){
-          .num_operands = 1, .operands = &flag, .num_results = 1, .results = &i32, .num_attrs = 2, .attrs = attrs});
-  MlirValue wanted = cpu_cmpi(cx, CPU_NE, mlirOperationGetResult(load, 0), cpu_int_const(cx, i32, 0));
+  MlirValue load = tw_op1_attrs(&at, "llvm.load", i32, 1, &flag, 2, attrs);
+  MlirValue wanted = cpu_cmpi(cx, CPU_NE, load, cpu_int_const(cx, i32, 0));
   cpu_branch_t branch = cpu_branch(cx, wanted);
   cpu_call(cx, "tw_kernel_look", 0, NULL);
   cpu_branch_end(cx, &branch, (MlirValue){NULL});

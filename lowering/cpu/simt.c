@@ -274,14 +274,8 @@ static void place_local_array(cpu_t *cx, MlirOperation op) {
   tw_attr_t attrs[2] = {{"elem_type", mlirTypeAttrGet(cpu_int(cx, 8))},
                         {"alignment", mlirIntegerAttrGet(cpu_int(cx, 64), align > 16 ? align : 16)}};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation alloca = tw_build(&at, "llvm.alloca",
-                                  (tw_op_parts_t){.num_operands = 1,
-                                                  .operands = &count,
-                                                  .num_results = 1,
-                                                  .results = &pointer,
-                                                  .num_attrs = 2,
-                                                  .attrs = attrs});
-  set_array(cx, op, mlirOperationGetResult(alloca, 0));
+  MlirValue alloca = tw_op1_attrs(&at, "llvm.alloca", pointer, 1, &count, 2, attrs);
+  set_array(cx, op, alloca);
   cpu_leave_depth(cx, here);
 }
 

@@ -327,13 +327,8 @@ static void emit_while(cpu_t *cx, MlirOperation op) {
   unpart(cx, saved);
   MlirRegion regions[2] = {tw_region_with(w.blocks[0]), tw_region_with(w.blocks[1])};
   tw_builder_t at = cpu_here(cx);
-  MlirOperation loop = tw_build(&at, "scf.while",
-                                (tw_op_parts_t){.num_operands = (int)(w.num + w.results + 1),
-                                                .operands = inits,
-                                                .num_results = (int)w.results + 1,
-                                                .results = w.types + w.num,
-                                                .num_regions = 2,
-                                                .regions = regions});
+  MlirOperation loop =
+      tw_build_while(&at, (int)(w.num + w.results + 1), inits, (int)w.results + 1, w.types + w.num, regions);
   for (intptr_t i = 0; i < w.results && !cx->failed; i++)
     cpu_set_scalar(cx, mlirOperationGetResult(op, i), mlirOperationGetResult(loop, i));
 }

@@ -285,14 +285,7 @@ static MlirValue build_async_mma(const tw_builder_t *at, MlirOperation mma) {
     if (tw_has_attr(mma, flags[i][0]))
       attrs[num_attrs++] = (tw_attr_t){flags[i][1], tw_attr(mma, flags[i][0])};
   MlirType result = mlirValueGetType(mlirOperationGetResult(mma, 0));
-  MlirOperation made = tw_build(at, "tile.async_mma",
-                                (tw_op_parts_t){.num_operands = n,
-                                                .operands = operands,
-                                                .num_results = 1,
-                                                .results = &result,
-                                                .num_attrs = num_attrs,
-                                                .attrs = attrs});
-  return mlirOperationGetResult(made, 0);
+  return tw_op1_attrs(at, "tile.async_mma", result, n, operands, num_attrs, attrs);
 }
 
 /* The product, or the outermost loop around it that does not change the operand: there it is written once. */

@@ -229,16 +229,8 @@ static void rewrite_loop(const scheduler_t *scheduler, MlirOperation loop, bool 
   end_body(&r, body);
   r.at = at;
   MlirRegion regions[] = {tw_region_with(condition_block(&r, num, types)), tw_region_with(body)};
-  tw_attr_t mark = {TW_PERSISTENT, mlirUnitAttrGet(at.context)};
-  MlirOperation made = tw_build(&at, "scf.while",
-                                (tw_op_parts_t){.num_operands = num,
-                                                .operands = inits,
-                                                .num_results = num,
-                                                .results = types,
-                                                .num_attrs = 1,
-                                                .attrs = &mark,
-                                                .num_regions = 2,
-                                                .regions = regions});
+  MlirOperation made = tw_build_while(&at, num, inits, num, types, regions);
+  tw_set_attr(made, TW_PERSISTENT, mlirUnitAttrGet(at.context));
   for (intptr_t i = 0; i < carried; i++)
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(loop, i), mlirOperationGetResult(made, 1 + i));
   mlirOperationDestroy(loop);

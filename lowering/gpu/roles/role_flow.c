@@ -208,13 +208,7 @@ void tw_emit_while(tw_role_t *r, MlirOperation old) {
   terminate(r, "scf.yield", &yields);
   MlirRegion regions[] = {tw_region_with(before), tw_region_with(after)};
   r->at = here;
-  MlirOperation loop = tw_build(&r->at, "scf.while",
-                                (tw_op_parts_t){.num_operands = inits.num,
-                                                .operands = inits.values,
-                                                .num_results = num_results,
-                                                .results = condition.types + 1,
-                                                .num_regions = 2,
-                                                .regions = regions});
+  MlirOperation loop = tw_build_while(&r->at, inits.num, inits.values, num_results, condition.types + 1, regions);
   free_list(&inits);
   free_list(&condition);
   arrive_behind(r, &passed_on, loop);

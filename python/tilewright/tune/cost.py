@@ -41,7 +41,7 @@ class Machine:
     chip: dict[str, int] = dataclasses.field(default_factory=dict)  # figures of include/tilewright/machine.h
 
     def flop_rate(self, bits: int) -> float:
-        """Operations a second on operands of so many bits, as the compiler counts them (`tw_mma_cycles`); 0: elementwise
+        """Operations a second on operands of so many bits, as `tw_mma_cycles` of the compiler has them; 0: elementwise
         on 32."""
         if not self.is_gpu:
             return self.units * self.clock * self.chip["cpu_flop"]
