@@ -355,18 +355,16 @@ static bool open_grid(fiber_block_t *blocks, size_t count) {
 
 /* Nobody can go on: two blocks that are at different places, or threads of one. */
 static void report_grid(const fiber_block_t *blocks, size_t count) {
-  const fiber_block_t *waiting = NULL, *other = NULL;
+  const fiber_block_t *waiting = blocks, *other = blocks; /* the first of each kind */
   for (size_t b = 0; b < count; b++)
     if (first_alive(&blocks[b]) && !grid_site(&blocks[b])) {
       report_stuck(&blocks[b]);
       return;
     }
-  for (size_t b = 0; b < count; b++)
-    if (!waiting && grid_site(&blocks[b]))
-      waiting = &blocks[b];
-  for (size_t b = 0; b < count; b++)
-    if (!other && grid_site(&blocks[b]) != grid_site(waiting))
-      other = &blocks[b];
+  for (size_t b = count; b-- > 0;)
+    waiting = grid_site(&blocks[b]) ? &blocks[b] : waiting;
+  for (size_t b = count; b-- > 0;)
+    other = grid_site(&blocks[b]) != grid_site(waiting) ? &blocks[b] : other;
   const char *site = grid_site(other);
   const int32_t *w = waiting->block_id, *o = other->block_id;
   char text[768];

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .errors import TileCompilationError
-from .toolkit import loaded, output_of, text_of
+from .toolkit import checked, loaded, output_of, text_of
 
 _KINDS = {".cubin": 1, ".ptx": 2, ".cu": 2, ".ltoir": 3, ".fatbin": 4, ".o": 5, ".a": 6}
 
@@ -35,7 +35,5 @@ def linked(target: str, parts: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _checked(linker: Any, handle: Any, result: int, what: str) -> None:
-    if result:
-        log = "" if handle is None else text_of(linker.nvJitLinkGetErrorLogSize, linker.nvJitLinkGetErrorLog, handle)
-        told = log.strip() or f"error {result}"
-        raise TileCompilationError(f"nvJitLink refused {what}:\n{told}")
+    log = functools.partial(text_of, linker.nvJitLinkGetErrorLogSize, linker.nvJitLinkGetErrorLog, handle)
+    checked(result, f"nvJitLink refused {what}", str if handle is None else log)

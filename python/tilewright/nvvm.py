@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
-from .errors import TileCompilationError
-from .toolkit import loaded, output_of, text_of
+from .toolkit import checked, loaded, output_of, text_of
 
 _VERSION = "\n!nvvmir.version = !{!4294967294}\n!4294967294 = !{i32 2, i32 0}\n"
 # What libNVVM does not take: attributes of functions, of which this LLVM has new ones (those of intrinsics are known by
@@ -36,7 +36,5 @@ def lto_of(text: str, name: str, number: int) -> bytes:
 
 
 def _checked(nvvm: Any, program: Any, result: int, name: str) -> None:
-    if result:
-        log = text_of(nvvm.nvvmGetProgramLogSize, nvvm.nvvmGetProgramLog, program)
-        told = log.strip() or f"error {result}"
-        raise TileCompilationError(f"libNVVM refused {name}:\n{told}")
+    log = functools.partial(text_of, nvvm.nvvmGetProgramLogSize, nvvm.nvvmGetProgramLog, program)
+    checked(result, f"libNVVM refused {name}", log)

@@ -7,9 +7,11 @@ from __future__ import annotations
 import functools
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from .errors import TileCompilationError
 
 _PARTS = ("cuda_nvcc", "cuda_nvrtc", "cuda_runtime", "cu13")  # of packages up to CUDA 12, and from 13 on
 
@@ -59,6 +61,12 @@ def output_of(size_of: Any, get: Any, handle: Any) -> bytes:
 def text_of(size_of: Any, get: Any, handle: Any) -> str:
     """The same, of a text that ends in a zero."""
     return output_of(size_of, get, handle).rstrip(b"\0").decode(errors="replace")
+
+
+def checked(result: int, what: str, log: Callable[[], str]) -> None:
+    """`what`: who refused what. The log says why, or the number of the error."""
+    if result:
+        raise TileCompilationError(f"{what}:\n{log().strip() or f'error {result}'}")
 
 
 def include_folders() -> list[str]:

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
+from ..registry import into
 from .elements import elements
 from .frame import Frame
 from .values import LocalFunction, lambda_as_function
 
 Handler = Callable[[Frame, Any], Any]
 _handlers: dict[type[ast.AST], Handler] = {}
+handles = into(_handlers)
 
 # What a user calls the syntax that we refuse.
 UNSUPPORTED = {
@@ -62,15 +64,6 @@ def evaluate(frame: Frame, node: ast.AST) -> Any:
         raise TileSyntaxError("the expression is nested too deeply", frame.places(node)) from None
     except (ValueError, ArithmeticError, MemoryError) as error:  # of Python, on constants
         raise TileValueError(f"{error or type(error).__name__}", frame.places(node)) from None
-
-
-def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
-    def register(handler: Handler) -> Handler:
-        for kind in kinds:
-            _handlers[kind] = handler
-        return handler
-
-    return register
 
 
 @handles(ast.Constant)

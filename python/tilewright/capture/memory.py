@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from .._optable import ATOMIC_KIND, MEMORY_ORDER, MEMORY_SCOPE, PADDING
 from ..annotations import MemoryOrder, MemoryScope, PaddingMode
@@ -236,6 +236,15 @@ def scatter_window(
         scatter_elements(frame, array, at, value, {})
 
 
+def _how(
+    array: Array, order: Any, check_bounds: Any, latency: Any, allow_tma: Any, what: str
+) -> tuple[bool, dict[str, Any]]:
+    """Whether bounds are checked, and the attributes that a load and a store have alike."""
+    found = {**_order_attribute(check_order(order, array.ndim, what)), **_hints(latency, allow_tma, what)}
+    checked = constant_flag(check_bounds, f"{what}: check_bounds")
+    return checked, found if checked else {**found, "tile.in_bounds": None}
+
+
 @op("load")
 def load(
     frame: Frame,
@@ -255,14 +264,8 @@ def load(
     is_element = not tile_shape
     tile_shape = tile_shape or (1,) * array.ndim
     indices = _tile_index(frame, array, index, tile_shape, "ct.load")
-    attributes = {
-        **_order_attribute(check_order(order, array.ndim, "ct.load")),
-        **_padding(padding_mode, array.dtype),
-        **_hints(latency, allow_tma, "ct.load"),
-    }
-    checked = constant_flag(check_bounds, "ct.load: check_bounds")
-    if not checked:
-        attributes["tile.in_bounds"] = None
+    checked, attributes = _how(array, order, check_bounds, latency, allow_tma, "ct.load")
+    attributes.update(_padding(padding_mode, array.dtype))
     ordered = is_ordered(memory_order, memory_scope, "load", "ct.load")
     if ordered or array.is_part:
         places = window(frame, indices, tile_shape, tile_shape, check_order(order, array.ndim, "ct.load"))
@@ -302,13 +305,7 @@ def store(
     if not value.shape:
         value = frame.emit.broadcast(value, (1,) * array.ndim)
     indices = _tile_index(frame, array, index, value.shape, "ct.store")
-    attributes = {
-        **_order_attribute(check_order(order, array.ndim, "ct.store")),
-        **_hints(latency, allow_tma, "ct.store"),
-    }
-    checked = constant_flag(check_bounds, "ct.store: check_bounds")
-    if not checked:
-        attributes["tile.in_bounds"] = None
+    checked, attributes = _how(array, order, check_bounds, latency, allow_tma, "ct.store")
     ordered = is_ordered(memory_order, memory_scope, "store", "ct.store")
     if ordered or array.is_part:
         places = window(frame, indices, value.shape, value.shape, check_order(order, array.ndim, "ct.store"))
@@ -395,7 +392,7 @@ def _scatter(
 
 def read_element(frame: Frame, array: Array, index: tuple[Any, ...]) -> Tile:
     """One element, of which the program says that it is inside."""
-    return cast(Tile, _gather(frame, array, index, None, 0, False, None))
+    return _gather(frame, array, index, None, 0, False, None)
 
 
 def write_element(frame: Frame, array: Array, index: tuple[Any, ...], value: Any) -> None:

@@ -54,22 +54,22 @@ def _run_cases(frame: Frame, subject: Any, cases: list[ast.match_case], node: as
         return
 
 
-def _both(frame: Frame, a: bool | Tile, b: bool | Tile) -> bool | Tile:
-    if a is False or b is False:
-        return False
-    if a is True:
+def _joined(frame: Frame, name: str, decides: bool, a: bool | Tile, b: bool | Tile) -> bool | Tile:
+    """One of the two that is known leaves the other, or decides."""
+    if a is decides or b is decides:
+        return decides
+    if isinstance(a, bool):
         return b
-    both: Tile = a if b is True else frame.emit.binary("bitwise_and", a, b)
-    return both
+    joined: Tile = a if isinstance(b, bool) else frame.emit.binary(name, a, b)
+    return joined
+
+
+def _both(frame: Frame, a: bool | Tile, b: bool | Tile) -> bool | Tile:
+    return _joined(frame, "bitwise_and", False, a, b)
 
 
 def _either(frame: Frame, a: bool | Tile, b: bool | Tile) -> bool | Tile:
-    if a is True or b is True:
-        return True
-    if a is False:
-        return b
-    either: Tile = a if b is False else frame.emit.binary("bitwise_or", a, b)
-    return either
+    return _joined(frame, "bitwise_or", True, a, b)
 
 
 def _matches(frame: Frame, subject: Any, pattern: ast.pattern, bindings: Bindings) -> bool | Tile:

@@ -15,6 +15,7 @@ from typing import Any
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
+from ..registry import into
 from ..structure import is_namespace
 from . import records, static
 from .assertions import emit_assert
@@ -31,15 +32,7 @@ from .values import Array, Range, Selection, Tile, describe
 
 Handler = Callable[[Frame, Any], None]
 _handlers: dict[type[ast.AST], Handler] = {}
-
-
-def handles(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
-    def register(handler: Handler) -> Handler:
-        for kind in kinds:
-            _handlers[kind] = handler
-        return handler
-
-    return register
+handles = into(_handlers)
 
 
 def run_body(frame: Frame, nodes: Sequence[ast.stmt]) -> None:

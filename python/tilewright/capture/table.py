@@ -8,18 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..registry import into
+
 Operation = Callable[..., Any]
 
 OPS: dict[str, Operation] = {}
 # What does more than make a value.
 EFFECTS = frozenset(("load", "store", "gather", "scatter", "print", "printf", "assert_", "threads"))
-
-
-def op(name: str) -> Callable[[Operation], Operation]:
-    """The function below is what the operation `name` becomes."""
-
-    def register(handler: Operation) -> Operation:
-        OPS[name] = handler
-        return handler
-
-    return register
+op = into(OPS)  # @op(name): the function below is what the operation becomes

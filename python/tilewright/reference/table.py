@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-F = TypeVar("F", bound=Callable[..., Any])
+from ..registry import into
 
 OPS: dict[str, Callable[..., Any]] = {}
-
-
-def op(name: str) -> Callable[[F], F]:
-    """The function below is what the operation `name` computes."""
-
-    def register(function: F) -> F:
-        OPS[name] = function
-        return function
-
-    return register
+op = into(OPS)  # @op(name): the function below is what the operation computes

@@ -25,7 +25,7 @@ from .expressions import Expression
 from .records import Record, Writer
 from .shapes import Shape
 from .station import Decided, Settings, Task
-from .workers import Pool, open_pools
+from .workers import Pool, open_pools, side_by_side
 
 FINALISTS = 4
 RANKED_AT_ONCE = 32  # by one worker
@@ -149,21 +149,7 @@ class Sweep:
 
     def _on_each(self, pools: Sequence[Pool]) -> None:
         """Devices of several kinds, each with all candidates. One that gives up leaves the others to go on."""
-        problems: list[BaseException] = []
-
-        def on_one(pool: Pool) -> None:
-            try:
-                self._shapes(pool)
-            except BaseException as error:
-                problems.append(error)
-
-        threads = [threading.Thread(target=on_one, args=(pool,), daemon=True) for pool in pools]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)  # Ctrl-C comes through
-        if problems:
+        if problems := side_by_side(self._shapes, pools):
             raise problems[0]
 
     def _is_over(self) -> bool:

@@ -19,7 +19,7 @@ import re
 import secrets
 import threading
 import urllib.parse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -56,6 +56,25 @@ class Pool(Protocol):
         """Measures what `source` gives until that is None; `found` hears of each: a record, or why none."""
 
     def close(self) -> None: ...
+
+
+def side_by_side(work: Callable[[Any], None], items: Iterable[Any]) -> list[BaseException]:
+    """Does the work on each of the items, in a thread of its own; what went wrong, in order of time."""
+    problems: list[BaseException] = []
+
+    def one(item: Any) -> None:
+        try:
+            work(item)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=one, args=(item,), daemon=True) for item in items]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.2)  # Ctrl-C comes through
+    return problems
 
 
 def open_pools(text: str, settings: Settings) -> list[Pool]:
@@ -152,7 +171,7 @@ class Local:
             return list(threads.map(one, calls))
 
     def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
-        lock, problems = threading.Lock(), list[BaseException]()
+        lock = threading.Lock()
         returned: queue.SimpleQueue[Task] = queue.SimpleQueue()
 
         def next_task() -> Task | None:
@@ -163,18 +182,7 @@ class Local:
             with lock:
                 found(task, outcome)
 
-        def serve_one(number: int) -> None:
-            try:
-                self._serve(number, next_task, tell, returned)
-            except BaseException as error:
-                problems.append(error)
-
-        threads = [threading.Thread(target=serve_one, args=(n,), daemon=True) for n in range(self.count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)  # Ctrl-C comes through
+        problems = side_by_side(lambda number: self._serve(number, next_task, tell, returned), range(self.count))
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
