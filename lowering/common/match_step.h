@@ -8,7 +8,7 @@
 
 #include "lowering/ir.h"
 
-enum { TW_MOST_CARRIED = 16, TW_MOST_TERMS = 8 };
+enum { TW_MOST_CARRIED = 16, TW_MOST_TERMS = 32 };
 
 /* sum of factor[i] * value[i], plus constant: integers of one width, as they wrap; of a tile, scalars are for all of
  * its elements */

@@ -232,6 +232,18 @@ def many_kept(X: Any, Y: Any, N: ct.Constant[int]) -> None:
         ct.store(Y, (n + 1,), tiles[n] * 2)
 
 
+@ct.kernel
+def many_places(A: Any, B: Any, C: Any, N: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> None:
+    """Two steps written in one, each at the sum of the loop's variable and of eleven scalars."""
+    start, acc = a + b + c + d + e + f + g + (a * b) + (b * c) + (c * d) + (d * e), ct.zeros((64, 64), ct.float32)
+    for k in range(0, N, 2):
+        i, j = (ct.bid(0), start + k), (start + k, ct.bid(1))
+        acc = ct.mma(ct.load(A, i, (64, 32)), ct.load(B, j, (32, 64)), acc)
+        i, j = (ct.bid(0), start + k + 1), (start + k + 1, ct.bid(1))
+        acc = ct.mma(ct.load(A, i, (64, 32)), ct.load(B, j, (32, 64)), acc)
+    ct.store(C, (ct.bid(0), ct.bid(1)), acc)
+
+
 def compiled(kernel: str, arguments: list[str], *more: str, target: str = "sm_90a") -> str:
     words = [word for argument in arguments for word in ("--arg", argument)]
     command = [sys.executable, "-m", "tilewright", "compile", f"{HERE}:{kernel}", *words, "--target", target, *more]
@@ -277,6 +289,12 @@ def test_all_factors_of_a_softmax_are_one_where_its_maximum_stays() -> None:
     arguments = [*(f"{name}=f16[?,?]" for name in "QKVY"), "Z=f32[?,?]"]
     text = compiled("many_factors", arguments, "--emit", "tile-online-softmax")
     assert re.search(r":8 = scf.if .*128x4xf32>(, tensor<128x1xf32>){5}\)", text)
+
+
+def test_steps_are_found_at_sums_of_any_length() -> None:
+    numbers = [f"{name}=i32" for name in "Nabcdefg"]
+    text = compiled("many_places", ["A=f16[?,?]", "B=f16[?,?]", "C=f32[?,?]", *numbers], "--emit", "legal")
+    assert text.count("tile.mma") == 1
 
 
 def test_what_adds_up_too_much_is_remarked() -> None:
