@@ -133,6 +133,8 @@ class Rewriter:
             return self.wgmma(result, text, types)
         if text.startswith("fence.proxy.async"):
             return "  call void @emu_fence()\n  call void @race_fence()\n" + self.same(result, types)
+        if text == "mov.b64 $0, $1;":
+            return f"  ret {result} %a0\n"
         if text.startswith("wgmma.wait_group"):
             return self.wgmma_wait(result, text, types)
         if text.startswith(("fence.acq_rel.", "fence.sc.")):

@@ -84,6 +84,14 @@ def test_ragged(backends: Backends, m: int, n: int, k: int) -> None:
     check(backends, integers(1, m, k), integers(2, k, n))
 
 
+@pytest.mark.parametrize("dtype", [F16, ml_dtypes.float8_e4m3fn], ids=["f16", "f8"])
+@pytest.mark.parametrize("tiles", [(64, 64, 64), (128, 256, 64), (128, 128, 256), (256, 256, 64)], ids=str)
+def test_tiles_of_odd_rows(backends: Backends, tiles: tuple[int, int, int], dtype: Any) -> None:
+    """Elements go through registers one by one, in steps of k and slices of tiles where those are too few."""
+    a, b = integers(1, 200, 331).astype(dtype), integers(2, 331, 269).astype(dtype)
+    check(backends, a, b, tiles=tiles)
+
+
 @pytest.mark.parametrize("m, n, k", [(0, 8, 8), (8, 0, 8), (8, 8, 0), (0, 0, 0)])
 def test_nothing(backends: Backends, m: int, n: int, k: int) -> None:
     check(backends, integers(1, m, k), integers(2, k, n))

@@ -81,12 +81,12 @@ static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue arra
                             : twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
     p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
     p->inside_if[dim] = by_last ? TW_SGE : TW_SGT;
-    p->left[dim] = p->disjoint ? twg_binary(e, "llvm.sub", left, coord) : left;
+    p->left[dim] = p->disjoint[dim] ? twg_binary(e, "llvm.sub", left, coord) : left;
   }
   p->stride[dim] = twg_array_stride(e, array, axis);
   p->fixed[dim] = tw_static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
   p->guard_at[dim] = UINT32_MAX;
-  MlirValue along = p->disjoint ? twg_binary(e, "llvm.add", start, to_i64(e, coord)) : start;
+  MlirValue along = p->disjoint[dim] ? twg_binary(e, "llvm.add", start, to_i64(e, coord)) : start;
   return p->fixed[dim] == 1 ? along : twg_binary(e, "llvm.mul", along, p->stride[dim]);
 }
 
@@ -95,10 +95,10 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   int64_t order[TW_LAYOUT_MAX_RANK];
   MlirValue array = tw_access_array(op, &first), sum = {NULL};
   *p = (tw_placed_t){
-      .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .disjoint = true};
+      .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .row_dim = -1};
   tw_access_order(op, layout->rank, order);
   for (int d = 0; d < layout->rank; d++)
-    p->disjoint = p->disjoint && tw_layout_disjoint(layout, d);
+    p->disjoint[d] = tw_layout_disjoint(layout, d);
   for (int d = 0; d < layout->rank; d++) {
     MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d));
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
@@ -130,32 +130,77 @@ MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
   for (int d = 0; d < p->layout.rank && !p->inside; d++) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
     if (p->guard_at[d] != c) {
-      MlirValue at = p->disjoint ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
+      MlirValue at = p->disjoint[d] ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
       p->guard[d] = twg_is_inside(e, p, d, at);
-      p->guard_at[d] = p->disjoint ? c : UINT32_MAX;
+      p->guard_at[d] = p->disjoint[d] ? c : UINT32_MAX;
     }
     guard = guard.ptr ? twg_binary(e, "llvm.and", guard, p->guard[d]) : p->guard[d];
   }
   return guard.ptr ? guard : twg_const_int(e, e->i1, 1);
 }
 
-MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset) {
+void twg_step_along_rows(tw_emitter_t *e, tw_placed_t *p) {
+  for (int d = 0; d < p->layout.rank; d++)
+    if (p->disjoint[d] && p->fixed[d] < 0)
+      p->row_dim = d;
+  if (p->row_dim < 0)
+    return;
+  /* What an iteration adds to it, no optimizer of loops knows then. */
+  MlirType type = mlirValueGetType(p->pointer);
+  p->pointer = twg_asm(e, "mov.b64 $0, $1;", "=l,l", type, 1, &p->pointer, TW_PTX_NOTHING);
+}
+
+/* From the thread's first element to a register's: along all dimensions with a run-time distance, in elements (null if
+ * there is none), and along the others, in bytes. */
+static MlirValue distance_of(tw_emitter_t *e, const tw_placed_t *p, int r, int skipped, int64_t *offset) {
   uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
   MlirValue sum = {NULL};
   int64_t elements = 0;
   for (int d = 0; d < p->layout.rank; d++) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
-    if (p->disjoint && (c == 0 || p->fixed[d] >= 0)) {
+    if (d == skipped)
+      continue;
+    if (p->disjoint[d] && (c == 0 || p->fixed[d] >= 0)) {
       elements += c ? (int64_t)c * p->fixed[d] : 0;
       continue;
     }
-    MlirValue at = p->disjoint ? twg_const_int(e, e->i64, c)
-                               : twg_cast(e, "llvm.zext", e->i64, twg_register_coord(e, &p->layout, d, r));
+    MlirValue at = p->disjoint[d] ? twg_const_int(e, e->i64, c)
+                                  : twg_cast(e, "llvm.zext", e->i64, twg_register_coord(e, &p->layout, d, r));
     MlirValue along = twg_binary(e, "llvm.mul", p->stride[d], at);
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
   }
   *offset = elements * p->bits / 8;
-  return sum.ptr ? twg_offset_pointer(e, p->pointer, twg_to_bytes(e, sum, p->bits)) : p->pointer;
+  return sum;
+}
+
+static MlirValue add_elements(tw_emitter_t *e, const tw_placed_t *p, MlirValue pointer, MlirValue elements) {
+  return elements.ptr ? twg_offset_pointer(e, pointer, twg_to_bytes(e, elements, p->bits)) : pointer;
+}
+
+/* The address without constant bytes, from that of the row before with the same other coordinates. */
+static MlirValue row_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset) {
+  uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r),
+           mask = tw_layout_dim_mask(&p->layout, p->row_dim);
+  uint32_t others = image & ~mask, at = tw_layout_coord(&p->layout, image, p->row_dim);
+  tw_row_pointer_t *row = NULL;
+  MlirValue stride = p->stride[p->row_dim], along = distance_of(e, p, r, p->row_dim, offset);
+  for (int i = 0; row == NULL && i < p->num_rows; i++)
+    row = p->rows[i].others == others ? &p->rows[i] : NULL;
+  if (row == NULL) {
+    row = &p->rows[p->num_rows < TW_MAX_ROWS_UNDER_WAY ? p->num_rows++ : TW_MAX_ROWS_UNDER_WAY - 1];
+    *row = (tw_row_pointer_t){.others = others, .pointer = add_elements(e, p, p->pointer, along)};
+  }
+  int64_t rows = (int64_t)at - (int64_t)row->at;
+  if (rows != 0)
+    row->pointer = add_elements(e, p, row->pointer, twg_binary(e, "llvm.mul", stride, twg_const_int(e, e->i64, rows)));
+  row->at = at;
+  return row->pointer;
+}
+
+MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset) {
+  if (p->row_dim >= 0)
+    return row_pointer(e, p, r, offset);
+  return add_elements(e, p, p->pointer, distance_of(e, p, r, -1, offset));
 }
 
 void twg_vector_registers(int r, int bits, const int *regs, int *out) {

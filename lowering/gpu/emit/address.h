@@ -4,6 +4,14 @@
 
 #include "lowering/gpu/emit/emitter.h"
 
+enum { TW_MAX_ROWS_UNDER_WAY = 8 };
+
+/* The last address made with such coordinates of a register along all dimensions but one. */
+typedef struct {
+  uint32_t others, at; /* and that along the one */
+  MlirValue pointer;
+} tw_row_pointer_t;
+
 /* Fields are for the functions below. */
 typedef struct tw_placed {
   tw_layout_t layout;
@@ -17,8 +25,11 @@ typedef struct tw_placed {
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
   bool inside;                           /* it does, says the op: nothing is compared */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
-  bool disjoint;                         /* coordinates of thread and register add up */
+  bool disjoint[TW_LAYOUT_MAX_RANK];     /* coordinates of thread and register add up */
   int bits;                              /* of an element in memory */
+  int row_dim;                           /* along which an address is the last one and a distance; -1: none */
+  tw_row_pointer_t rows[TW_MAX_ROWS_UNDER_WAY];
+  int num_rows;
 } tw_placed_t;
 
 /* The state space that an access of PTX names. */
@@ -37,6 +48,9 @@ MlirValue twg_left_behind(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirVa
 void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue condition);
 /* The address of the access that starts at register r: a pointer, and bytes to add. */
 MlirValue twg_access_pointer(tw_emitter_t *e, tw_placed_t *p, int r, int64_t *offset);
+/* From now on an address is one that was made before and its distance from that, where they differ by a run-time stride
+ * only. A loop would keep one of each row in registers else, by which LLVM saves an addition. */
+void twg_step_along_rows(tw_emitter_t *e, tw_placed_t *p);
 /* Predicate of threads that hold no copy of another thread's elements; null if all are such. */
 MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *layout);
 /* Registers of the access at r: r with every combination of the register bits regs[0..bits). */

@@ -69,7 +69,7 @@ static MlirValue bytes_inside(tw_emitter_t *e, const copy_share_t *share, const 
   int d = share->cut_dim, count = 1 << share->vector_bits;
   MlirValue at =
       twg_const_i32(e, tw_layout_coord(&share->layout, tw_layout_image(&share->layout, TW_REGISTER, (uint32_t)r), d));
-  if (!place->disjoint)
+  if (!place->disjoint[d])
     at = twg_register_coord(e, &place->layout, d, r);
   MlirValue left = twg_left_behind(e, place, d, at, count);
   left = twg_binary(e, "llvm.intr.smax", left, twg_const_i32(e, 0));
@@ -130,7 +130,7 @@ static int varying_dim(const copy_share_t *share) {
  * check for each piece: `enabled`, or null. */
 static MlirValue fold_guards(tw_emitter_t *e, const copy_share_t *share, MlirValue enabled, tw_placed_t *place) {
   int varying = varying_dim(share);
-  if (varying < 0 || !place->disjoint || place->inside)
+  if (varying < 0 || place->inside)
     return enabled;
   MlirValue common = enabled, zero = twg_const_i32(e, 0);
   for (int d = 0; d < share->layout.rank; d++) {
@@ -164,6 +164,8 @@ static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
   MlirValue own = twg_binary(e, "llvm.and", e->thread, twg_const_i32(e, (1 << share.thread_bits) - 1));
   to = twg_offset_pointer(e, to, twg_binary(e, "llvm.mul", own, twg_const_i32(e, piece)));
   twg_place(e, op, element, &share.layout, &place);
+  if (piece < MIN_COPY_BYTES)
+    twg_step_along_rows(e, &place);
   enabled = fold_guards(e, &share, enabled, &place);
   uint32_t padding[2];
   twg_padding_words(element, tw_attr_int(op, TW_COPY_PADDING, 0), padding);
