@@ -60,6 +60,10 @@ def rows() -> Iterator[tuple[str, str, list[str]]]:
                 "matmul",
                 [*matrices(dtype, "A", "B"), f"C={'f32' if dtype[1] == '8' else dtype}[?,?]", *tiles],
             )
+    odd = ["A={}[4099,4099]", "B={}[4099,4099]", "C=f32[4099,4099]"]  # rows that begin anywhere
+    for dtype in ("bf16", "f8e4m3"):
+        for tiles in GEMM:
+            yield "matmul", "matmul", [*(array.format(dtype) for array in odd), *tiles]
     for causal, file in (("attention", "attention"), ("full_attention", "gpu")):
         for tiles in (("TM=128", "TN=128"), ("TM=128", "TN=64"), ("TM=64", "TN=64")):
             yield file, causal, [*heads("Q", "K", "V", "Y"), "SCALE=0.125", *tiles, "D=128"]

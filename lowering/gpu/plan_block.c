@@ -14,7 +14,8 @@
  * chained products.
  *
  * Where whole operands of products do not fit into shared memory twice, but those of a step of k do, the step stands in
- * tile.product_step, and tile-strip-mine makes the steps.
+ * tile.product_step, and tile-strip-mine makes the steps. So it does where rows begin at odd places and registers do
+ * not hold the sums and all elements of an iteration, each of which goes through a register of its own.
  *
  * A hint is a wish: `occupancy` is dropped, with a remark, where a block's share of the registers does not hold the
  * sums of its products, which would go through local memory and one after the other.
@@ -49,16 +50,9 @@ typedef struct {
   int64_t elements;
 } sums_t;
 
-/* Whether the product's sum goes on in another product. */
-static bool goes_on(MlirOperation mma) {
-  MlirOpOperand use = tw_only_use(mlirOperationGetResult(mma, 0));
-  return !mlirOpOperandIsNull(use) && tw_op_form(mlirOpOperandGetOwner(use)) == TW_FORM_PRODUCT &&
-         mlirOpOperandGetOperandNumber(use) == 2;
-}
-
 static MlirWalkResult add_sum(MlirOperation op, void *user) {
   sums_t *sums = user;
-  if (tw_op_form(op) == TW_FORM_PRODUCT && mlirOperationEqual(tw_enclosing_loop(op), sums->loop) && !goes_on(op))
+  if (tw_op_form(op) == TW_FORM_PRODUCT && mlirOperationEqual(tw_enclosing_loop(op), sums->loop) && !tw_mma_goes_on(op))
     sums->elements += tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
   return MlirWalkResultAdvance;
 }
@@ -93,9 +87,44 @@ static void check_occupancy(MlirOperation func, int64_t num_warps) {
   tw_drop_hint(func, "occupancy");
 }
 
-/* Products of which whole operands are too large for the asynchronous family take k in steps. */
+/* ---- products in steps of k ---------------------------------------------------------------------------- */
+
+/* What the products of a function take of k. */
+typedef struct {
+  int64_t most, least_bytes; /* elements, and bytes of the shortest one */
+} depth_t;
+
+static MlirWalkResult add_depth(MlirOperation op, void *user) {
+  depth_t *depth = user;
+  if (tw_op_form(op) == TW_FORM_PRODUCT) {
+    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(op, 0));
+    int64_t k = tw_extent(lhs, tw_rank(lhs) - 1), bytes = tw_bytes(lhs);
+    depth->most = k > depth->most ? k : depth->most;
+    depth->least_bytes = depth->least_bytes == 0 || bytes < depth->least_bytes ? bytes : depth->least_bytes;
+  }
+  return MlirWalkResultAdvance;
+}
+
+/* Bytes of a step whose pieces of operands, too small for a copy, have registers beside the sums; 0: those of all of k
+ * do, or shorter steps are not worth their barriers. Without registers pieces would wait for memory one after the
+ * other, and what the loop keeps would be spilled. */
+static int64_t step_for_pieces(MlirOperation func, int64_t num_warps) {
+  int64_t most = num_warps * TW_WARP_LANES * tw_register_budget(func, TW_BUDGET_SMALL_PIECES);
+  depth_t depth = {0, 0};
+  mlirOperationWalk(func, add_depth, &depth, MlirWalkPreOrder);
+  int64_t step = depth.most;
+  while (step / 2 >= TW_LEAST_PRODUCT_STEP && tw_mma_words_with_pieces(func, step) > most)
+    step /= 2;
+  int64_t bytes = step * depth.least_bytes;
+  return step < depth.most && tw_steps_are_iterations(func, bytes) ? bytes : 0;
+}
+
+/* Products of which whole operands are too large for the asynchronous family, or for registers on their way into shared
+ * memory, take k in steps. */
 static void choose_step(MlirOperation func, int64_t num_warps) {
-  int64_t step = tw_product_step(func, (int)num_warps);
+  int64_t step = tw_product_step(func, (int)num_warps), of_pieces = step_for_pieces(func, num_warps);
+  if (of_pieces > 0 && (step == 0 || of_pieces < step))
+    step = of_pieces;
   if (step > 0 && tw_products_have_steps(func, step))
     tw_set_int(func, TW_PRODUCT_STEP_ATTR, tw_i32(mlirOperationGetContext(func)), step);
 }

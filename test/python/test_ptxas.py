@@ -21,6 +21,15 @@ CORPUS = {
     "matmul 128x256x32": ("matmul", "matmul", [*MATMUL, "TM=128", "TN=256", "TK=32"]),
     "matmul fp8": ("matmul", "matmul", ["A=f8e4m3[?,?]", "B=f8e4m3[?,?]", "C=f16[?,?]", "TM=64", "TN=64", "TK=64"]),
     "matmul unaligned": ("matmul", "matmul", [f"{a}unaligned" for a in MATMUL] + ["TM=64", "TN=64", "TK=32"]),
+    **{
+        f"matmul {dtype} odd {tm}x{tn}x{tk}": (
+            "matmul",
+            "matmul",
+            [f"A={dtype}[77,99]", f"B={dtype}[99,77]", "C=bf16[77,77]", f"TM={tm}", f"TN={tn}", f"TK={tk}"],
+        )
+        for dtype in ("bf16", "f8e4m3")
+        for tm, tn, tk in ((64, 64, 64), (128, 256, 64), (128, 128, 128))
+    },
     "attention": ("attention", "attention", [*ATTENTION, "SCALE=0.125", "TM=128", "TN=64", "D=128"]),
 }
 

@@ -116,6 +116,13 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
 
+int64_t tw_access_small_pieces(MlirOperation load) {
+  enum { COPY_BITS = 32 };
+  MlirType tile = mlirValueGetType(tw_moved_tile(load));
+  int vector = tw_access_inner_vector_bits(load, (int)tw_rank(tile));
+  return (int64_t)tw_memory_bits(tw_element(tile)) << vector < COPY_BITS ? tw_count(tile) >> vector : 0;
+}
+
 bool tw_access_splits_lines(MlirOperation op) {
   intptr_t first;
   int64_t strides[TW_MAX_RANK];

@@ -37,6 +37,10 @@ int tw_access_vector_bits(MlirOperation op, int rank);
 /* The same for a tile that is known to lie wholly inside of the array: extents do not matter. */
 int tw_access_inner_vector_bits(MlirOperation op, int rank);
 
+/* Pieces of less than 4 bytes in which threads load a tile: no copy brings these, so that each waits in a register of
+ * its own. 0 where pieces are larger. */
+int64_t tw_access_small_pieces(MlirOperation load);
+
 /* Whether its rows may begin within lines of 128 bytes of the L2 cache, so that each line of a tile touches two. */
 bool tw_access_splits_lines(MlirOperation op);
 

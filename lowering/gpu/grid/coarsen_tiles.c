@@ -23,7 +23,8 @@
  *
  * What must hold: a loop with products; the position along the axis is nothing but the index of one class of dimensions
  * (dim_classes.h), whose elements are independent, in everything that is loaded, and in all that is stored; and
- * no iota counts along it. The largest tile is that of which eight warps can hold the sums.
+ * no iota counts along it. The largest tile is that of which eight warps can hold the sums, and beside them what no
+ * copy brings: elements of rows that begin at odd places, which go through registers one by one.
  *
  * An operand that is computed from loads, or written for the product, is so by each of the neighbours: tiles grow along
  * the axis that leaves it as it is, if they can.
@@ -49,7 +50,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 
-enum { MAX_STORES = 8 };
+enum { MAX_STORES = 8, REGISTER_BITS = 32, THREADS = 256 }; /* of the largest block */
 
 typedef struct {
   MlirOperation func, loop;
@@ -137,6 +138,7 @@ typedef struct {
   coarsener_t *coarsener;
   tw_plan_t *plan;
   int64_t flop_cycles, computed;      /* elements that threads compute */
+  int64_t sums, pieces;               /* registers of sums; pieces too small for a copy, a register each */
   bool splits;                        /* lines that are loaded begin within those of the cache */
   int64_t lines, alike[TW_GRID_AXES]; /* of the cache, that a step touches; that neighbours along an axis touch, too */
 } coarsen_cost_t;
@@ -191,16 +193,25 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
     cost->computed += written_elements(cost, op);
     cost->plan->sum_bits += bits * growth(cost, tile);
+    cost->sums += tw_mma_goes_on(op) ? 0 : tw_mma_sum_words(op) * growth(cost, tile);
   } else if (tw_op_loads(op)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
     add_lines(cost, op, bits / 8 * growth(cost, tile));
+    cost->pieces += tw_op_loads_tile(op) ? tw_access_small_pieces(op) * growth(cost, tile) : 0;
   }
   return MlirWalkResultAdvance;
 }
 
+/* Whether registers hold the sums of the products, and all small pieces of an iteration, which else wait for memory a
+ * few at a time. */
+static bool holds_pieces(const coarsen_cost_t *cost) {
+  int64_t most = (int64_t)THREADS * tw_register_budget(cost->coarsener->func, TW_BUDGET_SMALL_PIECES);
+  return cost->pieces == 0 || cost->sums + cost->pieces <= most;
+}
+
 /* A block has to have room for what it computes. */
 static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
-  enum { BITS = 32 * 256, MOST_BYTES = 1 << 16 }; /* of a register of 256 threads; what a step may load */
+  enum { MOST_BYTES = 1 << 16 }; /* of what a step may load: a third of shared memory */
   coarsener_t *f = user;
   (void)from;
   if (axis >= 0 && f->class[axis] < 0)
@@ -212,8 +223,8 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->computing = f->computes ? tw_computing_cycles(f->func, cost.computed, f->warps) : 0;
   plan->cycles =
       tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
-  int64_t most = (int64_t)BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
-  return plan->sum_bits <= most && plan->bytes <= MOST_BYTES;
+  int64_t most = (int64_t)THREADS * REGISTER_BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
+  return plan->sum_bits <= most && plan->bytes <= MOST_BYTES && holds_pieces(&cost);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */

@@ -47,6 +47,7 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/launch_record.h"
+#include "lowering/loops.h"
 
 enum { MAX_CLASSES = TW_PLAN_WAYS };
 
@@ -230,16 +231,32 @@ static void record_launch(slicer_t *c, const tw_steps_t *steps) {
 
 /* ---- the decision ------------------------------------------------------------------------------ */
 
-static MlirWalkResult measure_sums(MlirOperation op, void *most) {
-  if (tw_op_is_product(op)) {
-    MlirType sums = mlirValueGetType(mlirOperationGetResult(op, 0));
-    int64_t bits = tw_count(sums) * tw_memory_bits(tw_element(sums));
-    *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
+static int64_t bits_of(MlirValue tile) {
+  MlirType type = mlirValueGetType(tile);
+  return tw_count(type) * tw_memory_bits(tw_element(type));
+}
+
+/* Of a product, or of all that a loop carries. */
+static int64_t sum_bits(MlirOperation op) {
+  int64_t bits = 0;
+  if (tw_op_is_product(op))
+    return bits_of(mlirOperationGetResult(op, 0));
+  for (intptr_t i = 0; tw_op_is(op, TW_SCF_FOR) && i < mlirOperationGetNumResults(op); i++) {
+    MlirValue sum = mlirOperationGetOperand(mlirBlockGetTerminator(tw_loop_body(op)), i);
+    MlirOperation def = tw_def(sum);
+    bits += !mlirOperationIsNull(def) && tw_op_is_product(def) ? bits_of(sum) : 0;
   }
+  return bits;
+}
+
+static MlirWalkResult measure_sums(MlirOperation op, void *most) {
+  int64_t bits = sum_bits(op);
+  *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
   return MlirWalkResultAdvance;
 }
 
-/* The fewest parts of which each has registers for the sums of a product. */
+/* The fewest parts of which each has registers for the sums of products, and for pieces of operands that are too small
+ * for a copy: those of a short step of k, if there may be such. */
 static int64_t parts_that_fit(slicer_t *c) {
   enum { BITS_OF_WARP = 32 * TW_WARP_LANES }; /* of a register in all of its lanes */
   int64_t registers = tw_register_budget(c->func, TW_BUDGET_SUMS);
@@ -249,6 +266,15 @@ static int64_t parts_that_fit(slicer_t *c) {
   if (warps == 0)
     warps = tw_mma_num_warps(c->func);
   while (bits > parts * registers * BITS_OF_WARP * warps)
+    parts *= 2;
+  if (parts > 1)
+    tw_op_remark(c->func, "has sums of products that no thread's registers can hold");
+  int64_t pieces = tw_mma_words_with_pieces(c->func, TW_LEAST_PRODUCT_STEP);
+  int64_t beside = tw_register_budget(c->func, TW_BUDGET_SMALL_PIECES) * TW_WARP_LANES * warps;
+  if (pieces > parts * beside)
+    tw_op_remark(c->func, "has products of rows that begin anywhere: their elements come one by one, and no thread's "
+                          "registers can hold them beside the sums");
+  while (pieces > parts * beside)
     parts *= 2;
   return parts;
 }
@@ -293,8 +319,6 @@ bool tw_slice_tiles(MlirOperation func) {
     return true;
   c.dims = tw_dims_of(func);
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
-  if (fitting > 1)
-    tw_op_remark(func, "has sums of products that no thread's registers can hold");
   const char *why = decide(&c, fitting > 1 ? fitting : wanted);
   if (why != NULL && (wanted > 1 || tw_has_op_like(func, tw_op_is_product)))
     tw_op_remark(func, "slices no tile over several blocks: %s", why);

@@ -10,6 +10,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
+#include "lowering/loops.h"
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
@@ -157,6 +158,69 @@ int64_t tw_mma_cycles(MlirOperation mma) {
            sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
   int64_t flop = 2 * tw_count(sum) * tw_extent(lhs, tw_rank(lhs) - 1), bits = tw_memory_bits(tw_element(lhs));
   return flop / (tw_bits(lhs) > NARROW ? machine->fma_flop : machine->tensor_flop * HALF / bits);
+}
+
+/* ---- registers beside small pieces --------------------------------------------------------------- */
+
+int64_t tw_mma_sum_words(MlirOperation mma) {
+  enum { REGISTER_BITS = 32 };
+  MlirType sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
+  const tw_async_mma_t *async = tw_async_mma_of(mma);
+  int64_t words = tw_count(sum) * tw_memory_bits(tw_element(sum)) / REGISTER_BITS;
+  return async != NULL && async->promotion(mma) > 0 ? 2 * words : words;
+}
+
+typedef struct {
+  MlirOperation loop;
+  int64_t step, sums, pieces, of_step; /* of a step of k */
+  int products;
+  tw_map_t seen; /* loads */
+} beside_t;
+
+/* Adds the pieces of the tile that is loaded for an operand, once for all products that read it. */
+static void add_pieces(beside_t *b, MlirOperation mma, int operand) {
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(mma, operand));
+  MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
+  int64_t k = tw_extent(type, tw_rank(type) - (operand == 0 ? 1 : 2));
+  if (mlirOperationIsNull(load) || !tw_op_loads_tile(load) || tw_map_get(&b->seen, load.ptr, NULL) != NULL ||
+      !mlirOperationEqual(tw_enclosing_loop(load), b->loop))
+    return;
+  tw_map_set(&b->seen, load.ptr, 0, NULL);
+  int64_t pieces = tw_access_small_pieces(load);
+  b->pieces += pieces;
+  b->of_step += b->step < k ? pieces * b->step / k : pieces;
+}
+
+bool tw_mma_goes_on(MlirOperation mma) {
+  MlirOpOperand use = tw_only_use(mlirOperationGetResult(mma, 0));
+  return !mlirOpOperandIsNull(use) && tw_op_form(mlirOpOperandGetOwner(use)) == TW_FORM_PRODUCT &&
+         mlirOpOperandGetOperandNumber(use) == 2;
+}
+
+static MlirWalkResult add_product(MlirOperation op, void *user) {
+  beside_t *b = user;
+  if (tw_op_form(op) != TW_FORM_PRODUCT || !mlirOperationEqual(tw_enclosing_loop(op), b->loop))
+    return MlirWalkResultAdvance;
+  b->sums += tw_mma_goes_on(op) ? 0 : tw_mma_sum_words(op);
+  for (int i = 0; i < 2; i++)
+    add_pieces(b, op, i);
+  b->products++;
+  return MlirWalkResultAdvance;
+}
+
+int64_t tw_mma_words_with_pieces(MlirOperation func, int64_t step) {
+  int64_t most = 0;
+  tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
+  for (int i = 0; i < loops.count; i++) {
+    beside_t b = {.loop = loops.at[i], .step = step};
+    mlirOperationWalk(loops.at[i], add_product, &b, MlirWalkPreOrder);
+    tw_map_free(&b.seen);
+    int64_t pieces = b.products == 1 ? b.of_step : b.pieces;
+    if (pieces > 0 && b.sums + pieces > most)
+      most = b.sums + pieces;
+  }
+  tw_ops_free(&loops);
+  return most;
 }
 
 /* ---- how many warps ------------------------------------------------------------------------------ */

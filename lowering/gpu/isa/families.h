@@ -39,6 +39,16 @@ int64_t tw_mma_words(MlirOperation product);
 /* Warps that a function should have for the matrix products in it; 0 if it has none. Asked by tile-plan-block, which
  * writes the number of each kernel down, and before it of whole tiles (grid/slice_tiles.c). */
 int tw_mma_num_warps(MlirOperation func);
+/* Whether the sum of a tile.mma goes on in another one. */
+bool tw_mma_goes_on(MlirOperation mma);
+/* Registers of all threads that hold the sum of a tile.mma; a part from zero beside it, where that is promoted. */
+int64_t tw_mma_sum_words(MlirOperation mma);
+/* Elements of k for which a step of a product is worth its barriers. */
+enum { TW_LEAST_PRODUCT_STEP = 32 };
+/* Registers of all threads for the products in a loop, the one of the function that needs the most, whose operands come
+ * in pieces too small for a copy (tw_access_small_pieces): sums and pieces, those of so many elements of k where the
+ * loop has one product, whose steps may be iterations. 0 where no loop has any. */
+int64_t tw_mma_words_with_pieces(MlirOperation func, int64_t step);
 /* Cycles that a multiprocessor takes for a product, roughly: by the rates of the target (machine.h). */
 int64_t tw_mma_cycles(MlirOperation mma);
 

@@ -23,6 +23,7 @@
 #include "lowering/gpu/memory/strip_mine_products.h"
 
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/memory/tile_parts.h"
 #include "lowering/layout/layout.h"
 #include "lowering/loops.h"
@@ -264,15 +265,33 @@ static void walk(MlirOperation mma, int64_t bytes) {
   take_step(&p, axes, &step);
 }
 
-bool tw_products_have_steps(MlirOperation func, int64_t bytes) {
+/* Whether the loop that does nothing but the product loads both operands for it. */
+static bool loads_both(const product_t *p, MlirOperation loop) {
+  for (int i = 0; i < 2; i++) {
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(p->mma, i));
+    if (mlirOperationIsNull(load) || !mlirBlockEqual(mlirOperationGetBlock(load), tw_loop_body(loop)))
+      return false;
+  }
+  return true;
+}
+
+static bool have_steps(MlirOperation func, int64_t bytes, bool iterations) {
   tw_ops_t products = tw_ops_in(func, tw_op_is_product, MlirWalkPreOrder);
   product_t p;
   bool ok = true;
-  for (int i = 0; ok && i < products.count; i++)
-    ok = !in_steps(products.at[i], bytes, &p) || can_step(&p);
+  for (int i = 0; ok && i < products.count; i++) {
+    if (!in_steps(products.at[i], bytes, &p))
+      continue;
+    MlirOperation loop = iterations ? own_loop(&p) : tw_null_op();
+    ok = can_step(&p) && (!iterations || (!mlirOperationIsNull(loop) && loads_both(&p, loop)));
+  }
   tw_ops_free(&products);
   return ok;
 }
+
+bool tw_products_have_steps(MlirOperation func, int64_t bytes) { return have_steps(func, bytes, false); }
+
+bool tw_steps_are_iterations(MlirOperation func, int64_t bytes) { return have_steps(func, bytes, true); }
 
 bool tw_strip_mine_products(MlirOperation func) {
   int64_t bytes = tw_attr_int(func, TW_PRODUCT_STEP_ATTR, 0);

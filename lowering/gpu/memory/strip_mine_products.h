@@ -12,6 +12,8 @@
 
 /* Whether each product with more of k can be done in steps of so many bytes. */
 bool tw_products_have_steps(MlirOperation func, int64_t bytes);
+/* Whether, moreover, each such product is all that its loop does, on tiles that it loads: steps are iterations then. */
+bool tw_steps_are_iterations(MlirOperation func, int64_t bytes);
 bool tw_strip_mine_products(MlirOperation func);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_MEMORY_STRIP_MINE_PRODUCTS_H */

@@ -11,7 +11,7 @@
 // CHECK-SAME: coarsen = {loop = {per_step = 64 : i64, steps = 0 : i64, word = 2 : i64}, plans = [{blocks = array<i64: 1, 1, 1>, bytes = 16384 : i64, cycles = 234 : i64}, {blocks = array<i64: 1, 2, 1>, bytes = 24576 : i64, cycles = 320 : i64}, {blocks = array<i64: 2, 2, 1>, bytes = 32768 : i64, cycles = 576 : i64}, {blocks = array<i64: 2, 4, 1>, bytes = 49152 : i64, cycles = 1088 : i64}], stores = [{axis = 0 : i64, tile = 64 : i64, word = 11 : i64}, {axis = 1 : i64, tile = 64 : i64, word = 12 : i64}]}
 // CHECK: tile.mma {{.*}} tensor<64x64xf32>
 module attributes {tile.target = "sm_90a"} {
-  func.func @decided_at_launch(%x: !A {tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+  func.func @decided_at_launch(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
@@ -36,11 +36,40 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// Rows may begin anywhere in a line of the cache, which then brings two for each: small tiles wait for it.
+// Rows may begin at any 16 bytes of a line of the cache, which then brings two for each: small tiles wait for it.
 // CHECK-LABEL: func.func @odd_rows
 // CHECK-SAME: cycles = 405 : i64{{.*}} cycles = 519 : i64{{.*}} cycles = 746 : i64{{.*}} cycles = 1088 : i64
 module attributes {tile.target = "sm_90a"} {
-  func.func @odd_rows(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+  func.func @odd_rows(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 8, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c64 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+      scf.yield %m : tensor<64x64xf32>
+    }
+    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
+    tile.store %t, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Rows may begin anywhere, so that each element goes through a register: eight warps have them for those of four blocks.
+// CHECK-LABEL: func.func @elements
+// CHECK-SAME: {blocks = array<i64: 2, 2, 1>, bytes = 32768 : i64, cycles = 746 : i64}], stores
+module attributes {tile.target = "sm_90a"} {
+  func.func @elements(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32

@@ -259,6 +259,65 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Two sums of a loop, 128 of each with eight warps, are no better than one of 256.
+// REMARK: remark: 'func.func' op has sums of products that no thread's registers can hold
+// REMARK: remark: 'func.func' op slices each tile over 2 blocks
+// CHECK-LABEL: func.func @two_sums
+// CHECK-SAME: grid_scale = array<i32: 1, 2, 1>
+// CHECK-COUNT-2: tile.mma {{.*}} tensor<128x128xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @two_sums(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: !A, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %zero, %q = %zero) -> (tensor<128x256xf32>, tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %e = tile.mma %a, %b, %p : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      %f = tile.mma %a, %b, %q : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e, %f : tensor<128x256xf32>, tensor<128x256xf32>
+    }
+    %s = arith.mulf %d#0, %d#1 : tensor<128x256xf32>
+    %t = arith.truncf %s : tensor<128x256xf32> to tensor<128x256xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x256xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xf8E4M3FN, strided<[?, 1]>>
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Elements that come one by one have registers beside the sums, and the parts of them that are promoted.
+// REMARK: remark: 'func.func' op has products of rows that begin anywhere: their elements come one by one
+// REMARK: remark: 'func.func' op slices each tile over 2 blocks
+// CHECK-LABEL: func.func @elements
+// CHECK: tile.mma {{.*}} tensor<128x128xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @elements(%x: !A, %y: !A, %z: !C, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%p = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x64xf8E4M3FN>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x256xf8E4M3FN>
+      %e = tile.mma %a, %b, %p : tensor<128x64xf8E4M3FN>, tensor<64x256xf8E4M3FN>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    tile.store %d, %z[%i, %j] : tensor<128x256xf32>, !C, i32, i32
+    return
+  }
+}
+
+// -----
+
 !V = memref<?xf32, strided<[1]>>
 
 // A short block, and the hint 1: nothing is told to the launcher.
