@@ -55,6 +55,29 @@ def test_loop_of_int64(backends: Backends) -> None:
     assert np.array_equal(c, a.astype("f4") @ b.astype("f4"))
 
 
+@ct.kernel
+def two_and_sums(A, B, C, SUMS, T: ct.Constant[int]):
+    """Two left operands that stay; what they are multiplied by is read by threads, too."""
+    x, y = ct.load(A, index=(0, 0), shape=(T, T)), ct.load(A, index=(1, 0), shape=(T, T))
+    first, second = ct.zeros((T, T), ct.float32), ct.zeros((T, T), ct.float32)
+    sums = ct.zeros((T,), ct.float32)
+    for k in range(ct.num_tiles(B, axis=0, shape=(T, T))):
+        b = ct.load(B, index=(k, 0), shape=(T, T), padding_mode=ZERO)
+        sums = sums + ct.sum(b.astype(ct.float32), axis=0)
+        first, second = ct.mma(x, b, first), ct.mma(y, b, second)
+    ct.store(C, index=(0, 0), tile=first)
+    ct.store(C, index=(1, 0), tile=second)
+    ct.store(SUMS, index=(0,), tile=sums)
+
+
+def test_products_on_what_threads_read_too(backends: Backends) -> None:
+    """Neither starts before its operand is there."""
+    a, b = integers(1, 128, 64), integers(2, 640, 64)
+    c, sums = run(backends, two_and_sums, (1,), a, b, f32(128, 64), f32(64), 64)[2:4]
+    folded = b.astype("f4").reshape(10, 64, 64).sum(axis=0)
+    assert np.array_equal(c, a.astype("f4") @ folded) and np.array_equal(sums, folded.sum(axis=0))
+
+
 @pytest.mark.parametrize("tiles", [(64, 64, 32), (32, 64, 32), (64, 64, 64)])
 def test_slots_read_by_threads(backends: Backends, tiles: tuple[int, int, int]) -> None:
     """Eight warps load their fragments themselves; so many blocks that loads queue up behind one another."""

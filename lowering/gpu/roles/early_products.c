@@ -20,7 +20,8 @@
  * What must hold: the product has 128 columns or fewer, and is as short as the loads then (of 256, the other
  * warpgroup's product covers them, and it is slower: docs/design/measurements.md). It reads registers, all that it and
  * its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
- * between. The order of products stays. */
+ * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
+ * product, too. The order of products stays. */
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/specialize_warps.h"
@@ -57,11 +58,30 @@ static bool shares_buffer(MlirOperation wait, MlirOperation waits, MlirOperation
   return false;
 }
 
+static bool is_same_number(MlirValue a, MlirValue b) {
+  int64_t one, other;
+  return mlirValueEqual(a, b) || (tw_known_int(a, &one) && tw_known_int(b, &other) && one == other);
+}
+
+/* Whether the product reads the stage that the wait is for: another reader stood in front of it, so that the wait does,
+ * too. */
+static bool is_for_its_stage(MlirOperation wait, MlirOperation product) {
+  MlirValue stage = mlirOperationGetOperand(wait, 1);
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++)
+    if (is_same_number(mlirOperationGetOperand(product, i), stage))
+      return true;
+  return false;
+}
+
+static bool holds(MlirOperation wait, MlirOperation waits, MlirOperation product) {
+  return waits_for_stage(wait) && (shares_buffer(wait, waits, product) || is_for_its_stage(wait, product));
+}
+
 static early_place_t place_of(MlirOperation product) {
   MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(product));
   early_place_t place = {op, first_wait(product), false};
   for (; !mlirOperationEqual(op, place.waits); op = mlirOperationGetNextInBlock(op)) {
-    bool passed = may_be_passed(op) && !(waits_for_stage(op) && shares_buffer(op, place.waits, product));
+    bool passed = may_be_passed(op) && !holds(op, place.waits, product);
     place.loads = passed && (place.loads || tw_op_is(op, TW_TILE_LOCAL_LOAD));
     place.first = passed ? place.first : mlirOperationGetNextInBlock(op);
   }
