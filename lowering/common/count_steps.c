@@ -8,9 +8,11 @@
  *            }
  *
  * So the number of a tile is one that the loop counts, and masks by it are seen to hold everywhere. What must hold: the
- * step is known, and the lower bound a multiple of it. Products that overflow are taken for what they are. */
+ * step is known, and the lower bound a multiple of it. A product that may overflow is a bound as it is: what is counted
+ * ends at its quotient by the step. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/loops.h"
+#include "lowering/ranges.h"
 
 static bool divides_by(MlirOperation op, MlirValue iv, int64_t step) {
   int64_t by;
@@ -26,6 +28,15 @@ static MlirOperation quotient(MlirValue iv, int64_t step) {
   return tw_null_op();
 }
 
+/* Whether a product with the step is a number of its type. One past the last, too, where only tiles of an array of that
+ * many elements end. */
+static bool stays(MlirValue factor, int64_t step) {
+  unsigned bits = tw_bits(mlirValueGetType(factor));
+  tw_range_t range = tw_range_of(factor);
+  int64_t half = bits <= 32 ? INT64_C(1) << (bits - 1) : 0;
+  return range.low >= -(half / step) && range.high <= half / step;
+}
+
 /* What the step is multiplied by to give the bound; null if that is not seen. */
 static MlirValue factor_of(const tw_builder_t *at, MlirValue bound, int64_t step) {
   MlirOperation op = tw_def(bound);
@@ -33,9 +44,26 @@ static MlirValue factor_of(const tw_builder_t *at, MlirValue bound, int64_t step
   if (tw_known_int(bound, &known))
     return known % step ? (MlirValue){NULL} : tw_const_int(at, mlirValueGetType(bound), known / step);
   for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULI) && i < 2; i++)
-    if (tw_known_int(mlirOperationGetOperand(op, i), &known) && known == step)
+    if (tw_known_int(mlirOperationGetOperand(op, i), &known) && known == step &&
+        stays(mlirOperationGetOperand(op, 1 - i), step))
       return mlirOperationGetOperand(op, 1 - i);
   return (MlirValue){NULL};
+}
+
+/* Whether a bound is a product with a power of two, whose low bits are zeros even if it overflows. */
+static bool is_multiple(MlirValue bound, int64_t step) {
+  MlirOperation op = tw_def(bound);
+  int64_t known;
+  bool found = false;
+  for (int i = 0; !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_MULI) && i < 2; i++)
+    found |= tw_known_int(mlirOperationGetOperand(op, i), &known) && known == step;
+  return found && (step & (step - 1)) == 0;
+}
+
+/* The quotient of a bound by the step, rounded up; `factor`, if that is not null. */
+static MlirValue quotient_of(const tw_builder_t *at, MlirValue bound, int64_t step, MlirValue factor) {
+  MlirType type = mlirValueGetType(bound);
+  return factor.ptr ? factor : tw_binary(at, "arith.ceildivsi", type, bound, tw_const_int(at, type, step));
 }
 
 void tw_count_steps(MlirOperation loop) {
@@ -43,13 +71,13 @@ void tw_count_steps(MlirOperation loop) {
   if (step <= 1 || mlirOperationIsNull(quotient(tw_loop_iv(loop), step)))
     return;
   tw_builder_t before = tw_build_before(loop), at = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(loop)));
-  MlirValue high = mlirOperationGetOperand(loop, 1), iv = tw_loop_iv(loop);
+  MlirValue low = mlirOperationGetOperand(loop, 0), high = mlirOperationGetOperand(loop, 1), iv = tw_loop_iv(loop);
   MlirType type = mlirValueGetType(iv);
-  MlirValue bounds[2] = {factor_of(&before, mlirOperationGetOperand(loop, 0), step), factor_of(&before, high, step)};
-  if (mlirValueIsNull(bounds[0]))
+  MlirValue bounds[2] = {factor_of(&before, low, step), factor_of(&before, high, step)};
+  if (mlirValueIsNull(bounds[0]) && !is_multiple(low, step))
     return;
-  if (mlirValueIsNull(bounds[1]))
-    bounds[1] = tw_binary(&before, "arith.ceildivsi", type, high, tw_const_int(&before, type, step));
+  bounds[0] = quotient_of(&before, low, step, bounds[0]);
+  bounds[1] = quotient_of(&before, high, step, bounds[1]);
   MlirValue number = tw_binary(&at, "arith.muli", type, iv, tw_const_int(&at, type, step));
   mlirValueReplaceAllUsesExcept(iv, number, 1, (MlirOperation[]){tw_def(number)});
   for (int i = 0; i < 2; i++)

@@ -92,6 +92,34 @@ def test_for_with_run_time_step_zero() -> None:
             run_kernel(1, (np.zeros(1, np.int32), 0))
 
 
+@pytest.mark.parametrize(
+    ("first", "n"), [(2, 3), (3, 2**25 + 3), (2**26 + 1, 2**26 + 5), (-5, 2 - 2**26), (2**27 - 2, 7)]
+)
+def test_bounds_that_overflow_are_what_they_are(backends: Backends, first: int, n: int) -> None:
+    """A loop over every 64th number counts its steps, and those of a product that has wrapped are few."""
+
+    @ct.kernel
+    def kernel(Z, first, n):
+        steps = numbers = 0
+        for i in range(0, n * 64, 64):
+            steps = steps + 1
+            numbers = numbers + i // 64
+        for i in range(first * 64, 1024, 64):
+            steps = steps + 256
+            numbers = numbers + i // 64
+        ct.store(Z, (0,), ct.full((1,), steps, ct.int32))
+        ct.store(Z, (1,), ct.full((1,), numbers, ct.int32))
+
+    z = backends.run_all(kernel, 1, lambda: [np.zeros(2, np.int32), first, n])[0]
+    low, high = _wrapped(64 * first), _wrapped(64 * n)
+    steps, more = range(0, high, 64), range(low, 1024, 64)
+    assert z.tolist() == [len(steps) + 256 * len(more), _wrapped(sum(i // 64 for i in [*steps, *more]))]
+
+
+def _wrapped(x: int) -> int:
+    return (x + 2**31) % 2**32 - 2**31
+
+
 TOP, TOP64 = 2**31 - 1, 2**63 - 1
 
 
