@@ -88,6 +88,17 @@ def sequential_rows(m):
         grid.sync()
 
 
+@cuda.jit
+def asks_only(m):
+    cuda.cg.this_grid()
+    m[0, 0] = 0
+
+
+@cuda.jit
+def neither(m):
+    m[0, 0] = 0
+
+
 def test_numbas_grid(at_once: Run) -> None:
     m = np.zeros((100, 256), np.int32)
     sequential_rows[8, 32](m)
@@ -97,6 +108,10 @@ def test_numbas_grid(at_once: Run) -> None:
     most = overload.max_cooperative_grid_blocks((16, 2))
     assert most == overload.max_cooperative_grid_blocks(32) >= 132
     assert overload.max_cooperative_grid_blocks(64) < 2 * most
+    asks_only[8, 32](m)
+    assert [overload.cooperative for overload in asks_only.overloads.values()] == [True]
+    neither[8, 32](m)
+    assert [overload.cooperative for overload in neither.overloads.values()] == [False]
     with pytest.raises(LaunchError, match=rf"{most + 1} blocks of 32 threads, and .* runs {most} of them"):
         sequential_rows[most + 1, 32](np.zeros((2, 32 * (most + 1)), np.int32))
 

@@ -42,6 +42,7 @@ class Capture:
         self.combiner = ""  # ct.reduce or ct.scan, whose function is being captured: arithmetic of scalars
         self.checked = False  # whether what goes wrong is told, as by launch(check=True)
         self.writes = 0  # accesses so far that write to arrays, or are atomic
+        self.of_grid = False  # whether it asks for the grid's threads as a group
         self.in_tiles = False  # code of threads in a kernel of tiles is being captured
         self.mapped = ""  # the function of threads that is being captured for elements of tiles
         self.rules, self.target = rules, target

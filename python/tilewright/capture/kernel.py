@@ -125,11 +125,13 @@ class Captured:
     module:  in the tile dialect
     written: bit i is set where leaf i of the arguments is an array that the kernel stores to
     reads:   (holder, name, value) of each variable from outside and attribute that was looked at (Capture.note_read)
+    of_grid: whether it asks for the grid's threads as a group
     """
 
     module: Any
     written: int
     reads: list[tuple[Any, str | None, Any]]
+    of_grid: bool = False
 
 
 def capture(
@@ -202,7 +204,7 @@ class Capturing:
         module = self.builder.finish()
         module.verify()
         written = sum(1 << i for i in self.state.written if i >= 0)
-        return Captured(module, written, list(self.state.reads.values()))
+        return Captured(module, written, list(self.state.reads.values()), self.state.of_grid)
 
 
 @contextlib.contextmanager

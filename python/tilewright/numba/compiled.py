@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, arrays, plans
 from ..cli import lower
-from ..compile import EMIT_LLVM, GPU_STAGES
+from ..compile import EMIT_LLVM, GPU_STAGES, capture_kernel
 from ..errors import TileTypeError, TileUnsupportedFeatureError
 from ..kernel import compile_variant
 from . import types
@@ -101,8 +101,8 @@ class Overload:
 
     @property
     def cooperative(self) -> bool:
-        """Whether its blocks wait for each other."""
-        return "tile.sync_grid" in self.kernel.capture(self.target, self.facts).text()
+        """Whether it asks for the threads of the grid, with which Numba starts all of its blocks at a time."""
+        return capture_kernel(self.kernel, self.target, self.facts).of_grid
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """The largest grid of a kernel whose blocks wait for each other: as many as run at a time."""

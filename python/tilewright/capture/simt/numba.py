@@ -176,6 +176,11 @@ class _GridGroup:
         return _GridSync()
 
 
+def _this_grid(frame: Frame) -> _GridGroup:
+    frame.capture.of_grid = True
+    return _GridGroup()
+
+
 class _GridSync:
     __name__ = "sync"
 
@@ -330,7 +335,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "local.array": _local_array,
     "const.array_like": _array_like,
     "syncthreads": barriers.syncthreads,
-    "cg.this_grid": lambda frame: _GridGroup(),
+    "cg.this_grid": _this_grid,
     "syncthreads_count": functools.partial(_block_vote, "count"),
     "syncthreads_and": functools.partial(_block_vote, "and"),
     "syncthreads_or": functools.partial(_block_vote, "or"),
