@@ -156,10 +156,22 @@ static PyObject *take_assertion(PyObject *unused, PyObject *args) {
   return text;
 }
 
+static PyObject *note_assertion(PyObject *unused, PyObject *text) {
+  (void)unused;
+  Py_ssize_t size;
+  const char *message = PyUnicode_AsUTF8AndSize(text, &size);
+  if (message == NULL)
+    return NULL;
+  tw_kernel_assert_failed(message, size);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"load_object", load_object, METH_VARARGS, "load_object(bytes, symbol) -> Code: link an object file in process."},
     {"take_assertion", take_assertion, METH_NOARGS,
      "take_assertion() -> str | None: message of the first assertion that failed in a kernel since the last call."},
+    {"note_assertion", note_assertion, METH_O,
+     "note_assertion(str): an assertion has failed, which the launch that runs reports; for code of other origin."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -634,6 +634,7 @@ class Rewriter:
             text,
         )
         text = text.replace("@tile_shared", "@emu_shared").replace("@vprintf", "@emu_vprintf")
+        text = text.replace("@llvm.trap()", "@emu_trap()")
         text = re.sub(r"ptr byval\(\[16 x i64\]\) align 64 \"nvvm.grid_constant\" %", "ptr %", text)
         kernel = re.search(r"define ptx_kernel void @([\w.$\"]+)\((.*?)\)", text)
         assert kernel, "no kernel"
@@ -796,7 +797,16 @@ def runtime() -> Path:
     text = "".join(path.read_text() for path in files)
     command = [CLANG, "-O2", "-ffp-contract=off", "-w", "-fPIC", "-shared", "--rtlib=compiler-rt", "-Wl,-Bsymbolic"]
     command += [str(path) for path in files if path.suffix == ".c"]
-    return built(f"runtime-{hashlib.sha256(text.encode()).hexdigest()[:24]}", {}, [*command, "-lm"])
+    library = built(f"runtime-{hashlib.sha256(text.encode()).hexdigest()[:24]}", {}, [*command, "-lm"])
+    opened = ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    ctypes.c_void_p.in_dll(opened, "emu_on_trap").value = ctypes.cast(on_trap, ctypes.c_void_p).value
+    return library
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+def on_trap(said: bytes) -> None:
+    """As the launcher reports a failed assertion on a GPU."""
+    _core.note_assertion(said.decode().replace("%%", "%").rstrip())
 
 
 def shared_object(text: str, start: Start) -> ctypes.CDLL:

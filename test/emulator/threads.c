@@ -373,7 +373,10 @@ void emu_named_barrier(int32_t id, int32_t count) {
   yield_as(AT_NAMED);
 }
 
+static char said[1024]; /* the format that was printed last */
+
 int32_t emu_vprintf(const char *format, const uint64_t *argument) {
+  snprintf(said, sizeof said, "%s", format);
   while (*format) {
     size_t text = strcspn(format, "%");
     printf("%.*s", (int)text, format);
@@ -396,6 +399,31 @@ int32_t emu_vprintf(const char *format, const uint64_t *argument) {
     }
   }
   return 0;
+}
+
+/* ---- traps: the kernel ends, and what its thread has said before is what the launch reports --------------------- */
+
+void (*emu_on_trap)(const char *said);
+static bool trapped;
+
+void emu_trap(void) {
+  trapped = true;
+  __builtin_longjmp(scheduler, 1);
+}
+
+/* Threads that are in the middle of the kernel begin anew with the next one. */
+static void leave_threads(void) {
+  for (int i = 0; i < num_threads(); i++)
+    if (threads[i].state != DONE)
+      threads[i].begun = false;
+}
+
+static void report_trap(void) {
+  if (trapped && !emu_on_trap)
+    give_up("it traps: %s", said);
+  if (trapped)
+    emu_on_trap(said);
+  trapped = false;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */
@@ -568,6 +596,8 @@ static void report_stuck(void) {
 }
 
 static void run_block(void) {
+  if (trapped)
+    return;
   member = 0;
   memset(emu_shared, GARBAGE, sizeof emu_shared);
   memset(kept, GARBAGE, (size_t)members * sizeof *kept);
@@ -603,6 +633,10 @@ static void run_block(void) {
         enter(current / per_block);
         run_thread();
         moved = 1;
+        if (trapped) {
+          leave_threads();
+          return;
+        }
       }
     for (int m = 0; m < members; m++)
       moved += release_block(m);
@@ -755,5 +789,6 @@ void emu_run(const kernel_t *of, const int64_t *words, const int32_t *dims, int6
   else if (from == 0)
     run_plain(words, grid_scale, 0, blocks);
   fflush(stdout);
+  report_trap();
   pthread_mutex_unlock(&one_at_a_time);
 }
