@@ -1,6 +1,7 @@
 """Complex numbers and structures in kernels: their arrays, their arithmetic, the functions of cmath."""
 
 import cmath
+import math
 import re
 
 import numpy as np
@@ -146,6 +147,34 @@ def test_functions(run, name, dtype):
     _, y = run(kernel_of(function), 1, 32, x, np.zeros_like(x))
     expected = np.array([function(complex(v)) for v in x])
     np.testing.assert_allclose(y, expected, rtol=2e-5 if dtype is np.complex64 else 1e-11, atol=1e-7)
+
+
+ENDS = [-0.0, 0.0, 1.5, -3.5, -math.inf, math.inf, math.nan]
+
+
+def result_of(function, value):
+    """None where Python raises."""
+    try:
+        return function(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_functions_at_the_ends_of_the_plane(run, name, dtype):
+    """What is infinite, no number, or a zero with a sign gives what Python's cmath does."""
+    function = getattr(cmath, name)
+    found = [(z, result_of(function, z)) for x in ENDS for y in ENDS for z in [complex(x, y)]]
+    x, expected = (
+        np.array(values, dtype) for values in zip(*[row for row in found if row[1] is not None], strict=True)
+    )
+    _, y = run(kernel_of(function), 1, 64, x, np.zeros_like(x))
+    tolerance = 2e-5 if dtype is np.complex64 else 1e-11
+    for got, wanted in ((y.real, expected.real), (y.imag, expected.imag)):
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=1e-7)
+        whole = (wanted == 0) & (got == 0) | np.isinf(wanted)
+        np.testing.assert_array_equal(np.signbit(got)[whole], np.signbit(wanted)[whole])
 
 
 @cuda.jit
