@@ -236,14 +236,19 @@ static MlirValue sine_shifted(cpu_t *cx, MlirValue x, int shift) {
   return turn_sign(cx, cpu_select(cx, odd, angle.cos, angle.sin), quadrant, 1);
 }
 
-static MlirValue sin_reduced(cpu_t *cx, MlirValue x) { return sine_shifted(cx, x, 0); }
+/* Of a zero its sign, too, which sums lose. */
+static MlirValue where_not_zero(cpu_t *cx, MlirValue x, MlirValue odd_function) {
+  return cpu_select(cx, cpu_cmpf(cx, CPU_OEQ, x, float_const(cx, x, 0)), x, odd_function);
+}
+
+static MlirValue sin_reduced(cpu_t *cx, MlirValue x) { return where_not_zero(cx, x, sine_shifted(cx, x, 0)); }
 static MlirValue cos_reduced(cpu_t *cx, MlirValue x) { return sine_shifted(cx, x, 1); }
 
 static MlirValue tan_reduced(cpu_t *cx, MlirValue x) {
   angle_t angle = split_angle(cx, x);
   MlirValue odd = cpu_cast(cx, "arith.trunci", angle.quadrant, cpu_int(cx, 1));
   MlirValue above = cpu_select(cx, odd, angle.cos, angle.sin), below = cpu_select(cx, odd, angle.sin, angle.cos);
-  return turn_sign(cx, cpu_bin(cx, "arith.divf", above, below), angle.quadrant, 0);
+  return where_not_zero(cx, x, turn_sign(cx, cpu_bin(cx, "arith.divf", above, below), angle.quadrant, 0));
 }
 
 /* Angles of 2^30 and more (and infinities) are rare enough for libm; and without fma the reduction isn't exact. */
@@ -312,7 +317,8 @@ static MlirValue emit_cosh(cpu_t *cx, MlirValue x) {
 static MlirValue tanh_near_zero(cpu_t *cx, MlirValue x) {
   static const double p[] = {-0.33333283923590584, 0.13331491248512056, -0.053743495261189524, 0.020650579003117172,
                              -0.005717036560663702};
-  return is_f64(x) ? cpu_bin(cx, "arith.divf", sinh_near_zero(cx, x), emit_cosh(cx, x)) : odd_polynomial(cx, x, 5, p);
+  return is_f64(x) ? cpu_bin(cx, "arith.divf", sinh_near_zero(cx, x), emit_cosh(cx, x))
+                   : where_not_zero(cx, x, odd_polynomial(cx, x, 5, p));
 }
 
 static MlirValue emit_tanh(cpu_t *cx, MlirValue x) {

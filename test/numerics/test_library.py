@@ -165,3 +165,11 @@ def test_each_of_them_is_a_name_of_tile_code() -> None:
     for name in library.__all__:
         assert getattr(ct, name) is getattr(library, name) and name in dir(ct)
         assert getattr(ct, name).__doc__
+
+
+@pytest.mark.parametrize("name", ["sin", "tan", "sinh", "tanh", "asinh", "cbrt", "erf", "expm1", "log1p", "sqrt"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_zero_keeps_its_sign(backends: Backends, name: str, dtype: Any) -> None:
+    x = np.array([-0.0, 0.0, 0.0, -0.0], dtype)
+    z = backends.run_all(unary_kernel(getattr(ct, name)), 1, lambda: [np.resize(x, T), np.zeros(T, dtype)])[0]
+    assert np.signbit(z[:4]).tolist() == [True, False, False, True] and (z == 0).all()
