@@ -103,3 +103,11 @@ def test_bins_of_singles_are_found_in_float32(kernels):
     assert "mul.f32" not in doubles and len(re.findall(r"(mul|fma)\S*\.f32", singles)) >= 16
     conversions, divisions = (len(re.findall(found, singles)) for found in (r"cvt\S*\.f64", r"div\.rn\.f64"))
     assert conversions <= 3 * divisions
+
+
+def test_bits_of_floats_in_their_order_take_no_choice(kernels):
+    """But that of the zeros: a negative key is turned by its sign, spread over all bits."""
+    sort = next(row for row in kernels if row[0].name == "sweep")
+    code = assembly(*sort, "sm_90a").decode()
+    digits = code.count("popc.b32") // 2  # each key is ranked once
+    assert digits >= 10 and len(re.findall(r"selp\.b32", code)) < 2 * digits

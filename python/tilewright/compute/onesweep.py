@@ -45,7 +45,7 @@ def native(key: DType, order: SortOrder):
     """A function for kernels: bits of a key as an unsigned integer in the order of the keys, of 32 or 64 bits."""
     width = bits_of(key)
     word = uint32 if width <= 32 else uint64
-    ops, plain = In(word), Convert(word, "a key")
+    ops, plain, signed = In(word), Convert(word, "a key"), In(int32 if width <= 32 else int64)
     sign, full = 1 << (width - 1), (1 << width) - 1
     is_float, is_signed, descending = key.is_float, key.signed and not key.is_bool, order is SortOrder.DESCENDING
 
@@ -53,7 +53,8 @@ def native(key: DType, order: SortOrder):
         found = plain(bits)
         if is_float:
             found = plain(0) if ops.equal(found, sign) else found
-            found = ops.xor(found, full) if ops.less(sign - 1, found) else ops.xor(found, sign)
+            spread = signed.shr(ops.shl(found, word.bits - width), word.bits - 1)
+            found = ops.xor(found, ops.or_(ops.and_(spread, full), sign))
         elif is_signed:
             found = ops.xor(found, sign)
         return ops.xor(found, full) if descending else found
