@@ -5,6 +5,10 @@
 
 enum { MOST_STEPS = 16, WIDE = 64 };
 
+/* Values that one question may still look at. Chains of choices have as many ways to their start as powers of two. */
+static _Thread_local int looks;
+enum { MOST_LOOKS = 800 };
+
 static tw_range_t range(MlirValue value, int steps);
 
 static int64_t min(int64_t x, int64_t y) { return x < y ? x : y; }
@@ -146,15 +150,21 @@ static tw_range_t range(MlirValue value, int steps) {
     return (tw_range_t){INT32_MIN, INT32_MAX};
   if (tw_known_int(value, &known))
     return within((tw_range_t){known, known}, all_of(type));
-  if (steps == 0)
+  if (steps == 0 || looks-- <= 0)
     return all_of(type);
   MlirOperation op = tw_def(value);
   return mlirOperationIsNull(op) ? of_argument(value, all_of(type), steps - 1) : of_op(op, all_of(type), steps - 1);
 }
 
-tw_range_t tw_range_of(MlirValue value) { return range(value, MOST_STEPS); }
+tw_range_t tw_range_of(MlirValue value) {
+  looks = MOST_LOOKS;
+  return range(value, MOST_STEPS);
+}
 
-bool tw_is_decided(MlirValue condition, bool *out) { return decided(condition, MOST_STEPS, out); }
+bool tw_is_decided(MlirValue condition, bool *out) {
+  looks = MOST_LOOKS;
+  return decided(condition, MOST_STEPS, out);
+}
 
 /* ---- conditions around an op --------------------------------------------------------------------- */
 

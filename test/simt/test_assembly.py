@@ -96,3 +96,19 @@ def test_addresses_of_long_kernels_are_left_to_the_assembler(count: int, are_sha
     plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
     ptx = captured.module.emit(compiler.EMIT_ASSEMBLY).decode()
     assert ptx.count("st.global") == count and ("+4], " in ptx) == are_shared
+
+
+@pytest.mark.parametrize("count, is_natural", [(4, True), (6, False)])
+def test_long_chains_of_choices_are_not_followed(count: int, is_natural: bool) -> None:
+    """Whether what they end with is natural takes three times as long for each choice more."""
+    steps = tuple(range(count))
+
+    def kernel(x, out):  # type: ignore[no-untyped-def]
+        i = device.tid(1) & 63
+        for k in steps:
+            i = i + 1 if i < x[k] else i
+        out[0] = i // 3
+
+    captured = capture(kernel, [array(as_dtype(np.int32), 1)] * 2, "sm_90a", rules=KERNELS["copy"][0].rules)
+    plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
+    assert ("mul.hi.u32" in captured.module.emit(compiler.EMIT_ASSEMBLY).decode()) == is_natural
