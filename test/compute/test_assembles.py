@@ -9,7 +9,7 @@ import pytest
 
 from tilewright import compile as compiler
 from tilewright import compute
-from tilewright.compute import OpKind, SortOrder, launching, objects, plans
+from tilewright.compute import OpKind, SortOrder, launching, merge_tiles, objects, plans
 
 
 @pytest.fixture
@@ -111,3 +111,12 @@ def test_bits_of_floats_in_their_order_take_no_choice(kernels):
     code = assembly(*sort, "sm_90a").decode()
     digits = code.count("popc.b32") // 2  # each key is ranked once
     assert digits >= 10 and len(re.findall(r"selp\.b32", code)) < 2 * digits
+
+
+def test_a_block_sorts_keys_in_their_place(kernels):
+    """Threads sort and merge in registers: shared memory has each key of a tile once."""
+    kernel, key = next(row for row in kernels if row[0].name == "sort_tiles")
+    text = compiler.capture_kernel(kernel, "sm_90a", key).module.text(False)
+    shared = [line for line in text.splitlines() if "tile.shared_array" in line]
+    tile = 512 * merge_tiles.items_for(12)
+    assert len(shared) == 1 and int(re.search(r"memref<(\d+)", shared[0])[1]) in (tile, 12 * tile), shared

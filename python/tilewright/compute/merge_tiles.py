@@ -1,9 +1,9 @@
 """Sorting by merging on a GPU: blocks sort tiles in shared memory, then tiles are merged by twos, as often as it takes.
 
-A thread sorts a few items by insertion; then, in a block as among blocks, it finds by a binary search what of two runs
-its part of the result is made of, and merges that. For a pass over all items one kernel does the search for each tile,
-and another loads what a tile is made of, merges it from shared memory into registers, and stores it side by side.
-Values follow their keys by where these were.
+A thread sorts a few items in registers; then, in a block as among blocks, it finds by a binary search what of two runs
+its part of the result is made of, and merges that into registers. For a pass over all items one kernel does the search
+for each tile, and another loads what a tile is made of, merges it, and stores it side by side. Values follow their keys
+by where these were.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -37,7 +37,7 @@ class MergeTiles(Kernels):
         self.items = items_for(max(map(size_of, types)))
         self.tile = THREADS * self.items
         value = size_of(types[1]) + 4 if len(types) > 1 else 0  # and its place, twice
-        self.levels = 1 if 2 * self.tile * (2 * size_of(types[0]) + value) <= _MOST_SHARED else 0
+        self.levels = 1 if 2 * self.tile * (size_of(types[0]) + value) <= _MOST_SHARED else 0
         self.threads, self.sorted = THREADS << self.levels, self.tile << self.levels
         self.sort = _Parts(pairs, types, op, self.items, self.threads).sort()
         parts = _Parts(pairs, types, op, self.items, THREADS)
@@ -113,15 +113,15 @@ def merging(op: Any, has_values: bool):
 
 
 def merging_once(op: Any, items: int):
-    """A function for kernels: the keys of the `items` items from `behind` on that two runs make.
+    """A function for kernels: the keys of the `items` items from `behind` on that the runs from a and b on make.
 
     `note(k, at)` is told where item k of them lay. No key behind `limit` is read, whatever lies behind both runs.
     """
     split, EACH = splitting(op), tuple(range(items))
 
-    def merged(keys, arrays, b, end, behind, limit, note):
-        left = split(keys, arrays, small(0), b, b, i32.sub(end, b), behind)
-        i, j = left, i32.sub(i32.add(b, behind), left)
+    def merged(keys, arrays, a, b, end, behind, limit, note):
+        left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
+        i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
         x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
         found = ()
         for k in EACH:
@@ -166,6 +166,82 @@ def inserting(op: Any, has_values: bool):
     return insert
 
 
+def exchanging(op: Any, has_values: bool, items: int):
+    """The same for at most so many items, in registers: neighbours change places, by twos from the first item on and
+    from the second one, until each could have come from one end to the other."""
+    EACH, EVEN, ODD = tuple(range(items)), tuple(range(0, items - 1, 2)), tuple(range(1, items - 1, 2))
+
+    def in_order(arrays, a, b, there):
+        comes_later, found = False, (a, b)
+        if there:
+            comes_later = bool(op(arrays, b[0], a[0]))
+        if comes_later:
+            found = (b, a)
+        return found
+
+    def exchanged(arrays, held, firsts, count):
+        found = ()
+        for k in EACH:
+            if k in firsts:
+                found = (*found, *in_order(arrays, held[k], held[k + 1], i32.less(k + 1, count)))
+            elif k - 1 not in firsts:
+                found = (*found, held[k])
+        return found
+
+    def exchange(keys, places, arrays, first, last):
+        count, held = i32.sub(last, first), ()
+        for k in EACH:
+            at = i32.add(first, k)
+            held = (*held, (keys[at], small(places[at])) if has_values else (keys[at],))
+        rounds = i32.shr(i32.add(count, 1), 1)
+        while i32.less(0, rounds):
+            held = exchanged(arrays, exchanged(arrays, held, EVEN, count), ODD, count)
+            rounds = i32.sub(rounds, 1)
+        for k in EACH:
+            at = i32.add(first, k)
+            if i32.less(k, count):
+                keys[at] = held[k][0]
+                if has_values:
+                    places[at] = held[k][1]
+
+    return exchange
+
+
+def sorting_tile(op: Any, has_values: bool, items: int):
+    """A function for kernels: a block sorts `count` keys, `items` a thread, in their place. `places` go along, to where
+    as many are free, by turns; it gives where they are then."""
+    exchange, merged, EACH = exchanging(op, has_values, items), merging_once(op, items), tuple(range(items))
+
+    def sort(keys, places, arrays, me, count, free):
+        here, other = small(0), small(free)
+        first, limit = i32.mul(me, items), i32.sub(count, 1)
+        exchange(keys, places, arrays, first, small(min(first + items, count)))
+        cuda.syncthreads()
+        width, pair = small(items), small(me)
+        while i32.less(width, count):
+            pair = i32.shr(pair, 1)
+            base = small(min(i32.mul(pair, i32.mul(width, 2)), count))
+            middle = small(min(i32.add(base, width), count))
+            end = small(min(i32.add(middle, width), count))
+            behind = small(min(i32.sub(first, base), i32.sub(end, base)))
+
+            def note(k, at):
+                if has_values:
+                    to = i32.add(other, first)  # noqa: B023
+                    places[i32.add(to, k)] = places[i32.add(here, at)]  # noqa: B023
+
+            found = merged(keys, arrays, base, middle, end, behind, limit, note)
+            cuda.syncthreads()
+            for k in EACH:
+                keys[i32.add(first, k)] = found[k]
+            here, other = other, here
+            width = i32.mul(width, 2)
+            cuda.syncthreads()
+        return here
+
+    return sort
+
+
 def sorting(op: Any, has_values: bool):
     """A function for kernels: threads sort `count` items from `here` on, `items` each, with as much room at `other`.
 
@@ -195,12 +271,12 @@ def sorting(op: Any, has_values: bool):
     return sort
 
 
-def shared_arrays(key: ItemType, value: ItemType | None, room: int, halves: int):
+def shared_arrays(key: ItemType, value: ItemType | None, room: int, halves: int, of_places: int = 0):
     """A function for kernels: shared arrays for keys and their places, of so many halves, and for values."""
     keys = Shared(key, halves * room)
     if value is None:
         return lambda: (keys(), (), ())
-    places, values = Shared(int16, halves * room), Shared(value, room)
+    places, values = Shared(int16, (of_places or halves) * room), Shared(value, room)
     return lambda: (keys(), places(), values())
 
 
@@ -212,8 +288,8 @@ class _Parts:
         self.tile, self.has_values = threads * items, len(pairs) > 1
         self.each = tuple(range(items))
 
-    def _shared(self, halves: int):
-        return shared_arrays(self.types[0], self.types[-1] if self.has_values else None, self.tile, halves)
+    def _shared(self, of_places: int):
+        return shared_arrays(self.types[0], self.types[-1] if self.has_values else None, self.tile, 1, of_places)
 
     def _loaded(self):
         """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""
@@ -229,7 +305,7 @@ class _Parts:
         return loaded
 
     def _stored(self):
-        """A function for kernels: a tile, whose keys and places begin at `half`, to the target."""
+        """A function for kernels: a tile, whose places begin at `half`, to the target."""
         write_key, write_value = self.pairs[0].write, self.pairs[-1].write
         has_values, loaded, EACH, threads = self.has_values, self._loaded(), self.each, self.threads
 
@@ -240,7 +316,7 @@ class _Parts:
             for k in EACH:
                 at = i32.add(me, k * threads)
                 if at < valid:
-                    write_key(target[0], start + at, keys[i32.add(half, at)])
+                    write_key(target[0], start + at, keys[at])
             if has_values:
                 cuda.syncthreads()
                 for k in EACH:
@@ -253,7 +329,8 @@ class _Parts:
     def sort(self) -> ComputeKernel:
         key, value, op, tile, items = self.pairs[0], self.pairs[-1], self.op, self.tile, self.items
         shared_arrays, has_values = self._shared(2), self.has_values
-        order, loaded, stored, threads = sorting(op, has_values), self._loaded(), self._stored(), self.threads
+        order, loaded, stored = sorting_tile(op, has_values, items), self._loaded(), self._stored()
+        threads = self.threads
 
         def sort_tiles(source, target, arrays, n):
             me, shared = cuda.threadIdx.x, shared_arrays()
@@ -272,7 +349,7 @@ class _Parts:
                 for k in range(me, valid, threads):
                     places[k] = k
             cuda.syncthreads()
-            half = order(keys, places, arrays, me, small(items), small(0), small(tile), valid, cuda.syncthreads)
+            half = order(keys, places, arrays, small(me), valid, tile)
             stored(target, shared, half, start, valid, load_value)
 
         return ComputeKernel(sort_tiles)
@@ -330,7 +407,7 @@ class _Parts:
                 if has_values:
                     places[i32.add(first, k)] = at
 
-            found = merged(keys, arrays, count, valid, small(min(first, valid)), i32.sub(valid, 1), note)
+            found = merged(keys, arrays, small(0), count, valid, small(min(first, valid)), i32.sub(valid, 1), note)
             cuda.syncthreads()
             for k in EACH:
                 keys[i32.add(first, k)] = found[k]
