@@ -178,6 +178,22 @@ def test_functions_at_the_ends_of_the_plane(run, name, dtype):
 
 
 @cuda.jit
+def lengths(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[0, i], out[1, i] = cmath.polar(x[i])
+        out[2, i] = abs(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_lengths_at_the_ends_of_the_plane(run, dtype):
+    x = np.array([complex(x, y) for x in ENDS for y in ENDS], dtype)
+    _, out = run(lengths, 1, 64, x, np.zeros((3, len(x))))
+    expected = np.array([(*cmath.polar(z), abs(z)) for z in map(complex, x)]).T
+    np.testing.assert_allclose(out, expected, rtol=1e-6 if dtype is np.complex64 else 1e-14)
+
+
+@cuda.jit
 def parts(x, out, known):
     i = cuda.grid(1)
     length, angle = cmath.polar(x[i])

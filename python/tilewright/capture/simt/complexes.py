@@ -148,17 +148,23 @@ _OPERATIONS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}
 
 
 def absolute(frame: Frame, value: Any) -> Any:
-    """The length: float32 numbers in float64, where no square overflows; float64 numbers scaled by the larger part."""
+    """The length: float32 numbers in float64, where no square overflows; float64 numbers scaled by the larger part.
+
+    It is infinite where a part is, and else no number where a part is none, of which maximum takes the other one.
+    """
     emit, kind = frame.emit, type(value)
     x, y = (emit.unary("abs", emit.cast(v, float64)) for v in (value.real, value.imag))
-    if kind.part is float32:
-        found = emit.cast(_length(frame, x, y), float32)
-        return dataclasses.replace(found, loose=kind.loose)
     most, least = emit.binary("maximum", x, y), emit.binary("minimum", x, y)
+    is_infinite = emit.compare("equal", most, float("inf"))
+    if kind.part is float32:
+        found = emit.cast(emit.select(is_infinite, most, _length(frame, x, y)), float32)
+        return dataclasses.replace(found, loose=kind.loose)
     ratio = emit.binary("truediv", least, most)
     scaled = emit.binary("mul", most, _length(frame, emit.constant(1.0, float64), ratio))
-    is_plain = emit.binary("bitwise_or", emit.compare("equal", most, 0.0), emit.compare("equal", most, float("inf")))
-    return emit.select(is_plain, most, scaled)
+    both = emit.binary("add", x, y)
+    scaled = emit.select(emit.compare("equal", most, 0.0), most, scaled)
+    scaled = emit.select(emit.compare("not_equal", both, both), both, scaled)
+    return emit.select(is_infinite, most, scaled)
 
 
 def _length(frame: Frame, x: Tile, y: Tile) -> Any:
