@@ -72,6 +72,8 @@ def test_unknown_keywords(decorator: Any) -> None:
 @pytest.mark.spec("D-304", "D-306", "D-308")
 def test_a_function_is_one_of_the_two() -> None:
     assert isinstance(device.kernel(interop=False)(lambda_like), device.kernel)
+    made = [device.kernel(lambda_like), device.kernel()(lambda_like), device.kernel(interop=True)(lambda_like)]
+    assert [kernel.interop for kernel in made] == [False, False, True]
     with pytest.raises(TileTypeError, match="is a @device.func, and so cannot be a @device.kernel"):
         device.kernel(device.func(another))
     with pytest.raises(TileTypeError, match="is a @device.kernel, and so cannot be a @device.func"):

@@ -51,7 +51,7 @@ def shuffles(x, out):
     out[3, lane] = device.shfl_xor_sync(FULL, v, 9)
 
 
-@pytest.mark.spec("D-529", "D-533", "D-534", "D-535", "D-537", "D-538", "D-539", "D-541", "D-545")
+@pytest.mark.spec("D-529", "D-533", "D-537", "D-541", "D-545")
 @pytest.mark.parametrize(
     "dtype", [np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64, np.bool_]
 )
@@ -218,11 +218,41 @@ def test_lanes_that_do_not_come(run: Any) -> None:
         run(half_of_a_warp, np.zeros(2, np.int32), grid=1, block=32)
 
 
+@device.kernel
+def out_of_the_mask(x, which: device.ConstExpr):
+    """Lanes read one that is not in the mask: all of them but lane 4."""
+    t = device.thread_idx.x
+    if which == "up":
+        x[t] = device.shfl_up_sync(1 << 4, x[t], 1)
+    elif which == "down":
+        x[t] = device.shfl_down_sync(1 << 4, x[t], 1)
+    elif which == "xor":
+        x[t] = device.shfl_xor_sync(1 << 4, x[t], 1)
+    else:
+        x[t] = device.shfl_sync(1 << 4, x[t], device.int32(t))
+
+
+@pytest.mark.host_execution
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("of", marks=pytest.mark.spec("D-530")),
+        pytest.param("up", marks=pytest.mark.spec("D-534")),
+        pytest.param("down", marks=pytest.mark.spec("D-538")),
+        pytest.param("xor", marks=pytest.mark.spec("D-542")),
+    ],
+)
+def test_lanes_that_the_mask_lacks(run: Any, which: str) -> None:
+    told = r"waits at .*test_warps.py:\d+ for lanes 0x00000010|lane \d is not in the mask"
+    with pytest.raises((LaunchError, TileValueError), match=told):
+        run(out_of_the_mask, np.zeros(32, np.int32), which, grid=1, block=32)
+
+
 # --- errors -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.spec(
-    "D-513", "D-514", "D-518", "D-521", "D-530", "D-531", "D-532", "D-536", "D-540", "D-543", "D-544", "D-542"
+    "D-513", "D-514", "D-518", "D-521", "D-531", "D-532", "D-535", "D-536", "D-539", "D-540", "D-543", "D-544"
 )  # a table of several in a line  # fmt: skip
 @pytest.mark.parametrize(
     ("body", "match"),
@@ -235,6 +265,8 @@ def test_lanes_that_do_not_come(run: Any) -> None:
         (lambda x: device.shfl_sync(7, x, 3), "device.shfl_sync: lane 3 is not in the mask 0x7"),
         (lambda x: device.shfl_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most, found .* of 12"),
         (lambda x: device.shfl_up_sync(-1, x, -1), "device.shfl_up_sync: a lane is 0 to 31"),
+        (lambda x: device.shfl_up_sync(-1, x, 32), "device.shfl_up_sync: a lane is 0 to 31"),
+        (lambda x: device.shfl_down_sync(-1, x, 32), "device.shfl_down_sync: a lane is 0 to 31"),
         (lambda x: device.shfl_up_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most"),
         (lambda x: device.shfl_down_sync(-1, (x, x, x), 3), "takes a value of 8 bytes at most"),
         (lambda x: device.shfl_xor_sync(-1, x, 40), "device.shfl_xor_sync: a lane is 0 to 31"),
