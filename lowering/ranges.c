@@ -21,6 +21,11 @@ static tw_range_t all_of(MlirType type) {
   return (tw_range_t){-half, half - 1};
 }
 
+/* A number of 64 bits of which no bound is known may lie beyond the fourth. */
+static bool is_open_below(tw_range_t x) { return x.low <= -(INT64_C(1) << (WIDE - 2)); }
+static bool is_open_above(tw_range_t x) { return x.high >= (INT64_C(1) << (WIDE - 2)) - 1; }
+static bool is_open(tw_range_t x) { return is_open_below(x) || is_open_above(x); }
+
 static tw_range_t within(tw_range_t x, tw_range_t all) { return x.low < all.low || x.high > all.high ? all : x; }
 
 static tw_range_t sum_of(tw_range_t x, tw_range_t y, bool subtracts) {
@@ -55,9 +60,10 @@ static tw_range_t of_sum(MlirOperation op, tw_range_t all, int steps) {
 static tw_range_t of_division(MlirOperation op, tw_range_t all, int steps) {
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
   bool divides = tw_op_is(op, TW_ARITH_FLOORDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVSI) || tw_op_is(op, TW_ARITH_DIVSI);
-  if (y.low < 0 || (x.low < 0 && !divides))
+  bool is_rest = tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI);
+  if (y.low < 0 || (x.low < 0 && !divides) || is_open(y) || (is_open(x) && !is_rest))
     return all;
-  if (tw_op_is(op, TW_ARITH_REMSI) || tw_op_is(op, TW_ARITH_REMUI))
+  if (is_rest)
     return (tw_range_t){0, min(x.high, max(y.high - 1, 0))};
   return quotient_of(x, y, tw_op_is(op, TW_ARITH_CEILDIVSI) || tw_op_is(op, TW_ARITH_CEILDIVUI));
 }
@@ -80,9 +86,11 @@ static bool decided(MlirValue condition, int steps, bool *out) {
   if (!tw_op_is(op, TW_ARITH_CMPI))
     return false;
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps - 1), y = range(mlirOperationGetOperand(op, 1), steps - 1);
+  bool is_below = x.high < y.low && !is_open_above(x) && !is_open_below(y);
+  bool is_not_below = x.low >= y.high && !is_open_below(x) && !is_open_above(y);
   switch (tw_attr_int(op, "predicate", -1)) {
-  case TW_SLT: *out = x.high < y.low; return *out || x.low >= y.high;
-  case TW_SGE: *out = x.low >= y.high; return *out || x.high < y.low;
+  case TW_SLT: *out = is_below; return is_below || is_not_below;
+  case TW_SGE: *out = is_not_below; return is_below || is_not_below;
   default: return false;
   }
 }
@@ -140,7 +148,7 @@ static tw_range_t of_argument(MlirValue value, tw_range_t all, int steps) {
     return all;
   tw_range_t low = range(mlirOperationGetOperand(loop, 0), steps),
              high = range(mlirOperationGetOperand(loop, 1), steps);
-  return (tw_range_t){low.low, max(high.high - 1, low.low)};
+  return (tw_range_t){low.low, is_open_above(high) ? all.high : max(high.high - 1, low.low)};
 }
 
 static tw_range_t range(MlirValue value, int steps) {

@@ -284,3 +284,23 @@ def test_an_int_has_32_bits() -> None:
 
     with pytest.raises(TileValueError, match="does not fit the 32 bits that an int has in device code"):
         device.launch(k, np.zeros(1), 1 << 31, grid=1, block=1)
+
+
+@device.kernel
+def beyond_a_fourth(x, out):
+    i = device.tid(1)
+    if x[i] < -4611686018427387904:
+        out[0, i] = 1
+    if x[i] >= 4611686018427387904:
+        out[1, i] = 1
+    half = x[i] // 2
+    if half < -2305843009213693953:
+        out[2, i] = 1
+
+
+def test_integers_of_64_bits_beyond_a_fourth(run: Any) -> None:
+    """What the compiler knows of the ranges of numbers does not end before they do."""
+    x = np.array([-(2**63), -(2**62) - 3, -(2**62), 2**62 - 1, 2**62, 2**63 - 1], np.int64)
+    out = np.zeros((3, 6), np.int32)
+    run(beyond_a_fourth, x, out, grid=1, block=6)
+    assert out.tolist() == [[1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1], [1, 1, 0, 0, 0, 0]]
