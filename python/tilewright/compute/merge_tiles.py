@@ -16,7 +16,7 @@ from typing import Any
 from ..dtype import int16, int32, int64
 from ..numba import intrinsics as cuda
 from .integers import In
-from .launching import ComputeKernel, Kernels, Launch, Part, size
+from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .types import Convert, ItemType, Shared, size_of
 
 THREADS = 256  # of a block that merges
@@ -352,7 +352,10 @@ class _Parts:
             half = order(keys, places, arrays, small(me), valid, tile)
             stored(target, shared, half, start, valid, load_value)
 
-        return ComputeKernel(sort_tiles)
+        kernel = ComputeKernel(sort_tiles)
+        if items < 5:
+            return kernel
+        return resident(kernel, threads, (1024 if has_values else 1536) // threads)
 
     def search(self) -> ComputeKernel:
         read, op, tile = self.pairs[0].read, self.op, self.tile
