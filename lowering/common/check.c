@@ -164,10 +164,6 @@ static MlirValue inside_of_array(const tw_builder_t *at, MlirOperation op) {
   return inside;
 }
 
-MlirValue tw_check_not(const tw_builder_t *at, MlirValue x) {
-  return tw_check_compare(at, TW_EQ, x, tw_const_int(at, mlirValueGetType(x), 0));
-}
-
 /* Where the elements of an access are: at tiles of indices, or from `start` on along each axis of a tile. */
 typedef struct {
   MlirValue indices[TW_MAX_RANK], start[TW_MAX_RANK];

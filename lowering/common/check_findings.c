@@ -46,6 +46,10 @@ MlirValue tw_check_and(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return tw_binary(at, "arith.andi", mlirValueGetType(x), x, y);
 }
 
+MlirValue tw_check_not(const tw_builder_t *at, MlirValue x) {
+  return tw_check_compare(at, TW_EQ, x, tw_const_int(at, mlirValueGetType(x), 0));
+}
+
 MlirValue tw_check_or(const tw_builder_t *at, MlirValue x, MlirValue y) {
   return mlirValueIsNull(x) ? y : mlirValueIsNull(y) ? x : tw_binary(at, "arith.ori", mlirValueGetType(x), x, y);
 }

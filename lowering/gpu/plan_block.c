@@ -52,7 +52,8 @@ typedef struct {
 
 static MlirWalkResult add_sum(MlirOperation op, void *user) {
   sums_t *sums = user;
-  if (tw_op_form(op) == TW_FORM_PRODUCT && mlirOperationEqual(tw_enclosing_loop(op), sums->loop) && !tw_mma_goes_on(op))
+  if (tw_op_form(op) == TW_FORM_PRODUCT && mlirOperationEqual(tw_enclosing_loop(op), sums->loop) &&
+      !tw_is_mma_continued(op))
     sums->elements += tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
   return MlirWalkResultAdvance;
 }

@@ -193,7 +193,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
     cost->flop_cycles += tw_mma_cycles(op) * growth(cost, tile);
     cost->computed += written_elements(cost, op);
     cost->plan->sum_bits += bits * growth(cost, tile);
-    cost->sums += tw_mma_goes_on(op) ? 0 : tw_mma_sum_words(op) * growth(cost, tile);
+    cost->sums += tw_is_mma_continued(op) ? 0 : tw_mma_sum_words(op) * growth(cost, tile);
   } else if (tw_op_loads(op)) {
     cost->plan->bytes += bits / 8 * growth(cost, tile);
     add_lines(cost, op, bits / 8 * growth(cost, tile));

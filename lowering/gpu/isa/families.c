@@ -175,10 +175,10 @@ typedef struct {
   int64_t step, sums, pieces, of_step; /* of a step of k */
   int products;
   tw_map_t seen; /* loads */
-} beside_t;
+} held_words_t;
 
 /* Adds the pieces of the tile that is loaded for an operand, once for all products that read it. */
-static void add_pieces(beside_t *b, MlirOperation mma, int operand) {
+static void add_pieces(held_words_t *b, MlirOperation mma, int operand) {
   MlirType type = mlirValueGetType(mlirOperationGetOperand(mma, operand));
   MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, operand));
   int64_t k = tw_extent(type, tw_rank(type) - (operand == 0 ? 1 : 2));
@@ -191,17 +191,17 @@ static void add_pieces(beside_t *b, MlirOperation mma, int operand) {
   b->of_step += b->step < k ? pieces * b->step / k : pieces;
 }
 
-bool tw_mma_goes_on(MlirOperation mma) {
+bool tw_is_mma_continued(MlirOperation mma) {
   MlirOpOperand use = tw_only_use(mlirOperationGetResult(mma, 0));
   return !mlirOpOperandIsNull(use) && tw_op_form(mlirOpOperandGetOwner(use)) == TW_FORM_PRODUCT &&
          mlirOpOperandGetOperandNumber(use) == 2;
 }
 
 static MlirWalkResult add_product(MlirOperation op, void *user) {
-  beside_t *b = user;
+  held_words_t *b = user;
   if (tw_op_form(op) != TW_FORM_PRODUCT || !mlirOperationEqual(tw_enclosing_loop(op), b->loop))
     return MlirWalkResultAdvance;
-  b->sums += tw_mma_goes_on(op) ? 0 : tw_mma_sum_words(op);
+  b->sums += tw_is_mma_continued(op) ? 0 : tw_mma_sum_words(op);
   for (int i = 0; i < 2; i++)
     add_pieces(b, op, i);
   b->products++;
@@ -212,7 +212,7 @@ int64_t tw_mma_words_with_pieces(MlirOperation func, int64_t step) {
   int64_t most = 0;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
   for (int i = 0; i < loops.count; i++) {
-    beside_t b = {.loop = loops.at[i], .step = step};
+    held_words_t b = {.loop = loops.at[i], .step = step};
     mlirOperationWalk(loops.at[i], add_product, &b, MlirWalkPreOrder);
     tw_map_free(&b.seen);
     int64_t pieces = b.products == 1 ? b.of_step : b.pieces;

@@ -40,7 +40,7 @@ int64_t tw_mma_words(MlirOperation product);
  * writes the number of each kernel down, and before it of whole tiles (grid/slice_tiles.c). */
 int tw_mma_num_warps(MlirOperation func);
 /* Whether the sum of a tile.mma goes on in another one. */
-bool tw_mma_goes_on(MlirOperation mma);
+bool tw_is_mma_continued(MlirOperation mma);
 /* Registers of all threads that hold the sum of a tile.mma; a part from zero beside it, where that is promoted. */
 int64_t tw_mma_sum_words(MlirOperation mma);
 /* Elements of k for which a step of a product is worth its barriers. */
