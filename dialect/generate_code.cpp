@@ -9,6 +9,7 @@ extern "C" {
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Pass.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -48,6 +49,24 @@ private:
   StringMap<int> seen;
 };
 
+/// Leaves passes out of single functions: those that an attribute of the function names.
+class FunctionGate : public OptPassGate {
+public:
+  explicit FunctionGate(const Module &module) : module(module) {}
+
+  bool isEnabled() const override { return true; }
+
+  bool shouldRunPass(StringRef pass, StringRef unit) const override {
+    if (!unit.consume_front("function (") || !unit.consume_back(")"))
+      return true;
+    const Function *function = module.getFunction(unit);
+    return !function || function->getFnAttribute(TW_LEFT_OUT).getValueAsString() != pass;
+  }
+
+private:
+  const Module &module;
+};
+
 } // namespace
 
 LLVMModuleRef tw_translate_to_llvm(MlirOperation module, LLVMContextRef context) {
@@ -77,7 +96,10 @@ char *tw_generate_code(LLVMTargetMachineRef machine, LLVMModuleRef module, LLVMC
     *why = row->name;
     return nullptr;
   }
+  FunctionGate gate(*llvm::unwrap(module));
+  llvm::unwrap(module)->getContext().setOptPassGate(gate);
   passes.run(*llvm::unwrap(module));
+  llvm::unwrap(module)->getContext().setOptPassGate(getGlobalPassGate());
   *size = code.size();
   auto *bytes = static_cast<char *>(tw_allocate(code.size() + 1, 1));
   memcpy(bytes, code.c_str(), code.size() + 1);

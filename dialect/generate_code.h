@@ -18,6 +18,9 @@ typedef struct {
   int runs;
 } tw_left_out_t;
 
+/* A function's attribute: a pass that is left out of it alone, by the short name that opt takes. */
+#define TW_LEFT_OUT "tile-left-out"
+
 /* NULL after an error that is reported. LLVM's verifier runs where ours do: in builds that are not for release. */
 LLVMModuleRef tw_translate_to_llvm(MlirOperation module, LLVMContextRef context);
 

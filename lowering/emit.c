@@ -59,9 +59,10 @@ static const tw_left_out_t of_tiles[] = {{"Nary reassociation", 1},
                                          {NULL, 0}};
 static const tw_left_out_t nothing[] = {{NULL, 0}};
 
-/* Of a long function of threads this pass, which compares each sum with those before it, takes as long as all others
- * together. What it would leave to the driver's assembler are addresses, of which that makes one instruction each. */
-static const tw_left_out_t of_long[] = {{"Straight line strength reduction", 1}, {NULL, 0}};
+/* Of a long function of threads straight-line strength reduction, which compares each sum with those before it, takes
+ * as long as all others together. What it would leave to the driver's assembler are addresses, of which that makes one
+ * instruction each. */
+static const char slow_for_long[] = "slsr";
 enum { LONG = 600 }; /* instructions */
 
 static MlirLocation module_location(MlirModule module) {
@@ -269,28 +270,32 @@ static char *with_level(char *ptx, int level, size_t *size) {
   return out;
 }
 
-static bool is_long(LLVMModuleRef module) {
+static bool is_long(LLVMValueRef function) {
   int count = 0;
-  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
-      for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
-        count++;
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+    for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
+      count++;
   return count > LONG;
 }
 
-static const tw_left_out_t *left_out_of(MlirModule source, LLVMModuleRef module, const target_t *target) {
-  if (target->cpu)
-    return nothing;
-  if (!is_of_threads(source))
-    return of_tiles;
-  return is_long(module) ? of_long : nothing;
+/* Each function by itself, so that its code is the same whatever is beside it. */
+static void leave_out_of_long(MlirModule source, LLVMModuleRef module) {
+  LLVMAttributeRef left_out =
+      LLVMCreateStringAttribute(LLVMGetModuleContext(module), TW_LEFT_OUT, (unsigned)strlen(TW_LEFT_OUT), slow_for_long,
+                                (unsigned)strlen(slow_for_long));
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    if (!is_of_tiles(source, f) && is_long(f))
+      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, left_out);
 }
 
 static char *generate(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
                       size_t *out_size) {
   LLVMCodeGenFileType type = kind == TW_EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  bool is_of_tiles_alone = !target->cpu && !is_of_threads(source);
+  if (!target->cpu && !is_of_tiles_alone)
+    leave_out_of_long(source, module);
   const char *why = NULL;
-  char *bytes = tw_generate_code(target->machine, module, type, left_out_of(source, module, target), out_size, &why);
+  char *bytes = tw_generate_code(target->machine, module, type, is_of_tiles_alone ? of_tiles : nothing, out_size, &why);
   if (!bytes)
     return fail(source, "code generation failed", why);
   if (target->cpu)
