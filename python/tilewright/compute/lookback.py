@@ -301,7 +301,7 @@ class LookBack(Kernels):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
         tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
-        shared_total = Shared(self.type, 2)
+        shared_total = Shared(self.type, 1)
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
@@ -310,13 +310,12 @@ class LookBack(Kernels):
             value = zero()
             if start + me < tile:
                 value = awaited(states, 1 + (start + me) * words)
-            shared = shared_total()
-            if me == group_size - 1 and group > 0:  # no tile before this one is the group's last
-                shared[1] = awaited(states, groups + (group - 1) * words)
             value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
+            shared = shared_total()
             if me == 0:
                 if group > 0:
-                    value = fold(arrays, shared[1], value) if tile > start else shared[1]
+                    value_of_groups = awaited(states, groups + (group - 1) * words)
+                    value = fold(arrays, value_of_groups, value) if tile > start else value_of_groups
                 elif has_first:
                     value = fold(arrays, first, value) if tile > start else first
                 if tile % group_size == group_size - 1:

@@ -96,19 +96,19 @@ module attributes {tile.target = "sm_90a"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // CHECK-LABEL: func.func @elements
-// CHECK-SAME: tile.product_step = 64 : i32
+// CHECK-SAME: tile.product_step = 128 : i32
 // CHECK-LABEL: func.func @two
 // CHECK-NOT: tile.product_step
 module attributes {tile.target = "sm_90a"} {
   func.func @elements(%x: !A, %n: i32, %zero: tensor<128x256xf32>) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %c64 = arith.constant 64 : i32
-    %m = arith.ceildivsi %n, %c64 : i32
+    %c128 = arith.constant 128 : i32
+    %m = arith.ceildivsi %n, %c128 : i32
     %d = scf.for %k = %c0 to %m step %c1 iter_args(%acc = %zero) -> tensor<128x256xf32> : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %b = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
-      %e = tile.mma %a, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %b = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<128x256xbf16>
+      %e = tile.mma %a, %b, %acc : tensor<128x128xbf16>, tensor<128x256xbf16>, tensor<128x256xf32>
       scf.yield %e : tensor<128x256xf32>
     }
     return
@@ -117,11 +117,11 @@ module attributes {tile.target = "sm_90a"} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %d:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %zero, %q = %zero) -> (tensor<128x128xf32>, tensor<128x128xf32>) : i32 {
-      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %b = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
-      %c = tile.load %x[%k, %c1] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
-      %e = tile.mma %a, %b, %p : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
-      %f = tile.mma %a, %c, %q : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %b = tile.load %x[%k, %c0] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %c = tile.load %x[%k, %c1] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %e = tile.mma %a, %b, %p : tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<128x128xf32>
+      %f = tile.mma %a, %c, %q : tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<128x128xf32>
       scf.yield %e, %f : tensor<128x128xf32>, tensor<128x128xf32>
     }
     return

@@ -63,29 +63,29 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-!A = memref<?x?xbf16, strided<[?, 1]>>
+!A = memref<?x?xi8, strided<[?, 1]>>
+!C = memref<?x?xi32, strided<[?, 1]>>
 
 // Rows may begin anywhere, so that each element goes through a register: eight warps have them for those of four blocks.
 // CHECK-LABEL: func.func @elements
 // CHECK-SAME: {blocks = array<i64: 2, 2, 1>, bytes = 32768 : i64, cycles = 746 : i64}], stores
 module attributes {tile.target = "sm_90a"} {
-  func.func @elements(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+  func.func @elements(%x: !A, %y: !A, %z: !C) attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %c64 = arith.constant 64 : i32
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %c128 = arith.constant 128 : i32
+    %zero = arith.constant dense<0> : tensor<64x64xi32>
     %i = tile.block_id 0
     %j = tile.block_id 1
     %e = tile.dim %x, 1 : !A
-    %n = arith.ceildivsi %e, %c64 : i32
-    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
-      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
-      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
-      %m = tile.mma %a, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
-      scf.yield %m : tensor<64x64xf32>
+    %n = arith.ceildivsi %e, %c128 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xi32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<64x128xi8>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<128x64xi8>
+      %m = tile.mma %a, %b, %acc : tensor<64x128xi8>, tensor<128x64xi8>, tensor<64x64xi32>
+      scf.yield %m : tensor<64x64xi32>
     }
-    %t = arith.truncf %d : tensor<64x64xf32> to tensor<64x64xbf16>
-    tile.store %t, %z[%i, %j] : tensor<64x64xbf16>, !A, i32, i32
+    tile.store %d, %z[%i, %j] : tensor<64x64xi32>, !C, i32, i32
     return
   }
 }
