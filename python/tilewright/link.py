@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,8 +26,12 @@ Part = tuple[str, bytes]  # a file's path, and PTX or machine code
 
 
 def described(files: Iterable[str]) -> str:
-    """Of each file what is in it, and its path."""
-    return ";".join(f"{hashlib.sha256(_content(file)).hexdigest()} {Path(file).resolve()}" for file in files)
+    """Of each file what is in it, and its path. What two files have is there once: a linker takes it once."""
+    named: dict[tuple[str, str], Path] = {}
+    for file in files:
+        code, path = hashlib.sha256(_content(file)).hexdigest(), Path(file).resolve()
+        named.setdefault((code, path.suffix), path)
+    return ";".join(f"{code} {path}" for (code, _), path in named.items())
 
 
 def _content(file: str) -> bytes:
@@ -53,8 +58,16 @@ def stored(code: bytes, suffix: str) -> str:
     return str(path)
 
 
-@functools.cache
+_making = threading.Lock()
+
+
 def _folder() -> Path:
+    with _making:  # a cache alone lets threads that come at the same time have one each
+        return _made_folder()
+
+
+@functools.cache
+def _made_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="tilewright-link-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

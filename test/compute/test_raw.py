@@ -1,7 +1,11 @@
 """RawOp: operators in code of CUDA C++, which kernels are linked with."""
 
+import functools
 import re
 import subprocess
+import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -120,6 +124,34 @@ def test_code_is_there_whole_for_all_threads():
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(read, range(64)))
+
+
+def test_code_has_one_place_for_all_threads(monkeypatch):
+    """The first code of a process, too: kernels that are compiled at the same time name the same file."""
+    start, made = threading.Barrier(8), tempfile.mkdtemp
+
+    def slow(**how):
+        time.sleep(0.05)
+        return made(**how)
+
+    monkeypatch.setattr(link, "_made_folder", functools.cache(link._made_folder.__wrapped__))
+    monkeypatch.setattr(tempfile, "mkdtemp", slow)
+
+    def place(_):
+        start.wait()
+        return link.stored(PTX.encode(), ".ptx")
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(place, range(8)))) == 1
+
+
+def test_code_of_two_files_is_linked_once(tmp_path):
+    for name in ("one.ptx", "two.ptx"):
+        (tmp_path / name).write_text(PTX)
+    (tmp_path / "other.ptx").write_text(PTX.replace("added", "other"))
+    given = [tmp_path / "one.ptx", tmp_path / "two.ptx", tmp_path / "." / "one.ptx", tmp_path / "other.ptx"]
+    found = link.files_of(link.described(map(str, given)))
+    assert [file.name for file in found] == ["one.ptx", "other.ptx"]
 
 
 @pytest.mark.skipif(not arrays._has_gpu(), reason="the driver links, and the result runs, on a GPU")
