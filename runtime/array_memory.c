@@ -115,10 +115,10 @@ tw_status_t tw_pointer_resolve(void **pointer, int *out_ordinal) {
   TW_RETURN_IF_ERROR(tw_pointer_device(*pointer, out_ordinal));
   uint64_t address = 0;
   tw_context_scope_t scope; /* the one that a kernel runs in: the thread may have none yet */
-  TW_RETURN_IF_ERROR(tw_device_enter(*out_ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter_plainly(*out_ordinal, &scope));
   CUresult result =
       scope.driver->pointer_get_attribute(&address, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (uint64_t)(uintptr_t)*pointer);
-  TW_RETURN_IF_ERROR(tw_device_leave(&scope, *out_ordinal, CUDA_SUCCESS, "asking about a pointer"));
+  tw_context_leave(&scope);
   if (result)
     return TW_ERROR(TW_VALUE_ERROR, "its address %p cannot be reached from a GPU", *pointer);
   *pointer = (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr): the driver's form of an address */

@@ -95,6 +95,8 @@ static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
   if (!device)
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
   device->ordinal = ordinal;
+  tw_context_scope_t scope = {.driver = driver};
+  tw_context_relax(&scope);
   CUdevice handle = 0;
   CUresult result = driver->device_get(&handle, ordinal);
   if (!result)
@@ -102,6 +104,7 @@ static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
   CUcontext context = NULL;
   if (!result)
     result = driver->primary_retain(&context, handle);
+  tw_context_leave(&scope);
   device->context = context;
   if (result) {
     free(device);
@@ -138,13 +141,23 @@ tw_status_t tw_context_push(const tw_device_t *device, tw_context_scope_t *out_s
   CUresult result = tw_driver_table.ctx_push(device->context);
   if (result)
     return tw_driver_error(&tw_driver_table, TW_DRIVER_ERROR, result, "making the CUDA context current");
-  out_scope->pushed = true;
+  out_scope->entered = out_scope->pushed = true;
   return NULL;
 }
 
-void tw_context_pop(void) {
+void tw_context_relax(tw_context_scope_t *scope) {
+  scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  scope->relaxed = scope->driver->exchange_capture_mode && !scope->driver->exchange_capture_mode(&scope->mode);
+  scope->entered |= scope->relaxed;
+}
+
+void tw_context_take_back(tw_context_scope_t *scope) {
   CUcontext popped;
-  tw_driver_table.ctx_pop(&popped);
+  if (scope->relaxed)
+    scope->driver->exchange_capture_mode(&scope->mode);
+  if (scope->pushed)
+    scope->driver->ctx_pop(&popped);
+  scope->entered = scope->pushed = scope->relaxed = false;
 }
 
 /* --- streams and pointers ------------------------------------------------------------------------ */
@@ -188,11 +201,23 @@ static bool is_capturing(const tw_driver_t *driver, CUstream stream) {
   return tw_stream_use(driver, stream).state == TW_STREAM_CAPTURES;
 }
 
+bool tw_stream_captures(int ordinal, void *stream) {
+  tw_context_scope_t scope;
+  bool captures = false;
+  tw_status_t status = tw_device_enter_plainly(ordinal, &scope);
+  if (!status) {
+    captures = is_capturing(scope.driver, stream);
+    tw_context_leave(&scope);
+  }
+  tw_status_free(status);
+  return captures;
+}
+
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer) {
   if (producer == consumer)
     return NULL;
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter_plainly(ordinal, &scope));
   const tw_driver_t *driver = scope.driver;
   if (is_capturing(driver, producer) || is_capturing(driver, consumer))
     return tw_device_leave(&scope, ordinal, CUDA_SUCCESS, NULL);
@@ -218,10 +243,16 @@ tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal) {
   return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "finding an array's device") : NULL;
 }
 
-tw_status_t tw_device_enter(int ordinal, tw_context_scope_t *out_scope) {
+tw_status_t tw_device_enter_plainly(int ordinal, tw_context_scope_t *out_scope) {
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   return tw_context_enter(device, out_scope);
+}
+
+tw_status_t tw_device_enter(int ordinal, tw_context_scope_t *out_scope) {
+  TW_RETURN_IF_ERROR(tw_device_enter_plainly(ordinal, out_scope));
+  tw_context_relax(out_scope);
+  return NULL;
 }
 
 tw_status_t tw_device_leave(tw_context_scope_t *scope, int ordinal, CUresult result, const char *what) {

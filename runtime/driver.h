@@ -187,10 +187,17 @@ tw_status_t tw_driver_error(const tw_driver_t *driver, tw_code_t code, CUresult 
  * back with tw_context_leave: other libraries in the process have their own idea of it. */
 typedef struct tw_context_scope {
   const tw_driver_t *driver;
-  bool pushed;
+  bool entered; /* there is something to take back: a context, or the mode */
+  bool pushed, relaxed;
+  int mode; /* the thread's, before it was relaxed */
 } tw_context_scope_t;
 tw_status_t tw_context_push(const tw_device_t *device, tw_context_scope_t *out_scope);
-void tw_context_pop(void);
+void tw_context_take_back(tw_context_scope_t *scope);
+
+/* Up to tw_context_leave, calls of the driver are no part of a capture and do not end it: one may be under way in this
+ * thread or, in the mode "global", in any other. Whatever allocates, frees, loads, unloads, waits, or asks for what is
+ * over belongs here: the garbage collector frees at any time. */
+void tw_context_relax(tw_context_scope_t *scope);
 
 static inline tw_status_t tw_context_enter(const tw_device_t *device, tw_context_scope_t *out_scope) {
   CUcontext current = NULL;
@@ -200,9 +207,8 @@ static inline tw_status_t tw_context_enter(const tw_device_t *device, tw_context
 }
 
 static inline void tw_context_leave(tw_context_scope_t *scope) {
-  if (TW_UNLIKELY(scope->pushed))
-    tw_context_pop();
-  scope->pushed = false;
+  if (TW_UNLIKELY(scope->entered))
+    tw_context_take_back(scope);
 }
 
 /* Notes a launch for the text of an error: a fault shows up only at a later call, when the driver does not say whose it
@@ -213,8 +219,11 @@ void tw_recent_note(int ordinal, const char *kernel_name); /* the name must live
 tw_status_t tw_fault_error(const tw_driver_t *driver, int ordinal, CUresult result, const char *what);
 bool tw_result_is_fault(CUresult result); /* a kernel crashed and the context is lost */
 
-/* Opens a device by its number and makes its context current; on success the caller leaves it. */
+/* Opens a device by its number, makes its context current, and is no part of a capture; on success the caller leaves
+ * it. */
 tw_status_t tw_device_enter(int ordinal, tw_context_scope_t *out_scope);
+/* The same for what launches ask and queue: a capture takes it as it is. */
+tw_status_t tw_device_enter_plainly(int ordinal, tw_context_scope_t *out_scope);
 /* Leaves it, with an error if what was done there has one; `what` says what that was. */
 tw_status_t tw_device_leave(tw_context_scope_t *scope, int ordinal, CUresult result, const char *what);
 

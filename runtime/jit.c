@@ -169,7 +169,7 @@ tw_status_t tw_cubin_link(const tw_link_part_t *parts, size_t count, int ordinal
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   tw_jit_log_t *log = malloc(sizeof *log);
   tw_status_t status = log ? link_parts(scope.driver, device, parts, count, log, out_cubin, out_size)
                            : TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");

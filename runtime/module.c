@@ -135,15 +135,10 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
   pthread_mutex_lock(&lock);
   CUfunction function = NULL;
-  /* A stream may be capturing a graph: loading is no part of it, and allowed. */
-  int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (scope.driver->exchange_capture_mode)
-    scope.driver->exchange_capture_mode(&mode);
+  tw_context_relax(&scope);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
   if (!status && (kernel->record.persistent || kernel->record.has_split))
     status = count_resident(scope.driver, device, kernel, function);
-  if (scope.driver->exchange_capture_mode)
-    scope.driver->exchange_capture_mode(&mode);
   if (!status)
     atomic_store_explicit(&kernel->functions[ordinal], function, memory_order_release);
   pthread_mutex_unlock(&lock);
@@ -154,10 +149,8 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
 tw_status_t tw_cuda_kernel_usage(tw_cuda_kernel_t *kernel, int ordinal, tw_cuda_usage_t *out) {
   *out = (tw_cuda_usage_t){0};
   TW_RETURN_IF_ERROR(tw_cuda_kernel_load(kernel, ordinal));
-  const tw_device_t *device;
-  TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   const tw_driver_t *driver = scope.driver;
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_relaxed);
   CUresult result = driver->func_get_attribute(&out->registers, CU_FUNC_NUM_REGS, function);
@@ -177,7 +170,7 @@ tw_status_t tw_cuda_kernel_resident(tw_cuda_kernel_t *kernel, int ordinal, int t
   const tw_device_t *device;
   TW_RETURN_IF_ERROR(tw_device_get(ordinal, &device));
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
   CUfunction function = atomic_load_explicit(&kernel->functions[ordinal], memory_order_relaxed);
   int blocks = 0;
   CUresult result = scope.driver->occupancy(&blocks, function, threads, kernel->record.shared_bytes + shared);

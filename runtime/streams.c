@@ -2,26 +2,26 @@
 #include "driver.h"
 
 /* tw_KIND_create and tw_KIND_destroy; a lost context has destroyed all that it had. */
-#define MAKE_AND_DESTROY(kind, type, making, destroying)                                                               \
+#define MAKE_AND_DESTROY(kind, type, enter, making, destroying)                                                        \
   tw_status_t tw_##kind##_create(int ordinal, void **out) {                                                            \
     type made = NULL;                                                                                                  \
     *out = NULL;                                                                                                       \
     tw_context_scope_t scope;                                                                                          \
-    TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));                                                              \
+    TW_RETURN_IF_ERROR(enter(ordinal, &scope));                                                                        \
     CUresult result = scope.driver->kind##_create(&made, 0);                                                           \
     *out = made;                                                                                                       \
     return tw_device_leave(&scope, ordinal, result, making);                                                           \
   }                                                                                                                    \
   void tw_##kind##_destroy(int ordinal, void *object) {                                                                \
     tw_context_scope_t scope;                                                                                          \
-    tw_status_t status = tw_device_enter(ordinal, &scope);                                                             \
+    tw_status_t status = enter(ordinal, &scope);                                                                       \
     if (!status)                                                                                                       \
       status = tw_device_leave(&scope, ordinal, scope.driver->kind##_destroy(object), destroying);                     \
     tw_status_free(status);                                                                                            \
   }
 
-MAKE_AND_DESTROY(stream, CUstream, "making a stream", "destroying a stream")
-MAKE_AND_DESTROY(event, CUevent, "making an event", "destroying an event")
+MAKE_AND_DESTROY(stream, CUstream, tw_device_enter, "making a stream", "destroying a stream")
+MAKE_AND_DESTROY(event, CUevent, tw_device_enter_plainly, "making an event", "destroying an event")
 
 tw_status_t tw_stream_synchronize(int ordinal, void *stream) {
   tw_context_scope_t scope;
@@ -54,7 +54,7 @@ tw_status_t tw_event_is_over(int ordinal, void *event, bool *out_over) {
 
 tw_status_t tw_event_record_on(int ordinal, void *event, void *stream) {
   tw_context_scope_t scope;
-  TW_RETURN_IF_ERROR(tw_device_enter(ordinal, &scope));
+  TW_RETURN_IF_ERROR(tw_device_enter_plainly(ordinal, &scope));
   return tw_device_leave(&scope, ordinal, scope.driver->event_record(event, stream), "recording an event");
 }
 

@@ -168,13 +168,6 @@ static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace
   return w;
 }
 
-/* Another thread may be capturing. In this mode calls are not part of its capture. */
-static int exchange_mode(const tw_driver_t *driver, int mode) {
-  if (driver->exchange_capture_mode)
-    driver->exchange_capture_mode(&mode);
-  return mode;
-}
-
 /* The default stream's, made when it is wanted first. */
 static uint64_t take_default(const tw_stream_use_t *use, workspaces_t *known, size_t most) {
   uint64_t address = atomic_load_explicit(&known->of_default, memory_order_acquire);
@@ -183,9 +176,10 @@ static uint64_t take_default(const tw_stream_use_t *use, workspaces_t *known, si
   const owner_t owner = {.use = use};
   pthread_mutex_lock(&lock);
   address = atomic_load_explicit(&known->of_default, memory_order_relaxed);
-  int mode = exchange_mode(use->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+  tw_context_scope_t scope = {.driver = use->driver};
+  tw_context_relax(&scope);
   workspace_t *w = address ? NULL : allocate(known, &owner, most);
-  exchange_mode(use->driver, mode);
+  tw_context_leave(&scope);
   if (w) {
     atomic_store_explicit(&w->owner, OF_DEFAULT, memory_order_relaxed);
     atomic_store_explicit(&known->of_default, address = w->address, memory_order_release);
@@ -212,9 +206,10 @@ uint64_t tw_workspace_take(const tw_device_t *device, tw_stream_use_t *use, size
   pthread_mutex_lock(&lock);
   workspace_t *w = find(known, &owner, use->graph ? bytes : most);
   if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
-    int mode = exchange_mode(use->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    tw_context_scope_t scope = {.driver = use->driver};
+    tw_context_relax(&scope);
     w = acquire(known, &owner, w, size);
-    exchange_mode(use->driver, mode);
+    tw_context_leave(&scope);
   }
   if (w)
     w->turn = ++known->turn;

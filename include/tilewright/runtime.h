@@ -241,6 +241,8 @@ tw_status_t tw_device_synchronize(int ordinal);
 tw_status_t tw_stream_device(void *stream, int *out_ordinal);
 /* Work queued on `consumer` from now on starts after what is queued on `producer` now. */
 tw_status_t tw_stream_order(int ordinal, void *producer, void *consumer);
+/* Whether what is queued on a stream is captured as a graph; not where the driver does not say. */
+bool tw_stream_captures(int ordinal, void *stream);
 /* The device of an address; TW_VALUE_ERROR for memory that the driver does not know. */
 tw_status_t tw_pointer_device(const void *pointer, int *out_ordinal);
 

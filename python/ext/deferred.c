@@ -37,7 +37,7 @@ static void let_go(tw_deferred_t *entry) {
   free(entry);
 }
 
-/* An event that cannot be asked, as one of a capture or of a lost context, has nothing to wait for. */
+/* An event that cannot be asked, as one of a lost context, has nothing to wait for. */
 static bool is_over(const tw_deferred_t *entry) {
   bool over;
   tw_status_t status = tw_event_is_over(entry->device, entry->event, &over);
@@ -70,6 +70,12 @@ void tw_ext_defer(tw_state_t *state, tw_hold_t **holds, int device, void *stream
   tw_hold_t *kept = take_kept(holds);
   if (!kept)
     return;
+  /* A graph runs whenever somebody wants it to: whoever keeps it keeps its arrays. And an event of a capture must not
+   * be asked: that would be the end of the capture. */
+  if (tw_stream_captures(device, stream)) {
+    tw_hold_release(kept);
+    return;
+  }
   tw_deferred_t *entry = calloc(1, sizeof *entry);
   void *event = NULL;
   tw_status_t status = tw_event_create(device, &event);

@@ -10,6 +10,9 @@
  *   fake_launch(…)                  what the last launch was given
  *   fake_capture(graph)             the number of the graph that streams capture from now on
  *   fake_destroy_graph(graph)       ends a graph and what it owns
+ *   fake_forbid(1)                  some thread captures from now on, and forbids unsafe calls to all; 0: it has ended
+ *   fake_spoilt()                   the call that spoilt that capture, or NULL
+ *   fake_mode()                     the calling thread's mode of captures; 2: relaxed
  *
  * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME,
  * FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 +
@@ -73,6 +76,11 @@ typedef struct object {
 static object_t *objects[MAX_OBJECTS];
 static int num_objects, captured = 1;
 
+static bool forbidding; /* a capture in the mode "global" is under way */
+static const char *spoilt_by;
+static bool is_event_captured;         /* the last record of an event was on a stream that captures */
+static _Thread_local int capture_mode; /* 2: relaxed, nothing is forbidden */
+
 static _Thread_local uintptr_t stack[MAX_STACK];
 static _Thread_local int depth;
 
@@ -112,6 +120,33 @@ static int enter(const char *name) {
     if (!initialized)                                                                                                  \
       return 3;                                                                                                        \
   } while (0)
+
+/* Of what may wait for the device, or changes its memory or code: it is refused while some thread captures and this
+ * one is not relaxed, and the capture is lost. */
+static int enter_unsafe(const char *name) {
+  if (!forbidding || capture_mode == 2)
+    return enter(name);
+  pthread_mutex_lock(&lock);
+  spoilt_by = spoilt_by ? spoilt_by : name;
+  pthread_mutex_unlock(&lock);
+  return 900;
+}
+#define ENTER_UNSAFE()                                                                                                 \
+  do {                                                                                                                 \
+    int result_ = enter_unsafe(__func__);                                                                              \
+    if (result_)                                                                                                       \
+      return result_;                                                                                                  \
+    if (!initialized)                                                                                                  \
+      return 3;                                                                                                        \
+  } while (0)
+
+EXPORT void fake_forbid(int forbid) {
+  forbidding = forbid;
+  spoilt_by = NULL;
+}
+
+EXPORT const char *fake_spoilt(void) { return spoilt_by; }
+EXPORT int fake_mode(void) { return capture_mode; }
 
 EXPORT void fake_reset(int count) {
   pthread_mutex_lock(&lock);
@@ -261,7 +296,7 @@ EXPORT int cuDeviceTotalMem_v2(size_t *out, int device) {
 }
 
 EXPORT int cuDevicePrimaryCtxRetain(uintptr_t *out, int device) {
-  ENTER();
+  ENTER_UNSAFE();
   *out = 0xC000u + (unsigned)device;
   return 0;
 }
@@ -307,7 +342,7 @@ EXPORT int cuCtxGetDevice(int *out) {
 }
 
 EXPORT int cuCtxSynchronize(void) {
-  ENTER();
+  ENTER_UNSAFE();
   if (!current())
     return 201;
   write_log("sync %d\n", current_device());
@@ -350,7 +385,7 @@ EXPORT int cuStreamGetCaptureInfo_v2(uintptr_t stream, int *status, unsigned lon
 }
 
 EXPORT int cuStreamCreate(uintptr_t *out, unsigned flags) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)flags;
   if (!current())
     return 201;
@@ -359,25 +394,29 @@ EXPORT int cuStreamCreate(uintptr_t *out, unsigned flags) {
 }
 
 EXPORT int cuStreamQuery(uintptr_t stream) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)stream;
   return getenv("FAKECUDA_BUSY") ? 600 : 0;
 }
 
 EXPORT int cuEventQuery(uintptr_t event) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)event;
+  if (is_event_captured) {
+    spoilt_by = __func__;
+    return 907;
+  }
   return getenv("FAKECUDA_BUSY") ? 600 : 0;
 }
 
 EXPORT int cuStreamSynchronize(uintptr_t stream) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("synchronize %lx\n", (unsigned long)stream);
   return 0;
 }
 
 EXPORT int cuStreamDestroy_v2(uintptr_t stream) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)stream;
   return 0;
 }
@@ -421,6 +460,7 @@ EXPORT int cuEventCreate(uintptr_t *out, unsigned flags) {
 EXPORT int cuEventRecord(uintptr_t event, uintptr_t stream) {
   ENTER();
   (void)event;
+  is_event_captured = stream % 16 == 15;
   write_log("record %lx\n", (unsigned long)stream);
   return 0;
 }
@@ -433,7 +473,7 @@ EXPORT int cuStreamWaitEvent(uintptr_t stream, uintptr_t event, unsigned flags) 
 }
 
 EXPORT int cuEventSynchronize(uintptr_t event) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)event;
   if (!current())
     return 201;
@@ -467,51 +507,51 @@ static int allocate(uint64_t *out, size_t size) {
 }
 
 EXPORT int cuMemAlloc_v2(uint64_t *out, size_t size) {
-  ENTER();
+  ENTER_UNSAFE();
   return allocate(out, size);
 }
 
 EXPORT int cuMemFree_v2(uint64_t address) {
-  ENTER();
+  ENTER_UNSAFE();
   return address >> 44 ? 0 : 1;
 }
 
 EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
-  ENTER();
+  ENTER_UNSAFE();
   *total = (size_t)80 << 30;
   *free_bytes = *total / 2;
   return current() ? 0 : 201;
 }
 
 EXPORT int cuMemAllocManaged(uint64_t *out, size_t size, unsigned flags) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("managed %zu %u\n", size, flags);
   return allocate(out, size);
 }
 
 EXPORT int cuMemHostAlloc(void **out, size_t size, unsigned flags) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("pinned %zu %u\n", size, flags);
   *out = malloc(size);
   return 0;
 }
 
 EXPORT int cuMemFreeHost(void *memory) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("freed\n");
   free(memory);
   return 0;
 }
 
 EXPORT int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)memory;
   write_log("pin %zu %u\n", size, flags);
   return 0;
 }
 
 EXPORT int cuMemHostUnregister(void *memory) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)memory;
   write_log("unpin\n");
   return 0;
@@ -523,7 +563,7 @@ typedef struct pool_props {
 } pool_props_t;
 
 EXPORT int cuMemPoolCreate(uintptr_t *out, const pool_props_t *props) {
-  ENTER();
+  ENTER_UNSAFE();
   *out = 0xA000u + (unsigned)props->location_id;
   return props->alloc_type == 1 && props->location_type == 1 ? 0 : 1;
 }
@@ -534,7 +574,7 @@ EXPORT int cuMemPoolSetAttribute(uintptr_t pool, int attribute, const uint64_t *
 }
 
 EXPORT int cuMemAllocFromPoolAsync(uint64_t *out, size_t size, uintptr_t pool, uintptr_t stream) {
-  ENTER();
+  ENTER_UNSAFE();
   if (!size || pool != 0xA000u + (unsigned)current_device())
     return 1;
   write_log("allocate %zu in %lx\n", size, (unsigned long)stream);
@@ -542,7 +582,7 @@ EXPORT int cuMemAllocFromPoolAsync(uint64_t *out, size_t size, uintptr_t pool, u
 }
 
 EXPORT int cuMemFreeAsync(uint64_t address, uintptr_t stream) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("free in %lx\n", (unsigned long)stream);
   return address >> 44 ? 0 : 1;
 }
@@ -563,7 +603,7 @@ static void copy_bytes(uint64_t target, uint64_t source, size_t size) {
 /* NOLINTEND(performance-no-int-to-ptr) */
 
 EXPORT int cuMemcpy(uint64_t target, uint64_t source, size_t size) {
-  ENTER();
+  ENTER_UNSAFE();
   write_log("copy %zu\n", size);
   if (target && source)
     copy_bytes(target, source, size);
@@ -669,7 +709,7 @@ static void write_level(unsigned count, const int *options, void **values) {
 }
 
 EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count, int *options, void **values) {
-  ENTER();
+  ENTER_UNSAFE();
   if (!current())
     return 201;
   if (faulted[current_device()])
@@ -686,7 +726,7 @@ EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count,
 }
 
 EXPORT int cuModuleUnload(module_t *module) {
-  ENTER();
+  ENTER_UNSAFE();
   if (current_device() != module->device)
     return 201;
   write_log("unload %d\n", module->device);
@@ -709,27 +749,27 @@ EXPORT int cuModuleGetFunction(function_t **out, module_t *module, const char *n
 }
 
 EXPORT int cuFuncSetAttribute(function_t *function, int attribute, int value) {
-  ENTER();
+  ENTER_UNSAFE();
   if (attribute == 8)
     function->shared_limit = value;
   return attribute == 8 && value > 232448 ? 1 : 0;
 }
 
 EXPORT int cuFuncGetAttribute(int *out, int attribute, function_t *function) {
-  ENTER();
+  ENTER_UNSAFE();
   *out = attribute == 4 ? 32 : attribute == 0 ? 1024 : attribute == 3 ? function->local_bytes : 0;
   return 0;
 }
 
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, function_t *function, int threads, size_t shared) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)function;
   *out = threads > 256 || shared > 113 << 10 ? 1 : 2;
   return 0;
 }
 
 EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, linker_t **out) {
-  ENTER();
+  ENTER_UNSAFE();
   *out = calloc(1, sizeof **out);
   (*out)->error_log = option(count, options, values, 5);
   write_level(count, options, values);
@@ -738,7 +778,7 @@ EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, linker_t
 
 EXPORT int cuLinkAddData_v2(linker_t *linker, int type, void *data, size_t size, const char *name, unsigned count,
                             int *options, void **values) {
-  ENTER();
+  ENTER_UNSAFE();
   (void)count, (void)options, (void)values;
   int result = check_image(data, linker->error_log, 1000);
   if (result)
@@ -752,7 +792,7 @@ EXPORT int cuLinkAddData_v2(linker_t *linker, int type, void *data, size_t size,
 }
 
 EXPORT int cuLinkComplete(linker_t *linker, void **out, size_t *out_size) {
-  ENTER();
+  ENTER_UNSAFE();
   const char *missing = strstr(linker->image, "// undefined "); /* what a test says that no part defines */
   if (missing && linker->error_log)
     snprintf(linker->error_log, 1000, "error   : Undefined reference to '%s'", missing + sizeof "// undefined " - 1);
@@ -764,7 +804,7 @@ EXPORT int cuLinkComplete(linker_t *linker, void **out, size_t *out_size) {
 }
 
 EXPORT int cuLinkDestroy(linker_t *linker) {
-  ENTER();
+  ENTER_UNSAFE();
   free(linker->image);
   free(linker);
   return 0;
@@ -772,11 +812,9 @@ EXPORT int cuLinkDestroy(linker_t *linker) {
 
 EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
   ENTER();
-  static _Thread_local int current_mode;
-  int old = current_mode;
-  current_mode = *mode;
+  int old = capture_mode;
+  capture_mode = *mode;
   *mode = old;
-  write_log("capture mode %d\n", current_mode);
   return 0;
 }
 

@@ -60,6 +60,7 @@ class Fake:
     def __init__(self) -> None:
         self.lib = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"])
         self.lib.fake_log.restype = ctypes.c_char_p
+        self.lib.fake_spoilt.restype = ctypes.c_char_p
         self.lib.fake_launch.restype = ctypes.POINTER(Launch)
 
     def fail(self, name: str, nth: int, result: int) -> None:
@@ -71,6 +72,12 @@ class Fake:
     @property
     def log(self) -> list[str]:
         return self.lib.fake_log().decode().splitlines()  # type: ignore[no-any-return]
+
+    @property
+    def spoilt(self) -> bytes | None:
+        """The call that spoilt the capture that `fake_forbid` began, if one did. No thread stays relaxed."""
+        assert self.lib.fake_mode() == 0
+        return self.lib.fake_spoilt()  # type: ignore[no-any-return]
 
     @property
     def last(self) -> Launch:

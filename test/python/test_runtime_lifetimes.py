@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import producers as p
 import pytest
-from fake_launches import PTX, SPLIT, Cases, fake, make, on, own, shares
+from fake_launches import PTX, SPLIT, Cases, cuda, fake, make, on, own, shares
 
 from tilewright import _core
+from tilewright.errors import TileError
 
 case = Cases()
 
@@ -116,7 +120,7 @@ def streams_beyond_the_workspaces() -> None:
     for n in range(4, 8):
         assert own(k, 0x5010 + n) == first[n]
     assert own(k, 0x5010) == first[0] and own(k, 0x5022) == first[1]
-    assert fake.log[-4:] == ["wait 5022", "capture mode 0", "launch kernel 5022", "record 5022"]
+    assert fake.log[-3:] == ["wait 5022", "launch kernel 5022", "record 5022"]
     assert own(k, 0x5022) == first[1] and fake.log[-2:] == ["launch kernel 5022", "record 5022"]
     assert fake.calls("cuMemAlloc_v2") == 8 and fake.calls("cuCtxSynchronize") == before + 1
     fake.fail("cuStreamWaitEvent", 1, 400)
@@ -135,12 +139,13 @@ def a_device_that_cannot_be_waited_for() -> None:
 @case()
 def workspaces_of_captured_graphs() -> None:
     k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
+    fake.lib.fake_forbid(1)
     eager = own(k, 0x500E)
     first, branch = own(k, 0x500F), own(k, 0x501F)
     assert len({eager, first, branch}) == 3 and own(k, 0x500F) == first
-    zeroed = ["capture mode 2", "fill 16384 in 50f0", "synchronize 50f0", "capture mode 0", "launch kernel 500f"]
+    zeroed = ["fill 16384 in 50f0", "synchronize 50f0", "launch kernel 500f"]
     at = fake.log.index("launch kernel 500f")
-    assert fake.log[at - 4 : at + 1] == zeroed
+    assert fake.log[at - 2 : at + 1] == zeroed and fake.spoilt is None
     fake.lib.fake_capture(2)
     second = own(k, 0x500F)
     assert second not in (eager, first, branch)
@@ -157,16 +162,93 @@ def workspaces_of_captured_graphs() -> None:
         fake.fail(failing, 2 if "Object" in failing else 1, 1)  # the graph's first object is the image
         assert shares(k, (8, 4), 1 << 16, 0x500F) == (32, 1, 32, 0)
         assert own(k, 0x500F) not in (eager, second)
-        assert fake.log.count("capture mode 2") == fake.log.count("capture mode 0")
+        assert fake.lib.fake_mode() == 0
 
 
 @case()
 def workspaces_that_there_is_no_memory_for() -> None:
+    fake.lib.fake_forbid(1)  # another stream captures
     fake.fail("cuMemAlloc_v2", 1, 2)
     k = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
     assert shares(k, (8, 4), 1 << 16) == (32, 1, 32, 0)
     assert shares(k, (8, 4), 1 << 16)[:3] == (128, 4, 0)
-    assert fake.log.count("capture mode 2") == 3  # as loading, no part of a graph that another stream captures
+    assert fake.spoilt is None
+
+
+# --- beside a capture ------------------------------------------------------------------------------------------------
+
+
+def memory_of_all_kinds() -> None:
+    address, pinned, managed = _core.memory_alloc(0, 64), _core.host_take(0, 64), _core.managed_take(0, 64)
+    _core.memory_fill(0, address, 1, 64)
+    _core.memory_copy(0, managed, address, 64)
+    for taken in (address, managed):
+        _core.memory_free(0, taken)
+    _core.host_pin(0, pinned, 64)
+    _core.host_unpin(0, pinned)
+    _core.host_give(0, pinned)
+    _core.memory_info(0)
+    _core.memory_take(64, 0, 0x5001)  # and given back
+
+
+def streams_and_events() -> None:
+    stream, begin, end = _core.stream_create(0), _core.event_create(0), _core.event_create(0)
+    for event in (begin, end):
+        _core.event_record(0, event, stream)
+    _core.event_query(0, end)
+    _core.event_wait(0, end)
+    _core.event_elapsed(0, begin, end)
+    _core.stream_synchronize(0, stream)
+    _core.synchronize()
+    for event in (begin, end):
+        _core.event_destroy(0, event)
+    _core.stream_destroy(0, stream)
+
+
+def code_of_kernels() -> None:
+    """More of it than is kept, which is then unloaded."""
+    launch_and_drop(range(12), 0x5001)
+    _core.ptx_to_cubin(PTX)
+    kernel = cuda(64)
+    kernel.load(0)
+    kernel.usage(0)
+
+
+def owners_that_launches_keep() -> None:
+    """On the stream that captures, too: nobody may ask for the event of a capture."""
+    k = make("A")
+    for stream in (0x5001, 0x500F, 0x500F, 0x5001, 0x5001):
+        _core.launch(stream, 1, k, (p.CudaArray(p.device_address(0), (4,)),))
+
+
+def beside_a_capture(what: Any) -> None:
+    fake.lib.fake_forbid(1)
+    what()
+    assert fake.spoilt is None, (what, fake.spoilt)
+
+
+@case()
+def nothing_spoils_a_capture() -> None:
+    """One in the mode of torch's: calls that could wait for the device would end it, whichever thread has them."""
+    for what in (memory_of_all_kinds, streams_and_events, code_of_kernels, owners_that_launches_keep):
+        beside_a_capture(what)
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(beside_a_capture, what).result()
+    assert "unload 0" in fake.log and "record 500f" not in fake.log
+    assert fake.lib.cuMemFree_v2(ctypes.c_uint64(p.device_address(0))) == 900 and fake.spoilt == b"cuMemFree_v2"
+
+
+@case()
+def what_fails_leaves_the_mode_as_it_was() -> None:
+    for name, call in (
+        ("cuMemAlloc_v2", lambda: _core.memory_alloc(0, 64)),
+        ("cuMemAllocFromPoolAsync", lambda: _core.memory_take(64, 0, 0x5001)),
+        ("cuModuleLoadDataEx", lambda: cuda(64).load(0)),
+    ):
+        fake.fail(name, 1, 2)
+        with pytest.raises((MemoryError, TileError)):
+            call()
+        assert fake.lib.fake_mode() == 0, name
 
 
 @pytest.mark.parametrize("name", case)
