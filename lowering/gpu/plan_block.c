@@ -110,7 +110,7 @@ static MlirWalkResult add_depth(MlirOperation op, void *user) {
  * do, or shorter steps are not worth their barriers. Without registers pieces would wait for memory one after the
  * other, and what the loop keeps would be spilled. */
 static int64_t step_for_pieces(MlirOperation func, int64_t num_warps) {
-  int64_t most = num_warps * TW_WARP_LANES * tw_register_budget(func, TW_BUDGET_SMALL_PIECES);
+  int64_t most = num_warps * TW_WARP_LANES * tw_mma_budget_with_pieces(func);
   depth_t depth = {0, 0};
   mlirOperationWalk(func, add_depth, &depth, MlirWalkPreOrder);
   int64_t step = depth.most;

@@ -205,7 +205,7 @@ static MlirWalkResult add_cost(MlirOperation op, void *user) {
 /* Whether registers hold the sums of the products, and all small pieces of an iteration, which else wait for memory a
  * few at a time. */
 static bool holds_pieces(const coarsen_cost_t *cost) {
-  int64_t most = (int64_t)THREADS * tw_register_budget(cost->coarsener->func, TW_BUDGET_SMALL_PIECES);
+  int64_t most = (int64_t)THREADS * tw_mma_budget_with_pieces(cost->coarsener->func);
   return cost->pieces == 0 || cost->sums + cost->pieces <= most;
 }
 

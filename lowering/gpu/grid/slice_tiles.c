@@ -270,7 +270,7 @@ static int64_t parts_that_fit(slicer_t *c) {
   if (parts > 1)
     tw_op_remark(c->func, "has sums of products that no thread's registers can hold");
   int64_t pieces = tw_mma_words_with_pieces(c->func, TW_LEAST_PRODUCT_STEP);
-  int64_t beside = tw_register_budget(c->func, TW_BUDGET_SMALL_PIECES) * TW_WARP_LANES * warps;
+  int64_t beside = tw_mma_budget_with_pieces(c->func) * TW_WARP_LANES * warps;
   if (pieces > parts * beside)
     tw_op_remark(c->func, "has products of rows that begin anywhere: their elements come one by one, and no thread's "
                           "registers can hold them beside the sums");

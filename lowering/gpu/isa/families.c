@@ -7,6 +7,7 @@
 #include "lowering/gpu/isa/fma.h"
 #include "lowering/gpu/isa/sm80/mma_sync.h"
 #include "lowering/gpu/isa/sm90/wgmma.h"
+#include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
@@ -221,6 +222,11 @@ int64_t tw_mma_words_with_pieces(MlirOperation func, int64_t step) {
   }
   tw_ops_free(&loops);
   return most;
+}
+
+int64_t tw_mma_budget_with_pieces(MlirOperation func) {
+  tw_gpu_target_t target = tw_gpu_target_of(func);
+  return tw_register_budget(func, tw_async_family(&target) ? TW_BUDGET_SMALL_PIECES : TW_BUDGET_PIECES_AND_OPERANDS);
 }
 
 /* ---- how many warps ------------------------------------------------------------------------------ */

@@ -49,6 +49,8 @@ enum { TW_LEAST_PRODUCT_STEP = 32 };
  * in pieces too small for a copy (tw_access_small_pieces): sums and pieces, those of so many elements of k where the
  * loop has one product, whose steps may be iterations. 0 where no loop has any. */
 int64_t tw_mma_words_with_pieces(MlirOperation func, int64_t step);
+/* Registers of a thread for them. */
+int64_t tw_mma_budget_with_pieces(MlirOperation func);
 /* Cycles that a multiprocessor takes for a product, roughly: by the rates of the target (machine.h). */
 int64_t tw_mma_cycles(MlirOperation mma);
 
