@@ -174,3 +174,29 @@ def test_rows_are_divided_by_subnormals() -> None:
     z = np.zeros((4, 256), ml_dtypes.bfloat16)
     ct.launch(None, (1,), kernel, (x, y, z))
     assert np.array_equal(z.astype(np.float32), x / y)
+
+
+def test_powers_of_float32() -> None:
+    """Within 2 ulp of the exact ones, from subnormals to infinity."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        ct.store(Z, (0,), ct.pow(ct.load(X, (0,), (4096,)), ct.load(Y, (0,), (4096,))))
+
+    random = np.random.default_rng(0)
+    x = np.exp2(random.uniform(-149, 128, 4096)).astype(np.float32)
+    y = (random.uniform(-150, 129, 4096) / np.log2(x.astype(np.float64))).astype(np.float32)
+    x[2048:] = (1 + random.uniform(-1, 1, 2048) * np.exp2(-random.uniform(0, 24, 2048))).astype(np.float32)
+    y[2048:] = (random.uniform(-150, 129, 2048) / np.log2(x[2048:].astype(np.float64) + 1e-9)).astype(np.float32)
+    ends = np.float32([0, -0.0, 1, -1, 2, -2, 0.5, np.inf, -np.inf, np.nan, 2.0**-149, 3.4e38, 3, -3, 1e9, -2.5])
+    x[:256], y[:256] = np.repeat(ends, 16), np.tile(ends, 16)
+    z = np.zeros(4096, np.float32)
+    ct.launch(None, (1,), kernel, (x, y, z))
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.float64), y.astype(np.float64))
+        want = exact.astype(np.float32)
+    finite, number = np.isfinite(want), ~np.isnan(want)
+    assert np.array_equal(z[~finite], want[~finite], equal_nan=True)
+    assert np.array_equal(np.signbit(z[number]), np.signbit(want[number]))
+    error = np.abs(z[finite] - exact[finite]) / np.spacing(np.abs(want[finite])).astype(np.float64)
+    assert error.max() <= 2

@@ -607,13 +607,42 @@ static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* ---- pow --------------------------------------------------------------------------------------- */
 
+/* log2(x) for an f32 above zero in f64, exact to 2^-40: x may be raised to powers up to 2^7 for a result of f32. */
+static MlirValue log2_for_f32(tw_emitter_t *e, MlirValue x) {
+  enum { TERMS = 7 }; /* of 2 atanh(s), s <= 1/5: the next is below 2^-40 */
+  double c[TERMS];
+  for (int i = 0; i < TERMS; i++)
+    c[TERMS - 1 - i] = 2.0 / (2 * i + 3);
+  split_float_t p = split(e, twg_cast(e, "llvm.fpext", e->f64, x));
+  MlirValue one = k(e, p.m, 1), d = add(e, p.m, one);
+  MlirValue near = hardware(e, "rcp.approx.ftz.f32 $0, $1;", twg_cast(e, "llvm.fptrunc", e->f32, d));
+  near = twg_cast(e, "llvm.fpext", e->f64, near); /* 1 / d to 2^-22, then to 2^-44 */
+  MlirValue inverse = twg_fma(e, near, twg_fma(e, negate(e, d), near, one), near);
+  MlirValue s = mul(e, sub(e, p.m, one), inverse), z = mul(e, s, s);
+  MlirValue ln = twg_fma(e, mul(e, s, z), polynomial(e, z, TERMS, c), add(e, s, s));
+  MlirValue y = twg_fma(e, ln, k(e, ln, LOG2_E), p.exponent);
+  return log_ends(e, twg_cast(e, "llvm.fpext", e->f64, x), y);
+}
+
+/* 2^p in f64, exact to 2^-30: beyond 200 it is none of f32, or below them all. */
+static MlirValue exp2_for_f32(tw_emitter_t *e, MlirValue p) {
+  enum { TERMS = 9 }; /* of e^r, r <= ln(2) / 2: the next is below 2^-31 */
+  double c[TERMS], factorial = 1;
+  for (int i = 0; i < TERMS; i++) {
+    factorial *= i > 0 ? i : 1;
+    c[TERMS - 1 - i] = 1 / factorial;
+  }
+  p = clamp(e, p, -200, 200);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", p), r = mul(e, sub(e, p, n), k(e, p, LN_2));
+  return mul(e, polynomial(e, r, TERMS, c), power_of_two(e, n));
+}
+
 /* |x|^y in f64, where the logarithm has bits to spare for f32. */
 static MlirValue power_of_magnitude(tw_emitter_t *e, MlirValue a, MlirValue y) {
   if (is_f64(a))
     return exp2_f64(e, mul(e, y, emit_log2(e, a, false)));
-  MlirValue wide = twg_cast(e, "llvm.fpext", e->f64, a), exponent = twg_cast(e, "llvm.fpext", e->f64, y);
-  MlirValue power = exp2_f64(e, mul(e, exponent, emit_log2(e, wide, false)));
-  return twg_cast(e, "llvm.fptrunc", e->f32, power);
+  MlirValue exponent = twg_cast(e, "llvm.fpext", e->f64, y);
+  return twg_cast(e, "llvm.fptrunc", e->f32, exp2_for_f32(e, mul(e, exponent, log2_for_f32(e, a))));
 }
 
 static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
