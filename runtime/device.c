@@ -75,7 +75,7 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
   return result;
 }
 
-static tw_status_t missing_device(int ordinal) {
+TW_RETURNS_NONNULL static tw_status_t missing_device(int ordinal) {
   int count;
   TW_RETURN_IF_ERROR(tw_device_count(&count)); /* no driver: that is the error to report */
   return TW_ERROR(TW_DRIVER_ERROR,
