@@ -381,6 +381,11 @@ bool tw_known_int(MlirValue value, int64_t *out) {
   return true;
 }
 
+bool tw_is_same_number(MlirValue a, MlirValue b) {
+  int64_t one, other;
+  return mlirValueEqual(a, b) || (tw_known_int(a, &one) && tw_known_int(b, &other) && one == other);
+}
+
 bool tw_known_float(MlirValue value, double *out) {
   MlirAttribute attr = known_number(value);
   if (mlirAttributeIsNull(attr) || !mlirAttributeIsAFloat(attr))

@@ -210,6 +210,8 @@ MlirAttribute tw_splat_int(MlirType type, int64_t value);
 MlirAttribute tw_splat_float(MlirType type, double value);
 /* If `value` is a constant integer (a splat counts), returns it. */
 bool tw_known_int(MlirValue value, int64_t *out);
+/* Whether two are one value, or equal constants. */
+bool tw_is_same_number(MlirValue a, MlirValue b);
 bool tw_known_float(MlirValue value, double *out);
 /* If `value` is a product of floats with a constant, returns that and the other operand. */
 bool tw_has_factor(MlirValue value, double *factor, MlirValue *rest);

@@ -82,9 +82,7 @@ static bool moves(MlirOperation loop, MlirValue value) {
 /* Whether two ops divide the same number by the same one that the loop does not change. */
 static bool divide_alike(MlirOperation loop, MlirOperation x, MlirOperation y) {
   MlirValue by = mlirOperationGetOperand(x, 1), also = mlirOperationGetOperand(y, 1);
-  int64_t number, like;
-  bool same = mlirValueEqual(by, also) || (tw_known_int(by, &number) && tw_known_int(also, &like) && number == like);
-  return same && !tw_defined_in(by, tw_loop_body(loop)) &&
+  return tw_is_same_number(by, also) && !tw_defined_in(by, tw_loop_body(loop)) &&
          mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0));
 }
 

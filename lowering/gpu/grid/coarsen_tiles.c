@@ -50,7 +50,7 @@
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 
-enum { MAX_STORES = 8, REGISTER_BITS = 32, THREADS = 256 }; /* of the largest block */
+enum { MAX_STORES = 8, THREADS = 256 }; /* of the largest block */
 
 typedef struct {
   MlirOperation func, loop;
@@ -223,7 +223,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->computing = f->computes ? tw_computing_cycles(f->func, cost.computed, f->warps) : 0;
   plan->cycles =
       tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
-  int64_t most = (int64_t)THREADS * REGISTER_BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
+  int64_t most = (int64_t)THREADS * TW_REGISTER_BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
   return plan->sum_bits <= most && plan->bytes <= MOST_BYTES && holds_pieces(&cost);
 }
 

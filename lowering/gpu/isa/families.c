@@ -164,10 +164,9 @@ int64_t tw_mma_cycles(MlirOperation mma) {
 /* ---- registers beside small pieces --------------------------------------------------------------- */
 
 int64_t tw_mma_sum_words(MlirOperation mma) {
-  enum { REGISTER_BITS = 32 };
   MlirType sum = mlirValueGetType(mlirOperationGetResult(mma, 0));
   const tw_async_mma_t *async = tw_async_mma_of(mma);
-  int64_t words = tw_count(sum) * tw_memory_bits(tw_element(sum)) / REGISTER_BITS;
+  int64_t words = tw_count(sum) * tw_memory_bits(tw_element(sum)) / TW_REGISTER_BITS;
   return async != NULL && async->promotion(mma) > 0 ? 2 * words : words;
 }
 

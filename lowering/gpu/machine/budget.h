@@ -13,6 +13,8 @@ typedef enum {
 #undef TW_REGISTER_BUDGET
 } tw_register_use_t;
 
+enum { TW_REGISTER_BITS = 32 };
+
 /* Registers of a thread that values of this use may have, on the target of the module around `op`. */
 int tw_register_budget(MlirOperation op, tw_register_use_t use);
 

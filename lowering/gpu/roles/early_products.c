@@ -58,17 +58,12 @@ static bool shares_buffer(MlirOperation wait, MlirOperation waits, MlirOperation
   return false;
 }
 
-static bool is_same_number(MlirValue a, MlirValue b) {
-  int64_t one, other;
-  return mlirValueEqual(a, b) || (tw_known_int(a, &one) && tw_known_int(b, &other) && one == other);
-}
-
 /* Whether the product reads the stage that the wait is for: another reader stood in front of it, so that the wait does,
  * too. */
 static bool is_for_its_stage(MlirOperation wait, MlirOperation product) {
   MlirValue stage = mlirOperationGetOperand(wait, 1);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(product); i++)
-    if (is_same_number(mlirOperationGetOperand(product, i), stage))
+    if (tw_is_same_number(mlirOperationGetOperand(product, i), stage))
       return true;
   return false;
 }

@@ -195,6 +195,10 @@ def _numbering():
     return number
 
 
+def _clearing(clear: ComputeKernel, words: Any, count: int) -> Launch:
+    return Launch(clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
+
+
 class CountsBack(Kernels):
     """Counts of one part, or of two in halves of a number, in tiles of less than 2^15 items; for blocks of so many
     threads, a power of two.
@@ -212,8 +216,7 @@ class CountsBack(Kernels):
         return Part(int64, 1 + tiles + -(-tiles // self.threads) * self.parts)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
-        count = self.part(tiles).count
-        return Launch(self.clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
+        return _clearing(self.clear, words, self.part(tiles).count)
 
     def _telling(self):
         """A function for kernels: thread 0 publishes the counts of a tile, `mine`, unless its group's does."""
@@ -284,8 +287,7 @@ class LookBack(Kernels):
         return Part(int64, 1 + (tiles + -(-tiles // self.threads)) * self.words)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
-        count = self.part(tiles).count
-        return Launch(self.clear, (words, size(count)), max(1, min(-(-count // 1024), 1024)), 256)
+        return _clearing(self.clear, words, self.part(tiles).count)
 
     def _telling(self):
         """A function for kernels: thread 0 publishes the total of a tile, `mine`, unless its group's does."""

@@ -71,14 +71,14 @@ static MlirValue power_of_two(tw_emitter_t *e, MlirValue n) {
   return twg_bitcast(e, twg_binary(e, "llvm.shl", i, int_const(e, i, is_f64(n) ? 52 : 23)), type);
 }
 
-/* e^r for |r| <= ln(2) / 2, f64. */
-static MlirValue exp_near_zero(tw_emitter_t *e, MlirValue r) {
+/* e^r for |r| <= ln(2) / 2, f64, by so many terms: 14 are exact, of 9 the next is below 2^-31. */
+static MlirValue exp_near_zero(tw_emitter_t *e, MlirValue r, int terms) {
   double c[14], factorial = 1;
-  for (int i = 0; i < 14; i++) {
+  for (int i = 0; i < terms; i++) {
     factorial *= i > 0 ? i : 1;
-    c[13 - i] = 1 / factorial;
+    c[terms - 1 - i] = 1 / factorial;
   }
-  return polynomial(e, r, 14, c);
+  return polynomial(e, r, terms, c);
 }
 
 static MlirValue clamp(tw_emitter_t *e, MlirValue x, double low, double high) {
@@ -98,13 +98,13 @@ static MlirValue exp_f64(tw_emitter_t *e, MlirValue x) {
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, x, k(e, x, LOG2_E)));
   MlirValue r = twg_fma(e, n, k(e, x, -0x1.62e42fefa3800p-1), x);
   r = twg_fma(e, n, k(e, x, -0x1.ef35793c76730p-45), r);
-  return scale(e, exp_near_zero(e, r), n);
+  return scale(e, exp_near_zero(e, r, 14), n);
 }
 
 static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) {
   x = clamp(e, x, -1100, 1030);
   MlirValue n = twg_unary(e, "llvm.intr.rint", x);
-  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2))), n);
+  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2)), 14), n);
 }
 
 /* Results below the normal floats become 0: keeping them costs three instructions for one, and
@@ -173,14 +173,20 @@ static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
   return mul(e, mul(e, f, f), p);
 }
 
+/* 2 atanh(s) = 2 s + s z p, f64: p by so many terms, for z = s^2 <= 1/25. 12 are exact, of 7 the next is below 2^-40.
+ */
+static MlirValue atanh_rest(tw_emitter_t *e, MlirValue z, int terms) {
+  double c[12];
+  for (int i = 0; i < terms; i++)
+    c[terms - 1 - i] = 2.0 / (2 * i + 3);
+  return polynomial(e, z, terms, c);
+}
+
 /* ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), f64. */
 static MlirValue log_f64_near_one(tw_emitter_t *e, MlirValue m) {
-  double c[12];
-  for (int i = 0; i < 12; i++)
-    c[11 - i] = 2.0 / (2 * i + 3);
   MlirValue f = sub(e, m, k(e, m, 1)), s = divide(e, f, add(e, m, k(e, m, 1))), z = mul(e, s, s);
   /* 2s = f - s f, which keeps the leading part exact */
-  MlirValue rest = mul(e, mul(e, s, z), polynomial(e, z, 12, c));
+  MlirValue rest = mul(e, mul(e, s, z), atanh_rest(e, z, 12));
   return add(e, f, sub(e, rest, mul(e, s, f)));
 }
 
@@ -609,32 +615,23 @@ static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* log2(x) for an f32 above zero in f64, exact to 2^-40: x may be raised to powers up to 2^7 for a result of f32. */
 static MlirValue log2_for_f32(tw_emitter_t *e, MlirValue x) {
-  enum { TERMS = 7 }; /* of 2 atanh(s), s <= 1/5: the next is below 2^-40 */
-  double c[TERMS];
-  for (int i = 0; i < TERMS; i++)
-    c[TERMS - 1 - i] = 2.0 / (2 * i + 3);
-  split_float_t p = split(e, twg_cast(e, "llvm.fpext", e->f64, x));
+  MlirValue wide = twg_cast(e, "llvm.fpext", e->f64, x);
+  split_float_t p = split(e, wide);
   MlirValue one = k(e, p.m, 1), d = add(e, p.m, one);
   MlirValue near = hardware(e, "rcp.approx.ftz.f32 $0, $1;", twg_cast(e, "llvm.fptrunc", e->f32, d));
   near = twg_cast(e, "llvm.fpext", e->f64, near); /* 1 / d to 2^-22, then to 2^-44 */
   MlirValue inverse = twg_fma(e, near, twg_fma(e, negate(e, d), near, one), near);
   MlirValue s = mul(e, sub(e, p.m, one), inverse), z = mul(e, s, s);
-  MlirValue ln = twg_fma(e, mul(e, s, z), polynomial(e, z, TERMS, c), add(e, s, s));
+  MlirValue ln = twg_fma(e, mul(e, s, z), atanh_rest(e, z, 7), add(e, s, s));
   MlirValue y = twg_fma(e, ln, k(e, ln, LOG2_E), p.exponent);
-  return log_ends(e, twg_cast(e, "llvm.fpext", e->f64, x), y);
+  return log_ends(e, wide, y);
 }
 
 /* 2^p in f64, exact to 2^-30: beyond 200 it is none of f32, or below them all. */
 static MlirValue exp2_for_f32(tw_emitter_t *e, MlirValue p) {
-  enum { TERMS = 9 }; /* of e^r, r <= ln(2) / 2: the next is below 2^-31 */
-  double c[TERMS], factorial = 1;
-  for (int i = 0; i < TERMS; i++) {
-    factorial *= i > 0 ? i : 1;
-    c[TERMS - 1 - i] = 1 / factorial;
-  }
   p = clamp(e, p, -200, 200);
   MlirValue n = twg_unary(e, "llvm.intr.rint", p), r = mul(e, sub(e, p, n), k(e, p, LN_2));
-  return mul(e, polynomial(e, r, TERMS, c), power_of_two(e, n));
+  return mul(e, exp_near_zero(e, r, 9), power_of_two(e, n));
 }
 
 /* |x|^y in f64, where the logarithm has bits to spare for f32. */
