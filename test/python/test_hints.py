@@ -142,7 +142,8 @@ def test_approximations_are_switched_off() -> None:
 
     def code(kernel: Any) -> bytes:
         _, key = kernel.specialization(args)
-        return compile.build(kernel.capture("sm_90a", key), "sm_90a", kernel.name, Times("", "")).code
+        module = kernel.capture("sm_90a", key)
+        return compile.build(module, "sm_90a", kernel.name, Times("", ""), lambda ptx, _: ptx).code
 
     assert b"lg2.approx" in code(ends_narrow)
     assert b"lg2.approx" not in code(ends_narrow.replace_hints(approximate=0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,14 @@ def source_of(choices: Choices) -> str:
 
 def check(choices: Choices, backend: str, folder: Path) -> Outcome:
     """`backend`: gpu; cpu (or what is installed in its place); interpret; or a target, for which it is compiled."""
-    try:
-        return unguarded(choices, backend, folder)
-    except Exception as error:
-        return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+    for patience in (5, 10, 20, 0):
+        try:
+            return unguarded(choices, backend, folder)
+        except Exception as error:
+            if not (patience and type(error).__name__ == "OutOfMemoryError"):
+                return Outcome(kind_of(error), f"{type(error).__name__}: {error}")
+        time.sleep(patience)  # the memory of the GPU is another process's
+    raise AssertionError("the last try has an outcome")
 
 
 def unguarded(choices: Choices, backend: str, folder: Path) -> Outcome:
