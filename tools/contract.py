@@ -42,8 +42,8 @@ from the bounds that the tests use. An ulp is a unit in the last place of the re
   differs for 8 bits. A product of tiles whose only use is a running sum, as in `acc += a @ b`, is added unrounded.
 - **NaN** is a NaN in every execution; which one is open. `max`, `min` and their kin leave it out unless
   `propagate_nan=True`.
-- **Zeros.** Which zero a `maximum` of 0.0 and -0.0 gives is open; other operations give the sign that IEEE 754
-  says.
+- **Zeros.** Open is which zero a `maximum` of 0.0 and -0.0 gives, and whether a sum of nothing but -0.0 is 0.0 or
+  -0.0; other operations give the sign that IEEE 754 says.
 - **Subnormal numbers** are numbers. They are flushed only where `flush_to_zero=True`.
 - **Open** are: the quotient and remainder of an integer by 0, shifts by the width or more, conversions of floats to
   integers that do not exist, and undetermined padding.

@@ -295,7 +295,8 @@ def angle(p: Any) -> Found:
         return None
     unit = eps(found.dtype)
     error = Error(2 * unit if found.dtype.bits == 16 else 64 * unit, 2.0**-100)
-    return f"ct.atan2({found.x}, {found.y})", Type(found.dtype, found.shape, None, False, error)
+    # which zero a sum or a maximum of zeros has is open, and -0.0 is half a turn from 0.0
+    return f"ct.atan2({found.x} + 0.0, {found.y} + 0.0)", Type(found.dtype, found.shape, None, False, error)
 
 
 def random_bits(p: Any) -> Found:
