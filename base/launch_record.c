@@ -138,6 +138,8 @@ static const char *wrong_map(const tw_tensor_map_t *map) {
     return "tensor_maps.word";
   if (map->bytes & (map->bytes - 1))
     return "tensor_maps.bytes";
+  if (map->rounds && map->bytes != sizeof(float))
+    return "tensor_maps.rounds";
   if (map->swizzle != 0 && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)
     return "tensor_maps.swizzle";
   for (int d = 0; d < map->rank; d++) {

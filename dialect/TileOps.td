@@ -68,7 +68,8 @@ def Tile_LoadOp : Tile_Op<"load"> {
     Element `e` of the result is element `index * shape + e` of the array, after
     the axes of the array were permuted by `order` (axis `d` of the tile runs
     along axis `order[d]` of the array). Outside of the array the result is the
-    padding, and memory is not touched.
+    padding, and memory is not touched. Of an array of f32 the result may be a tile
+    of tf32: each element is rounded, ties to even.
 
     ```mlir
     %t = tile.load %a[%i, %k] padding zero : memref<?x?xf32, strided<[?, 1]>>, i32, i32 -> tensor<64x32xf32>

@@ -93,6 +93,12 @@ static bool verify_order(const verify_t *v, intptr_t rank) {
                  tw_ints_text(num < TW_RULE_MAX_RANK ? num : TW_RULE_MAX_RANK, order), (int)rank);
 }
 
+/* What is read of float32 may be rounded to tf32 on the way. */
+static bool same_elem_as_array(const verify_t *v, tw_elem_t tile, tw_elem_t array) {
+  bool rounds = tile == TW_tf32 && array == TW_f32 && tw_op_has(v->op, TW_READS_ARRAY);
+  return rounds || same_elem(v, "the tile", tile, "the array", array);
+}
+
 /* The tile at `tile_type` is one of the array of operand `array_at`; the indices start at operand `first`. */
 static bool verify_access(const verify_t *v, intptr_t array_at, MlirType tile_type, intptr_t first, intptr_t num,
                           array_t *array, tw_operand_t *tile) {
@@ -108,7 +114,7 @@ static bool verify_access(const verify_t *v, intptr_t array_at, MlirType tile_ty
     if (elem != TW_i32 && elem != TW_i64)
       return tw_fail(&v->check, "index %d is %s; tile indices are int32 or int64", (int)i, tw_elem_name(elem));
   }
-  return verify_order(v, array->rank) && same_elem(v, "the tile", tile->elem, "the array", array->elem);
+  return verify_order(v, array->rank) && same_elem_as_array(v, tile->elem, array->elem);
 }
 
 static bool has_nan(tw_elem_t elem) {

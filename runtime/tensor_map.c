@@ -10,9 +10,11 @@ enum { MAP_WORDS = sizeof(CUtensorMap) / 8, STRIDE_STEP = 16 };
 
 /* === encoding ================================================================================= */
 
-/* The driver's type: the accelerator moves bits, so only their number matters. */
-static int type_of(unsigned bytes) {
-  return bytes == 1   ? CU_TENSOR_MAP_UINT8
+/* The driver's type: the accelerator moves bits, so only their number matters, but where it rounds them. */
+static int type_of(const tw_tensor_map_t *form) {
+  unsigned bytes = form->bytes;
+  return form->rounds ? CU_TENSOR_MAP_TFLOAT32
+         : bytes == 1 ? CU_TENSOR_MAP_UINT8
          : bytes == 2 ? CU_TENSOR_MAP_UINT16
          : bytes == 4 ? CU_TENSOR_MAP_UINT32
                       : CU_TENSOR_MAP_UINT64;
@@ -39,8 +41,8 @@ static CUresult encode(const tw_driver_t *driver, const tw_tensor_map_t *form, c
     /* Nothing lies along an extent of 1, where an array may have any stride. */
     strides[d - 1] = extents[d] == 1 ? STRIDE_STEP : words[1 + form->rank + form->axes[d]] * form->bytes;
   }
-  return driver->tensor_map_encode(out, type_of(form->bytes), form->rank, (void *)(uintptr_t)words[0], extents, strides,
-                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(form->swizzle),
+  return driver->tensor_map_encode(out, type_of(form), form->rank, (void *)(uintptr_t)words[0], extents, strides, box,
+                                   steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(form->swizzle),
                                    CU_TENSOR_MAP_L2_128B, CU_TENSOR_MAP_OOB_ZEROS);
 }
 

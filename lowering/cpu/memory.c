@@ -186,8 +186,7 @@ static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, int
   cpu_access_t *access = cpu_alloc(cx, sizeof *access);
   if (!array)
     return access;
-  *access = (cpu_access_t){
-      .array = source, .pointer = array->pointer, .depth = cx->depth, .element = tw_element(mlirValueGetType(source))};
+  *access = (cpu_access_t){.array = source, .pointer = array->pointer, .depth = cx->depth, .element = tw_element(tile)};
   int64_t order[TW_MAX_RANK];
   intptr_t ordered = tw_attr_ints(op, "order", order, TW_MAX_RANK);
   cpu_index_t origin = cpu_index(0);

@@ -170,13 +170,24 @@ static int element_of(const box_t *b, int64_t i, int64_t *offset, int64_t *at) {
   return inside;
 }
 
+static void copy_element(unsigned char *to, const unsigned char *from, const map_form_t *form) {
+  float x;
+  int32_t rounded;
+  memcpy(to, from, (size_t)form->bytes);
+  if (!form->rounds)
+    return;
+  memcpy(&x, from, sizeof x);
+  rounded = emu_tf32(x);
+  memcpy(to, &rounded, sizeof rounded);
+}
+
 static void deliver_to(int m, const box_t *b) {
   int before = member;
   enter(m);
   int64_t count = elements_of(&b->map->form), bytes = b->map->form.bytes, offset, from;
   for (int64_t i = 0; i < count; i++)
     if (element_of(b, i, &offset, &from))
-      memcpy(emu_shared + offset, b->map->base + from, (size_t)bytes);
+      copy_element(emu_shared + offset, b->map->base + from, &b->map->form);
     else
       memset(emu_shared + offset, 0, (size_t)bytes);
   barrier_t *barrier = barrier_of(m, b->barrier);

@@ -64,7 +64,7 @@ class Start:
     members: int  # blocks of a cluster
     grid_scale: Sequence[int]  # blocks for one of the program's
     shared: int
-    maps: list[tuple[int, int, int, Sequence[int], Sequence[int]]]
+    maps: list[tuple[int, int, bool, int, Sequence[int], Sequence[int]]]
     tiles: dict[str, Any] | None  # the grid in place of the launch's
     dependent: int  # whether it waits for the kernel before by itself
     views: list[dict[str, Any]]  # arrays whose words follow those of the arguments
@@ -731,9 +731,9 @@ def factors_form(factors: list[dict[str, int]]) -> str:
     return f"{{{len(factors)}, {{{rows}}}}}"
 
 
-def map_form(word: int, size: int, swizzle: int, axes: Sequence[int], box: Sequence[int]) -> str:
+def map_form(word: int, size: int, rounds: bool, swizzle: int, axes: Sequence[int], box: Sequence[int]) -> str:
     numbers = [", ".join(map(str, n)) for n in (axes, box)]
-    return f"{{{word}, {len(axes)}, {size}, {swizzle}, {{{numbers[0]}}}, {{{numbers[1]}}}}}"
+    return f"{{{word}, {len(axes)}, {size}, {int(rounds)}, {swizzle}, {{{numbers[0]}}}, {{{numbers[1]}}}}}"
 
 
 def view_form(view: dict[str, Any]) -> str:
@@ -854,7 +854,10 @@ def start_of(facts: dict[str, Any]) -> Start:
         members=facts["cluster_blocks"] or 1,
         grid_scale=facts["grid_scale"] if any(facts["grid_scale"]) else (1, 1, 1),
         shared=facts["shared_bytes"],
-        maps=[(m["word"], m["bytes"], m["swizzle"], m["axes"], m["box"]) for m in map(of_rank, facts["tensor_maps"])],
+        maps=[
+            (m["word"], m["bytes"], m["rounds"], m["swizzle"], m["axes"], m["box"])
+            for m in map(of_rank, facts["tensor_maps"])
+        ],
         tiles=facts["tile_grid"],
         dependent=int(facts["dependent_launch"]),
         views=facts["views"],

@@ -24,7 +24,7 @@ typedef struct {
 } view_t;
 
 typedef struct {
-  int word, rank, bytes, swizzle, axes[MAX_RANK], box[MAX_RANK];
+  int word, rank, bytes, rounds, swizzle, axes[MAX_RANK], box[MAX_RANK];
 } map_form_t;
 
 typedef struct {

@@ -82,6 +82,7 @@ extern reads_t reads[MAX_THREADS];
 void emu_load(const void *from);
 void emu_aligned(uint64_t address, int64_t bytes); /* gives up where a GPU would, too */
 void emu_fence(void);
+int32_t emu_tf32(float x);
 void note_read(int64_t offset); /* of shared memory, by a product */
 void forget_groups(int done);   /* of the thread's oldest groups of products, which are done */
 void make_maps(const int64_t *words);

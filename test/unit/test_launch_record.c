@@ -106,7 +106,8 @@ static void test_checks(void) {
   expect_refusal(&record, "slice.plans[1].cycles is 0, expected 1 to 2147483647");
   record = (tw_launch_record_t){.num_no_alias = 1, .no_alias[0].array.bits = 8};
   expect_refusal(&record, "no_alias[0].other.bits is 0, expected 1 to 64");
-  record = (tw_launch_record_t){.num_tensor_maps = 1, .tensor_maps[0] = {0, 1, 2, 128, {0}, {300}}};
+  record = (tw_launch_record_t){.num_tensor_maps = 1,
+                                .tensor_maps[0] = {.rank = 1, .bytes = 2, .swizzle = 128, .box = {300}}};
   expect_refusal(&record, "tensor_maps[0].box[0] is 300, expected 0 to 256");
   record = (tw_launch_record_t){.grid_scale = {2, 0, 1}};
   expect_refusal(&record, "grid_scale does not fit the other fields");

@@ -31,6 +31,10 @@ void tw_access_keep(MlirOperation from, MlirOperation to) {
 
 void tw_access_check(MlirOperation load) { (void)mlirOperationRemoveAttributeByName(load, tw_str(TW_IN_BOUNDS)); }
 
+bool tw_rounds_to_tf32(MlirType array, MlirType element) {
+  return mlirTypeIsATF32(element) && mlirTypeIsAF32(tw_element(array));
+}
+
 int tw_access_contiguous_dim(MlirOperation op, int rank) {
   intptr_t first;
   int64_t order[TW_LAYOUT_MAX_RANK], strides[TW_MAX_RANK];

@@ -25,6 +25,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 void tw_access_keep(MlirOperation from, MlirOperation to);
 /* Has a load check bounds: one for an iteration that may not exist, of which nobody promised anything. */
 void tw_access_check(MlirOperation load);
+/* Whether elements of an array are rounded from f32 to tf32 as they are read (grid/round_loads.c). */
+bool tw_rounds_to_tf32(MlirType array, MlirType element);
 /* The dimension of the tile whose neighbours are neighbours in memory, or -1. */
 int tw_access_contiguous_dim(MlirOperation op, int rank);
 /* log2 of a power of two that divides a scalar argument of the kernel, or an extent or stride of an array that it has:

@@ -10,6 +10,8 @@
 bool tw_bound_accesses(MlirOperation func);
 /* unwrap_indices.c: of a gather, indices that are wrapped around are cut off where nothing shows it. */
 void tw_unwrap_indices(MlirOperation gather);
+/* round_loads.c: loads that products take as tf32 round as the copy engine brings them. */
+bool tw_round_loads(MlirOperation func);
 /* unfold_grid.c: tiles that a program counts in one number are those of a grid of rows and columns. */
 bool tw_unfold_grid(MlirOperation func);
 /* cluster_rows.c: the blocks of a cluster share a row. */

@@ -23,10 +23,13 @@
  *   %s = tile.permute %t [1, 0]
  *
  * What must hold: the target has an asynchronous family; the loop carries the sum from zero, and only products read it;
- * all of these have a computed right operand and load their left one, of 16 bits an element, which may be in either
- * order in memory; the sum has as many rows as an instruction has columns at least, and 128 columns (of 64, two groups
- * of warps would compute each element twice; of few rows there is one group). So a few rows against computed weights
+ * all of these have a right operand that threads would write, and load their left one: of 16 bits an element, which may
+ * be in either order in memory, or of 32, side by side along k. A right operand of tf32 by rows counts as one that is
+ * computed: no instruction takes it from shared memory as it lies there, while a left one goes through registers, a
+ * word each. The sum has as many rows as an instruction has columns at least, and 128 columns (of 64, two groups of
+ * warps would compute each element twice; of few rows there is one group). So a few rows against computed weights
  * become a product of the family, which they are not as they stand. Runs before select_mma.c. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/loops.h"
@@ -37,10 +40,11 @@ static MlirType turned_type(MlirType type) {
 }
 
 static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
-  enum { ELEMENT_BITS = 16, SHARED_BY = 2 };
+  enum { LEAST_BITS = 16, SHARED_BY = 2 };
   MlirType acc = mlirValueGetType(mlirOperationGetOperand(mma, 2));
   bool transposed;
-  return tw_rank(acc) == 2 && tw_bits(mlirValueGetType(mlirOperationGetOperand(mma, 0))) == ELEMENT_BITS &&
+  return tw_rank(acc) == 2 &&
+         tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(mma, 0)))) >= LEAST_BITS &&
          tw_extent(acc, 0) >= async->least_columns && tw_extent(acc, 0) <= async->columns &&
          tw_extent(acc, 1) >= async->rows * (tw_extent(acc, 0) < async->rows ? 1 : SHARED_BY) &&
          async->place(mma, 0, &transposed) == TW_PLACE_SHARED && async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;

@@ -12,6 +12,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/isa/async_copies.h"
+#include "lowering/gpu/isa/convert_float.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 #include "tilewright/dialect.h"
@@ -218,6 +219,7 @@ typedef struct loader {
   const int *regs;
   MlirAttribute late; /* null: it stays where it is */
   bool pairs;         /* of which the second may lie outside */
+  bool rounds;        /* from f32 to tf32 */
 } loader_t;
 
 /* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
@@ -241,7 +243,7 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
       tw_set_attr(load, TW_LATE, l->late);
     twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
     for (int i = 0; i < 1 << vector; i++)
-      out.at[lanes[i]] = elements[i];
+      out.at[lanes[i]] = l->rounds ? twg_convert_float(e, elements[i], e->f32, l->element) : elements[i];
   }
   for (int r = 0; r < out.count; r++)
     out.at[r] = out.at[twg_first_copy(&l->layout, r)];
@@ -274,6 +276,7 @@ static bool makes_pairs(MlirOperation op, const accesses_t *a, const tw_placed_t
 static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   loader_t l = {.element = tw_element(type), .late = tw_attr(op, TW_LATE)};
+  l.rounds = tw_rounds_to_tf32(mlirValueGetType(mlirOperationGetOperand(op, 0)), l.element);
   tw_placed_t placed;
   if (!tw_is_tile(type))
     return load_scalar(e, op);

@@ -10,6 +10,7 @@
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/isa/convert_float.h"
 #include "tilewright/dialect.h"
 #include "tilewright/machine.h"
 
@@ -33,12 +34,19 @@ static int common_run(const tw_layout_t *shared, int dim, int max) {
   return run;
 }
 
+static bool rounds(MlirOperation op, MlirType buffer) {
+  intptr_t first;
+  return tw_rounds_to_tf32(mlirValueGetType(tw_access_array(op, &first)), tw_buffer_type_element(buffer));
+}
+
 /* Pieces go round the threads in the order of the buffer. */
 static copy_share_t share_out(MlirOperation op, MlirType type, const tw_layout_t *shared, int num_warps) {
   copy_share_t s = {.layout = *shared, .cut_dim = -1};
   int contiguous = tw_access_contiguous_dim(op, shared->rank), uncut = tw_access_vector_bits(op, shared->rank);
   int warp_bits = tw_log2(num_warps), at = 0, n = shared->bits[TW_OFFSET];
   s.layout.bits[TW_OFFSET] = 0;
+  if (rounds(op, type)) /* an element each */
+    uncut = contiguous = -1;
   int run = common_run(shared, contiguous, tw_access_inner_vector_bits(op, shared->rank));
   bool cut = run > uncut && (tw_memory_bits(tw_buffer_type_element(type)) << run) >= 8 * MIN_COPY_BYTES;
   s.vector_bits = cut || run < uncut ? run : uncut;
@@ -116,6 +124,16 @@ static void copy_small(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t of
   twg_store_to(e, word, to, bytes);
 }
 
+/* An element that is rounded on the way. */
+static void copy_rounded(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, MlirValue guard) {
+  char text[128];
+  snprintf(text, sizeof text, "mov.b32 $0, 0; @$2 ld.global.b32 $0, [$1 + %lld];", (long long)offset);
+  MlirValue operands[] = {from, guard};
+  MlirValue loaded = twg_bitcast(e, twg_asm(e, text, "=&r,l,b", e->i32, 2, operands, TW_PTX_EFFECT), e->f32);
+  MlirValue rounded = twg_convert_float(e, loaded, e->f32, mlirTF32TypeGet(e->context));
+  twg_store_to(e, twg_bitcast(e, rounded, e->i32), to, sizeof(float));
+}
+
 /* A dimension along which the pieces of a thread differ; -1 if there is none. */
 static int varying_dim(const copy_share_t *share) {
   for (int d = 0; d < share->layout.rank; d++)
@@ -177,7 +195,9 @@ static bool rule_async_copy(tw_emitter_t *e, MlirOperation op) {
     if (enabled.ptr)
       guard = twg_binary(e, "llvm.and", guard, enabled);
     MlirValue here = twg_add_bytes(e, to, ((int64_t)i * piece) << share.thread_bits);
-    if (share.cut_dim >= 0)
+    if (rounds(op, type))
+      copy_rounded(e, here, from, offset, guard);
+    else if (share.cut_dim >= 0)
       copy_cut(e, here, from, offset, piece, bytes_inside(e, &share, &place, (int)r, piece), guard);
     else if (piece < MIN_COPY_BYTES)
       copy_small(e, here, from, offset, piece, guard);

@@ -124,8 +124,8 @@ bool tw_has_engine(MlirOperation op) {
 }
 
 bool tw_engine_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b) {
-  return a->word == b->word && a->rank == b->rank && a->bytes == b->bytes && a->swizzle == b->swizzle &&
-         !memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) &&
+  return a->word == b->word && a->rank == b->rank && a->bytes == b->bytes && a->rounds == b->rounds &&
+         a->swizzle == b->swizzle && !memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) &&
          !memcmp(a->box, b->box, (size_t)a->rank * sizeof *a->box);
 }
 
@@ -150,6 +150,7 @@ const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType b
     if (order[out->dim[0]] != contiguous_axis(mlirValueGetType(array)))
       return "lines of its tile are not contiguous in the array";
     out->map.word = tw_first_word(array);
+    out->map.rounds = tw_rounds_to_tf32(mlirValueGetType(array), tw_buffer_type_element(buffer));
     for (int d = 0; d < out->map.rank; d++)
       out->map.axes[d] = (uint8_t)order[out->dim[d]];
     return NULL;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* Of a row of a sum: two neighbours in each of four lanes, again and again. */
-enum { ROW_LANE_BITS = 2, LANE_COLUMN_BITS = 1 };
+enum { ROW_LANE_BITS = 2, LANE_COLUMN_BITS = 1, WORD_BITS = 32 };
 /* Of a warp's rows: one, and eight further on another, in each of eight groups of lanes. */
 enum { HALF_ROW_BITS = 3 };
 
@@ -267,7 +267,8 @@ static tw_mma_place_t find_place(MlirOperation mma, int operand, bool *transpose
     return TW_PLACE_SHARED;
   *transposed = false;
   tw_mma_written_t own = written(mma, operand, 1);
-  if (operand == 0 && !own.transposes)
+  bool words = tw_memory_bits(tw_element(type)) == WORD_BITS && !mlirOperationIsNull(load) && tw_promotes(load);
+  if (operand == 0 && (words || !own.transposes))
     return TW_PLACE_REGISTERS;
   bool fits = tw_wgmma_operand_of(own.buffer, operand == 1, false, k, other, shape);
   return fits ? TW_PLACE_WRITTEN : operand == 0 ? TW_PLACE_REGISTERS : TW_PLACE_NONE;

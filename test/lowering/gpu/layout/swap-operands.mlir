@@ -5,6 +5,7 @@
 // REMARK: remark: 'tile.mma' op is computed transposed, so that the computed operand is the left one and stays in registers
 // REMARK: remark: 'tile.mma' op is computed transposed
 // REMARK: remark: 'tile.mma' op is computed transposed
+// REMARK: remark: 'tile.mma' op is computed transposed
 // REMARK-NOT: is computed transposed
 
 !X = memref<?x?xbf16, strided<[?, 1]>>
@@ -87,6 +88,37 @@ module attributes {tile.target = "sm_90a"} {
     tile.store %s#1, %z[%c0, %c1] : tensor<256x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     tile.store %s#2, %z[%c1, %c1] : tensor<16x128xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     tile.store %s#3, %z[%c1, %c0] : tensor<256x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+// tf32 by rows: no instruction takes it as a right operand. Along k it stays where it is.
+// CHECK-LABEL: func.func @rows
+// CHECK: tile.mma %{{.*}} {tile.family = "wgmma", tile.places = "rs", tile.transposed_rhs} : tensor<128x32xtf32>, tensor<32x256xtf32>
+// CHECK: tile.mma %{{.*}} {tile.family = "wgmma", tile.places = "ss", tile.transposed_rhs} : tensor<256x32xtf32>, tensor<32x128xtf32>
+!F = memref<?x?xf32, strided<[?, 1]>>
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows(%x: !F {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %y: !F {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %z: !F, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+    %s = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !F, i32, i32 -> tensor<256x32xtf32>
+      %b = tile.load %y[%k, %c0] padding zero : !F, i32, i32 -> tensor<32x128xtf32>
+      %d = tile.mma %a, %b, %acc : tensor<256x32xtf32>, tensor<32x128xtf32>, tensor<256x128xf32>
+      scf.yield %d : tensor<256x128xf32>
+    }
+    %t = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !F, i32, i32 -> tensor<256x32xtf32>
+      %b = tile.load %y[%c0, %k] padding zero : !F, i32, i32 -> tensor<128x32xtf32>
+      %p = tile.permute %b [1, 0] : tensor<128x32xtf32>
+      %d = tile.mma %a, %p, %acc : tensor<256x32xtf32>, tensor<32x128xtf32>, tensor<256x128xf32>
+      scf.yield %d : tensor<256x128xf32>
+    }
+    %sum = arith.addf %s, %t : tensor<256x128xf32>
+    tile.store %sum, %z[%c0, %c0] : tensor<256x128xf32>, !F, i32, i32
     return
   }
 }

@@ -13,7 +13,7 @@
 // CHECK-SAME: nvvm.reqntid = array<i32: 160>
 // CHECK-SAME: num_threads = 160
 // CHECK-SAME: shared_bytes = 98352
-// CHECK-SAME: tensor_maps = [{axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 128, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, swizzle = 128 : i32, word = 0 : i32}, {axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 64, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, swizzle = 128 : i32, word = 5 : i32}]
+// CHECK-SAME: tensor_maps = [{axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 128, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, rounds = 0 : i32, swizzle = 128 : i32, word = 0 : i32}, {axes = array<i32: 1, 0, 0, 0, 0>, box = array<i32: 64, 64, 0, 0, 0>, bytes = 2 : i32, rank = 2 : i32, rounds = 0 : i32, swizzle = 128 : i32, word = 5 : i32}]
 // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %{{.*}}, %{{.*}} : i32
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[X]], %[[FIRST]]
 // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[Y]], %[[FIRST]]
