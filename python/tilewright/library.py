@@ -107,24 +107,85 @@ def gelu(x, /, approximate="none"):
     return _like(0.5 * wide * (1 + inner), x)
 
 
+def _with_sign_of(y, x):
+    """float32 y, with the sign of x."""
+    sign = ct.bitcast(x, ct.int32) & -0x80000000
+    return ct.bitcast((ct.bitcast(y, ct.int32) & 0x7FFFFFFF) | sign, ct.float32)
+
+
+# log(1 + f) = f + f * f * p(f), where 1 + f is from 3/4 to 3/2.
+_LOG1P = (
+    0.054173097014427185,
+    -0.12070018798112869,
+    0.14983046054840088,
+    -0.1682208776473999,
+    0.19977104663848877,
+    -0.24993494153022766,
+    0.3333354890346527,
+    -0.5000005960464478,
+)
+
+
 def log1p(x, /):
-    """log(1 + x), exact near 0: to 4 units in the last place of its dtype."""
+    """log(1 + x), exact near 0: to 2 units in the last place of its dtype; in float64 to 4."""
     wide = _wide(x)
+    return _like(_log1p_64(wide) if wide.dtype == ct.float64 else _log1p_32(wide), x)
+
+
+def _log1p_32(x):
+    """1 + x = 2**e * (1 + f), where f is x * 2**-e + (2**-e - 1): e is that of the rounded sum, and f still exact."""
+    near = 1 + x
+    moved = (ct.bitcast(near, ct.int32) - 0x3F400000) & -0x800000  # e as an exponent: times 2**23
+    small = ct.bitcast(ct.bitcast(x, ct.int32) - moved, ct.float32)
+    f = small + (ct.bitcast(0x40800000 - moved, ct.float32) * 0.25 - 1)
+    y = ct.astype(moved, ct.float32) * (math.log(2) * 2**-23) + (f * f * _polynomial(f, _LOG1P) + f)
+    y = ct.where((x > -1) & (x < math.inf), y, x * math.inf + math.inf)
+    return _with_sign_of(ct.where(x == -1, -math.inf, y), x)
+
+
+def _log1p_64(wide):
     near = 1 + wide
     rest = near - 1  # what of x came into the sum: the quotient of the two makes up for the rest
     y = ct.log(near) * (wide / ct.where(rest == 0, 1.0, rest))
-    return _like(ct.where((rest == 0) | (wide == math.inf), wide, y), x)
+    return ct.where((rest == 0) | (wide == math.inf), wide, y)
+
+
+# exp(r) - 1 = r + r * r * p(r), where r is at most log(2) / 2; log(2) in two parts, of which the first has few bits.
+_EXPM1 = (
+    0.0013870705151930451,
+    0.008366272784769535,
+    0.04166743531823158,
+    0.1666654646396637,
+    0.4999999701976776,
+)
+_LN_2_HIGH, _LN_2_LOW = 0.693359375, -2.12194440e-4
 
 
 def expm1(x, /):
-    """exp(x) - 1, exact near 0: to 6 units in the last place of its dtype."""
+    """exp(x) - 1, exact near 0: to 2 units in the last place of its dtype; in float64 to 6."""
     wide = _wide(x)
+    return _like(_expm1_64(wide) if wide.dtype == ct.float64 else _expm1_32(wide), x)
+
+
+def _expm1_32(x):
+    """x = n * log(2) + r: 2**n * (exp(r) - 1) + (2**n - 1), half of it first, which is finite where n is 128."""
+    kept = ct.minimum(ct.maximum(x, -26.0, propagate_nan=True), 89.0, propagate_nan=True)  # -1 or infinity beyond
+    unit = 1.5 * 2.0**23
+    marked = kept * math.log2(math.e) + unit  # n is in its last bits
+    n = marked - unit
+    r = kept + n * -_LN_2_HIGH + n * -_LN_2_LOW
+    half = ct.bitcast((ct.bitcast(marked, ct.int32) << 23) + 0x3F000000, ct.float32)
+    y = (r * r * _polynomial(r, _EXPM1) + r) * half + (half - 0.5)
+    return _with_sign_of(y + y, x)
+
+
+def _expm1_64(wide):
     e = ct.exp(wide)
     rest = e - 1
     log = ct.log(e)
     y = ct.where(rest == -1, -1.0, rest * (wide / ct.where(log == 0, 1.0, log)))
     y = ct.where(e == math.inf, e, y)
-    return _like(ct.where(e == 1, wide, y), x)
+    return ct.where(e == 1, wide, y)
 
 
 def asinh(x, /):
@@ -147,26 +208,26 @@ def cbrt(x, /):
     return _like(ct.where((size == 0) | (size == math.inf), wide, y), x)
 
 
-# erf(x) / x as a series in x * x, up to 1, and exp(x * x) * erfc(x) in x, moved to -1 up to 1, from 1 to _ERF_END.
-def _erf_series(count):
-    return tuple(2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in reversed(range(count)))
-
-
-_ERF_SERIES, _ERF_SERIES_64 = _erf_series(11), _erf_series(20)
-_ERF_END, _ERF_END_64 = 4.0, 6.0
-_ERFCX = (
-    9.64045152e-05,
-    -0.000245502588,
-    0.000367868672,
-    -0.000915563784,
-    0.0024258851,
-    -0.00561176278,
-    0.0124840357,
-    -0.0269977914,
-    0.0561109584,
-    -0.111521401,
-    0.210806358,
+# In float32 erf(x) / x in x * x, up to 1, and log2(erfc(x)) in x, from 1 to 4.
+_ERF_NEAR = (
+    -0.0005513457581400871,
+    0.0048899282701313496,
+    -0.026688847690820694,
+    0.1127944067120552,
+    -0.3761224150657654,
+    1.1283791065216064,
 )
+_LOG2_ERFC = (
+    -0.0016695552039891481,
+    0.021398069337010384,
+    -0.12811152637004852,
+    -0.943868100643158,
+    -1.6123871803283691,
+    -0.003778528654947877,
+)
+# In float64 the first as a series, and exp(x * x) * erfc(x) in x, moved to -1 up to 1, from 1 to 6.
+_ERF_SERIES = tuple(2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in reversed(range(20)))
+_ERF_END_64 = 6.0
 _ERFCX_64 = (
     9.813714302356663e-08,
     -2.1803873992958625e-07,
@@ -199,22 +260,30 @@ _ERFCX_64 = (
 def erf(x, /):
     """The error function, to 4 units in the last place of its dtype; in float64 to 64."""
     wide = _wide(x)
+    size = ct.abs(wide)
     if wide.dtype == ct.float64:
-        return _erf(wide, _ERF_SERIES_64, _ERF_END_64, _ERFCX_64)
-    return _like(_erf(wide, _ERF_SERIES, _ERF_END, _ERFCX), x)
+        size = ct.minimum(size, _ERF_END_64, propagate_nan=True)
+        near = wide * _polynomial(size * size, _ERF_SERIES)
+        place = (2 * size - (1 + _ERF_END_64)) * (1 / (_ERF_END_64 - 1))
+        far = 1 - ct.exp(-(size * size)) * _polynomial(place, _ERFCX_64)
+        return ct.where(size < 1, near, ct.where(wide < 0, -far, far))
+    near = wide * _polynomial(wide * wide, _ERF_NEAR)
+    far = 1 - ct.exp2(_polynomial(ct.minimum(size, 4.0, propagate_nan=True), _LOG2_ERFC))
+    return _like(ct.where(size < 1, near, _with_sign_of(far, wide)), x)
 
 
-def _erf(x, series, end, erfcx):
-    size = ct.minimum(ct.abs(x), end, propagate_nan=True)
-    square = size * size
-    near = x * _polynomial(square, series)
-    far = 1 - ct.exp(-square) * _polynomial((2 * size - (1 + end)) * (1 / (end - 1)), erfcx)
-    return ct.where(size < 1, near, ct.where(x < 0, -far, far))
-
-
-# atan(t) / t as a series in t * t, where |t| is at most tan(pi / 8).
-_ATAN_SERIES = tuple((-1) ** n / (2 * n + 1) for n in reversed(range(11)))
-_ATAN_SERIES_64 = tuple((-1) ** n / (2 * n + 1) for n in reversed(range(21)))
+# atan(t) = t + t**3 * p(t * t) for t from 0 to 1; in float64 atan(t) / t as a series, for t up to tan(pi / 8).
+_ATAN = (
+    0.0029203281737864017,
+    -0.01636642962694168,
+    0.04320932924747467,
+    -0.07551988959312439,
+    0.1066589206457138,
+    -0.14211024343967438,
+    0.19993768632411957,
+    -0.33333152532577515,
+)
+_ATAN_SERIES = tuple((-1) ** n / (2 * n + 1) for n in reversed(range(21)))
 
 
 def atan2(y, x, /):
@@ -225,18 +294,29 @@ def atan2(y, x, /):
     like = y + x
     wide_y, wide_x = _wide(y), _wide(x)
     if like.dtype == ct.float64:
-        wide_y, wide_x = ct.astype(wide_y, ct.float64), ct.astype(wide_x, ct.float64)
-        return _atan2(wide_y, wide_x, _ATAN_SERIES_64)
-    return _like(_atan2(wide_y, wide_x, _ATAN_SERIES), like)
+        return _atan2_64(ct.astype(wide_y, ct.float64), ct.astype(wide_x, ct.float64))
+    return _like(_atan2_32(wide_y, wide_x), like)
 
 
-def _atan2(y, x, series):
+def _atan2_32(y, x):
+    height, width = ct.abs(y), ct.abs(x)
+    least, most = ct.minimum(height, width, propagate_nan=True), ct.maximum(height, width, propagate_nan=True)
+    quotient = least / ct.maximum(most, 2.0**-149, propagate_nan=True)
+    ratio = ct.where(least == math.inf, 1.0, quotient)
+    square = ratio * ratio
+    angle = ratio * square * _polynomial(square, _ATAN) + ratio
+    angle = ct.where(height > width, math.pi / 2 - angle, angle)
+    angle = ct.where(ct.bitcast(x, ct.int32) < 0, math.pi - angle, angle)
+    return _with_sign_of(angle, y)
+
+
+def _atan2_64(y, x):
     height, width = ct.abs(y), ct.abs(x)
     least, most = ct.minimum(height, width, propagate_nan=True), ct.maximum(height, width, propagate_nan=True)
     ratio = ct.where(most == 0, 0.0, ct.where(least == most, 1.0, least / most))
     is_steep = ratio > math.tan(math.pi / 8)
     t = ct.where(is_steep, (ratio - 1) / (ratio + 1), ratio)
-    angle = t * _polynomial(t * t, series)
+    angle = t * _polynomial(t * t, _ATAN_SERIES)
     angle = ct.where(is_steep, angle + math.pi / 4, angle)
     angle = ct.where(ct.isnan(most), most, angle)
     angle = ct.where(height > width, math.pi / 2 - angle, angle)

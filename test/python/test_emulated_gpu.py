@@ -6,6 +6,7 @@ a GPU has: between lanes and warps, through shared memory, to the matrix instruc
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -200,3 +201,45 @@ def test_powers_of_float32() -> None:
     assert np.array_equal(np.signbit(z[number]), np.signbit(want[number]))
     error = np.abs(z[finite] - exact[finite]) / np.spacing(np.abs(want[finite])).astype(np.float64)
     assert error.max() <= 2
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_of_float32(name: str) -> None:
+    """Within 2 ulp, near 0, beside multiples of pi / 2, on both sides of where the reduction changes, and far away."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, (0,), getattr(ct, name)(ct.load(X, (0,), (8192,))))
+
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 1 << 32, 2048, dtype=np.uint32).view(np.float32)
+    x = [bits[np.isfinite(bits)][:1024], random.uniform(-10, 10, 2048), random.uniform(-3e5, 3e5, 1024)]
+    x += [2.0**17 + np.arange(-512, 512) / 64, np.arange(-1500, 1500) * (np.pi / 2), [-0.0, 0.0, 2.0**-149, -1e-30]]
+    x = np.resize(np.concatenate(x), 8192).astype(np.float32)
+    z = np.zeros(8192, np.float32)
+    ct.launch(None, (1,), kernel, (x, z))
+    exact = np.array([getattr(math, name)(float(v)) for v in x])
+    assert np.array_equal(np.signbit(z), np.signbit(exact))
+    assert (np.abs(z - exact) / np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)).max() <= 2
+
+
+def test_logarithms_of_float32() -> None:
+    """Within 2 ulp, from subnormals on; of what has none, NaN."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        x = ct.load(X, (0,), (4096,))
+        ct.store(Y, (0,), ct.log(x))
+        ct.store(Z, (0,), ct.log2(x))
+
+    random = np.random.default_rng(0)
+    x = np.concatenate([np.exp2(random.uniform(-149, 128, 2000)), random.uniform(0.5, 2, 2048)]).astype(np.float32)
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, -1, -1e-40, 1]
+    x = np.concatenate([np.float32(ends), x, np.ones(40, np.float32)])
+    y, z = np.zeros(4096, np.float32), np.zeros(4096, np.float32)
+    ct.launch(None, (1,), kernel, (x, y, z))
+    with np.errstate(all="ignore"):
+        for found, function in ((y, np.log), (z, np.log2)):
+            exact = function(x.astype(np.float64))
+            assert np.array_equal(found[:8], exact[:8], equal_nan=True)
+            assert (np.abs(found[8:] - exact[8:]) <= 2 * np.spacing(np.abs(exact[8:]).astype(np.float32))).all()

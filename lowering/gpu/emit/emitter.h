@@ -133,10 +133,11 @@ MlirValue twg_cast(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
 MlirValue twg_float_to_int(tw_emitter_t *e, const char *name, MlirType to, MlirValue x);
 MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValue y);
 /* LLVM's predicates by number (llvm.icmp: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5, ult 6, ule 7, ugt 8,
- * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ..., ult 11, ule 12, une 13, uno 14). */
+ * uge 9; llvm.fcmp: oeq 1, ogt 2, oge 3, olt 4, ole 5, one 6, ord 7, ueq 8, ugt 9, uge 10, ult 11, ule 12, une 13, uno
+ * 14). */
 MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
-enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_ONE = 6, TW_FULT = 11, TW_UNO = 14 };
+enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_ONE = 6, TW_FUGE = 10, TW_UNO = 14 };
 MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
                         tw_ptx_does_t does);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */

@@ -59,6 +59,8 @@ static MlirValue int_const(tw_emitter_t *e, MlirValue like, int64_t value) {
   return twg_const_int(e, mlirValueGetType(like), value);
 }
 
+static const double ROUNDS = 0x1.8p23; /* a float of f32 that is added to it has its integer in the last bits */
+
 /* ---- exponentials -------------------------------------------------------------------------------- */
 
 static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
@@ -71,14 +73,14 @@ static MlirValue power_of_two(tw_emitter_t *e, MlirValue n) {
   return twg_bitcast(e, twg_binary(e, "llvm.shl", i, int_const(e, i, is_f64(n) ? 52 : 23)), type);
 }
 
-/* e^r for |r| <= ln(2) / 2, f64, by so many terms: 14 are exact, of 9 the next is below 2^-31. */
-static MlirValue exp_near_zero(tw_emitter_t *e, MlirValue r, int terms) {
+/* e^r for |r| <= ln(2) / 2, f64. */
+static MlirValue exp_near_zero(tw_emitter_t *e, MlirValue r) {
   double c[14], factorial = 1;
-  for (int i = 0; i < terms; i++) {
+  for (int i = 0; i < 14; i++) {
     factorial *= i > 0 ? i : 1;
-    c[terms - 1 - i] = 1 / factorial;
+    c[13 - i] = 1 / factorial;
   }
-  return polynomial(e, r, terms, c);
+  return polynomial(e, r, 14, c);
 }
 
 static MlirValue clamp(tw_emitter_t *e, MlirValue x, double low, double high) {
@@ -98,13 +100,13 @@ static MlirValue exp_f64(tw_emitter_t *e, MlirValue x) {
   MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, x, k(e, x, LOG2_E)));
   MlirValue r = twg_fma(e, n, k(e, x, -0x1.62e42fefa3800p-1), x);
   r = twg_fma(e, n, k(e, x, -0x1.ef35793c76730p-45), r);
-  return scale(e, exp_near_zero(e, r, 14), n);
+  return scale(e, exp_near_zero(e, r), n);
 }
 
 static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) {
   x = clamp(e, x, -1100, 1030);
   MlirValue n = twg_unary(e, "llvm.intr.rint", x);
-  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2)), 14), n);
+  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2))), n);
 }
 
 /* Results below the normal floats become 0: keeping them costs three instructions for one, and
@@ -142,61 +144,68 @@ static MlirValue emit_exp(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* ---- logarithms ---------------------------------------------------------------------------------- */
 
-/* x = m * 2^exponent with m in [2/3, 4/3). */
+/* x = m * 2^exponent with m in [least, 2 least). */
 typedef struct split {
   MlirValue m, exponent; /* floats */
+  MlirValue bits;        /* of x, or of a subnormal one times a power of two */
 } split_float_t;
 
-static split_float_t split(tw_emitter_t *e, MlirValue x) {
+/* `least` as bits. */
+static const int64_t TWO_THIRDS = 0x3F2AAAAB, TWO_THIRDS_64 = INT64_C(0x3FE5555555555555), ROOT_OF_HALF = 0x3F3504F3;
+
+/* For x whose bits are those of a normal positive number; of f32 the exponent comes times 2^23. */
+static split_float_t split_normal(tw_emitter_t *e, MlirValue x, int64_t least) {
   MlirType type = mlirValueGetType(x), ints = int_like(e, x);
   bool wide = is_f64(x);
   int mantissa = wide ? 52 : 23;
-  int64_t least = wide ? INT64_C(0x0010000000000000) : 0x00800000;
-  int64_t two_thirds = wide ? INT64_C(0x3FE5555555555555) : 0x3F2AAAAB;
-  MlirValue bits = twg_bitcast(e, x, ints);
-  MlirValue tiny = twg_icmp(e, TW_SLT, bits, int_const(e, bits, least)); /* subnormals */
-  bits = twg_bitcast(e, twg_select(e, tiny, mul(e, x, k(e, x, ldexp(1, mantissa))), x), ints);
-  MlirValue above = twg_binary(e, "llvm.sub", bits, int_const(e, bits, two_thirds));
-  MlirValue exponent = twg_binary(e, "llvm.ashr", above, int_const(e, bits, mantissa));
-  MlirValue moved = twg_binary(e, "llvm.shl", exponent, int_const(e, bits, mantissa));
-  split_float_t out = {.m = twg_bitcast(e, twg_binary(e, "llvm.sub", bits, moved), type)};
-  out.exponent = twg_cast(e, "llvm.sitofp", type, exponent);
-  out.exponent = sub(e, out.exponent, twg_select(e, tiny, k(e, x, mantissa), k(e, x, 0)));
+  split_float_t out = {.bits = twg_bitcast(e, x, ints)};
+  MlirValue above = twg_binary(e, "llvm.sub", out.bits, int_const(e, out.bits, least));
+  MlirValue moved = twg_binary(e, "llvm.and", above, int_const(e, above, -(INT64_C(1) << mantissa)));
+  out.m = twg_bitcast(e, twg_binary(e, "llvm.sub", out.bits, moved), type);
+  MlirValue count = wide ? twg_binary(e, "llvm.ashr", above, int_const(e, above, mantissa)) : moved;
+  out.exponent = twg_cast(e, "llvm.sitofp", type, count);
   return out;
 }
 
-/* ln(1 + f) - f for f in [-1/3, 1/3), f32. */
-static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
-  static const double c[] = {-0.13191725313663483, 0.13962404429912567, -0.12115111947059631, 0.14010930061340332,
-                             -0.16685466468334198, 0.20010043680667877, -0.24999688565731049, 0.33333224058151245};
-  MlirValue p = twg_fma(e, polynomial(e, f, 8, c), f, k(e, f, -0.5));
-  return mul(e, mul(e, f, f), p);
+static split_float_t split(tw_emitter_t *e, MlirValue x) {
+  bool wide = is_f64(x);
+  int mantissa = wide ? 52 : 23;
+  MlirValue tiny = twg_fcmp(e, TW_OLT, x, k(e, x, wide ? 0x1p-1022 : 0x1p-126)); /* subnormals */
+  x = twg_select(e, tiny, mul(e, x, k(e, x, ldexp(1, mantissa))), x);
+  split_float_t out = split_normal(e, x, wide ? TWO_THIRDS_64 : TWO_THIRDS);
+  MlirValue less = twg_select(e, tiny, k(e, x, -mantissa), k(e, x, 0));
+  out.exponent = wide ? add(e, out.exponent, less) : twg_fma(e, out.exponent, k(e, x, 0x1p-23), less);
+  return out;
 }
 
-/* 2 atanh(s) = 2 s + s z p, f64: p by so many terms, for z = s^2 <= 1/25. 12 are exact, of 7 the next is below 2^-40.
- */
-static MlirValue atanh_rest(tw_emitter_t *e, MlirValue z, int terms) {
+/* ln(1 + f) - f = f^2 p for f in [-1/3, 1/3), f32: p. */
+static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
+  static const double c[] = {0.14020393788814545, -0.15383613109588623, 0.13997168838977814, -0.1641702800989151,
+                             0.20011071860790253, -0.250077486038208,   0.33333200216293335, -0.49999937415122986};
+  return polynomial(e, f, 8, c);
+}
+
+/* 2 atanh(s) = 2 s + s z p, f64: p for z = s^2 <= 1/25. */
+static MlirValue atanh_rest(tw_emitter_t *e, MlirValue z) {
   double c[12];
-  for (int i = 0; i < terms; i++)
-    c[terms - 1 - i] = 2.0 / (2 * i + 3);
-  return polynomial(e, z, terms, c);
+  for (int i = 0; i < 12; i++)
+    c[11 - i] = 2.0 / (2 * i + 3);
+  return polynomial(e, z, 12, c);
 }
 
 /* ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), f64. */
 static MlirValue log_f64_near_one(tw_emitter_t *e, MlirValue m) {
   MlirValue f = sub(e, m, k(e, m, 1)), s = divide(e, f, add(e, m, k(e, m, 1))), z = mul(e, s, s);
   /* 2s = f - s f, which keeps the leading part exact */
-  MlirValue rest = mul(e, mul(e, s, z), atanh_rest(e, z, 12));
+  MlirValue rest = mul(e, mul(e, s, z), atanh_rest(e, z));
   return add(e, f, sub(e, rest, mul(e, s, f)));
 }
 
-/* -inf at 0, NaN below, inf at inf. */
-static MlirValue log_ends(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  MlirValue inf = k(e, x, INFINITY);
-  y = twg_select(e, twg_fcmp(e, TW_OEQ, x, inf), inf, y);
-  y = twg_select(e, twg_fcmp(e, TW_OEQ, x, k(e, x, 0)), k(e, x, -INFINITY), y);
-  MlirValue bad = twg_fcmp(e, TW_FULT, x, k(e, x, 0)); /* below zero, or NaN */
-  return twg_select(e, bad, k(e, x, NAN), y);
+/* -inf at 0, NaN below, inf at inf. The bits of what is below zero are above those of an infinity. */
+static MlirValue log_ends(tw_emitter_t *e, MlirValue x, split_float_t s, MlirValue y) {
+  MlirValue inf = k(e, x, INFINITY), above = twg_fma(e, x, inf, inf);
+  y = twg_select(e, twg_icmp(e, TW_UGE, s.bits, twg_bitcast(e, inf, int_like(e, x))), above, y);
+  return twg_select(e, twg_fcmp(e, TW_OEQ, x, k(e, x, 0)), k(e, x, -INFINITY), y);
 }
 
 static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
@@ -209,9 +218,9 @@ static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
     y = twg_fma(e, s.exponent, k(e, x, 0x1.62e42fefa3800p-1), y);
   } else {
     MlirValue f = sub(e, s.m, k(e, x, 1));
-    y = twg_fma(e, s.exponent, k(e, x, LN_2), add(e, f, log1p_rest_f32(e, f)));
+    y = twg_fma(e, s.exponent, k(e, x, LN_2), twg_fma(e, mul(e, f, f), log1p_rest_f32(e, f), f));
   }
-  return log_ends(e, x, y);
+  return log_ends(e, x, s, y);
 }
 
 static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
@@ -226,12 +235,12 @@ static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
     y = add(e, s.exponent, add(e, high, low));
   } else {
     double factor = (float)LOG2_E;
-    MlirValue f = sub(e, s.m, k(e, x, 1)), rest = log1p_rest_f32(e, f);
+    MlirValue f = sub(e, s.m, k(e, x, 1)), rest = mul(e, mul(e, f, f), log1p_rest_f32(e, f));
     MlirValue low = twg_fma(e, f, k(e, x, LOG2_E - factor), mul(e, rest, k(e, x, factor)));
     y = twg_fma(e, f, k(e, x, factor), low);
     y = add(e, y, s.exponent);
   }
-  return log_ends(e, x, y);
+  return log_ends(e, x, s, y);
 }
 
 /* ---- roots ------------------------------------------------------------------------------------- */
@@ -251,18 +260,31 @@ static MlirValue emit_rsqrt(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* x = n * pi/2 + r, |r| <= pi/4. */
 typedef struct turned {
-  MlirValue r, quadrant; /* f64; i64 */
+  MlirValue r, quadrant; /* of the type of x; an integer as wide */
 } turned_t;
 
-static MlirValue to_f64(tw_emitter_t *e, MlirValue x) { return is_f64(x) ? x : twg_cast(e, "llvm.fpext", e->f64, x); }
+/* Below this the near reduction is good: in f64 with pi/2 in two parts to 2^-60, in f32 in three parts to a last place
+ * of r. */
+static double near_turns(MlirValue x) { return is_f64(x) ? 0x1p40 : 0x1p17; }
 
-/* The reduction in f64, with pi/2 in two parts: exact to 2^-60 below 2^40. */
-static const double NEAR_TURNS = 0x1p40;
+/* n appears in the last bits of a float whose unit is 1. The first part of pi/2 times n leaves a difference that is a
+ * float; all parts are above zero, so that -0 stays. */
+static turned_t turn_near_f32(tw_emitter_t *e, MlirValue x) {
+  MlirValue marked = twg_fma(e, x, k(e, x, 0.63661977236758134308), k(e, x, ROUNDS)),
+            n = sub(e, marked, k(e, x, ROUNDS));
+  MlirValue r = twg_fma(e, n, k(e, x, -0x1.921fb4p+0), x);
+  r = twg_fma(e, n, k(e, x, -0x1.4442dp-24), r);
+  r = twg_fma(e, n, k(e, x, -0x1.846988p-48), r);
+  return (turned_t){r, twg_bitcast(e, marked, e->i32)};
+}
 
-static turned_t turn_near(tw_emitter_t *e, MlirValue wide) {
-  MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, wide, k(e, wide, 0.63661977236758134308)));
-  MlirValue r = twg_fma(e, n, k(e, wide, -0x1.921fb54442d18p+0), wide);
-  r = twg_fma(e, n, k(e, wide, -0x1.1a62633145c07p-54), r);
+static turned_t turn_near(tw_emitter_t *e, MlirValue x) {
+  if (!is_f64(x))
+    return turn_near_f32(e, x);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", mul(e, x, k(e, x, 0.63661977236758134308)));
+  n = add(e, n, k(e, x, 0)); /* of -0 it is 0 */
+  MlirValue r = twg_fma(e, n, k(e, x, -0x1.921fb54442d18p+0), x);
+  r = twg_fma(e, n, k(e, x, -0x1.1a62633145c07p-54), r);
   return (turned_t){r, twg_float_to_int(e, "llvm.fptosi", e->i64, n)};
 }
 
@@ -309,31 +331,31 @@ static MlirValue i64_binary(tw_emitter_t *e, const char *name, MlirValue x, int6
   return twg_binary(e, name, x, twg_const_int(e, mlirValueGetType(x), y));
 }
 
-/* 192 bits of 2/pi from bit `first` of the table on, the high ones first. */
-static void window_of_turns(tw_emitter_t *e, MlirValue first, MlirValue out[3]) {
+/* So many words of 2/pi from bit `first` of the table on, the high ones first. */
+static void window_of_turns(tw_emitter_t *e, MlirValue first, int count, MlirValue *out) {
   enum { BYTES = 8 };
   MlirValue words[4], table = table_of_turns(e);
   MlirValue from = i64_binary(e, "llvm.shl", i64_binary(e, "llvm.lshr", first, 6), 3);
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i <= count; i++)
     words[i] =
         twg_load_from(e, e->i64, twg_offset_pointer(e, table, i64_binary(e, "llvm.add", from, i * BYTES)), BYTES);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < count; i++) {
     MlirValue operands[] = {words[i], words[i + 1], i64_binary(e, "llvm.and", first, WORD - 1)};
     out[i] = twg_intrinsic(e, "llvm.fshl.i64", e->i64, 3, operands, TW_PTX_NOTHING);
   }
 }
 
-/* Payne and Hanek's reduction, for |x| from NEAR_TURNS on: x = m * 2^p with a whole m, and of m * 2/pi * 2^p whole
- * circles are left out before they are computed. What is left are quadrants in 2 bits and 126 bits behind the point, of
- * which cancellation takes no more than 61. Not a number where x is infinite. */
-static turned_t turn_far(tw_emitter_t *e, MlirValue wide) {
+/* Payne and Hanek's reduction, for |x| from near_turns on: x = m * 2^p with a whole m, and of m * 2/pi * 2^p whole
+ * circles are left out before they are computed. What is left are quadrants in 2 bits and, of f64, 126 bits behind the
+ * point, of which cancellation takes no more than 61. Not a number where x is infinite. */
+static turned_t turn_far_f64(tw_emitter_t *e, MlirValue wide) {
   enum { MANTISSA = 52, BIAS = 1075, LEFT_OUT = 2, FRACTION = 126 };
   MlirType i128 = mlirIntegerTypeGet(e->context, 2 * WORD);
   MlirValue bits = twg_bitcast(e, wide, e->i64), window[3];
   MlirValue exponent = i64_binary(e, "llvm.and", i64_binary(e, "llvm.lshr", bits, MANTISSA), 0x7ff);
   MlirValue m =
       i64_binary(e, "llvm.or", i64_binary(e, "llvm.and", bits, (INT64_C(1) << MANTISSA) - 1), INT64_C(1) << MANTISSA);
-  window_of_turns(e, i64_binary(e, "llvm.add", exponent, WORD - BIAS - LEFT_OUT), window);
+  window_of_turns(e, i64_binary(e, "llvm.add", exponent, WORD - BIAS - LEFT_OUT), 3, window);
   MlirValue high = twg_cast(e, "llvm.zext", i128, twg_binary(e, "llvm.mul", m, window[0])), turns;
   MlirValue whole = twg_cast(e, "llvm.zext", i128, m);
   MlirValue middle = twg_binary(e, "llvm.mul", whole, twg_cast(e, "llvm.zext", i128, window[1]));
@@ -354,69 +376,93 @@ static turned_t turn_far(tw_emitter_t *e, MlirValue wide) {
   return (turned_t){r, twg_select(e, negative, minus, quadrant)};
 }
 
+/* The same of f32: 62 bits behind the point, of which cancellation takes no more than 32. */
+static turned_t turn_far_f32(tw_emitter_t *e, MlirValue x) {
+  enum { MANTISSA = 23, BIAS = 150, LEFT_OUT = 2, FRACTION = 62, HALF_WORD = 32 };
+  MlirValue word = twg_bitcast(e, x, e->i32), bits = twg_cast(e, "llvm.zext", e->i64, word), window[2];
+  MlirValue exponent = i64_binary(e, "llvm.and", i64_binary(e, "llvm.lshr", bits, MANTISSA), 0xff);
+  MlirValue m = i64_binary(e, "llvm.or", i64_binary(e, "llvm.and", bits, (1 << MANTISSA) - 1), 1 << MANTISSA);
+  window_of_turns(e, i64_binary(e, "llvm.add", exponent, WORD - BIAS - LEFT_OUT), 2, window);
+  MlirValue low = twg_binary(e, "llvm.mul", m, i64_binary(e, "llvm.lshr", window[1], HALF_WORD));
+  MlirValue turns =
+      twg_binary(e, "llvm.add", twg_binary(e, "llvm.mul", m, window[0]), i64_binary(e, "llvm.lshr", low, HALF_WORD));
+  MlirValue q = i64_binary(e, "llvm.lshr", i64_binary(e, "llvm.add", turns, INT64_C(1) << (FRACTION - 1)), FRACTION);
+  MlirValue rest = twg_binary(e, "llvm.sub", turns, i64_binary(e, "llvm.shl", q, FRACTION));
+  MlirValue wide = twg_cast(e, "llvm.sitofp", e->f64, rest);
+  MlirValue r = twg_cast(e, "llvm.fptrunc", e->f32, mul(e, wide, k(e, wide, 0x1.921fb54442d18p+0 * 0x1p-62)));
+  MlirValue quadrant = twg_cast(e, "llvm.trunc", e->i32, q);
+  MlirValue minus = twg_binary(e, "llvm.sub", twg_const_i32(e, 0), quadrant);
+  MlirValue negative = twg_icmp(e, TW_SLT, word, twg_const_i32(e, 0));
+  r = add(e, twg_select(e, negative, negate(e, r), r), sub(e, x, x));
+  return (turned_t){r, twg_select(e, negative, minus, quadrant)};
+}
+
 /* Of several numbers. The far ones are a branch that is seldom taken. */
 static void turn_all(tw_emitter_t *e, int num, const MlirValue *x, turned_t *out) {
   MlirType types[2 * MOST_AT_ONCE];
   MlirValue near[2 * MOST_AT_ONCE], far[2 * MOST_AT_ONCE], is_far[MOST_AT_ONCE], any = {NULL};
   for (int i = 0; i < num; i++) {
-    MlirValue wide = to_f64(e, x[i]);
-    turned_t t = turn_near(e, wide);
+    turned_t t = turn_near(e, x[i]);
     near[i] = t.r;
     near[num + i] = t.quadrant;
-    types[i] = e->f64;
-    types[num + i] = e->i64;
-    is_far[i] = twg_fcmp(e, TW_OGE, absolute(e, wide), k(e, wide, NEAR_TURNS));
+    types[i] = mlirValueGetType(t.r);
+    types[num + i] = mlirValueGetType(t.quadrant);
+    is_far[i] = twg_fcmp(e, TW_OGE, absolute(e, x[i]), k(e, x[i], near_turns(x[i])));
     any = i ? twg_binary(e, "llvm.or", any, is_far[i]) : is_far[i];
   }
   MlirBlock away = twg_new_block(e, 0, NULL), join = twg_new_block(e, 2 * num, types);
   twg_branch_if(e, any, away, 0, NULL, join, 2 * num, near);
   e->block = away;
-  for (int i = 0; i < num; i++) {
-    MlirValue wide = to_f64(e, x[i]); /* of near ones the table has no bits */
-    turned_t t = turn_far(e, twg_select(e, is_far[i], wide, k(e, wide, NEAR_TURNS)));
+  for (int i = 0; i < num; i++) { /* of near ones the table has no bits */
+    MlirValue from = twg_select(e, is_far[i], x[i], k(e, x[i], near_turns(x[i])));
+    turned_t t = is_f64(from) ? turn_far_f64(e, from) : turn_far_f32(e, from);
     far[i] = twg_select(e, is_far[i], t.r, near[i]);
     far[num + i] = twg_select(e, is_far[i], t.quadrant, near[num + i]);
   }
   twg_branch(e, join, 2 * num, far);
   e->block = join;
-  for (int i = 0; i < num; i++) {
-    MlirValue r = mlirBlockGetArgument(join, i);
-    out[i].r = is_f64(x[i]) ? r : twg_cast(e, "llvm.fptrunc", e->f32, r);
-    out[i].quadrant = mlirBlockGetArgument(join, num + i);
-  }
+  for (int i = 0; i < num; i++)
+    out[i] = (turned_t){mlirBlockGetArgument(join, i), mlirBlockGetArgument(join, num + i)};
 }
 
+/* r (1 + z p), z = r^2: a product at the end, which keeps the sign of 0. */
 static MlirValue sin_near_zero(tw_emitter_t *e, MlirValue r) {
-  static const double narrow[] = {-0.0001951729936990887, 0.008332177996635437, -0.16666655242443085};
+  static const double narrow[] = {-0.0001951809972524643, 0.008332188241183758, -0.16666655242443085};
   double wide[8], factorial = 1;
   for (int i = 0; i < 8; i++) {
     factorial *= -(2 * i + 2) * (2 * i + 3);
     wide[7 - i] = 1 / factorial;
   }
   MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
-  return twg_fma(e, mul(e, r, z), p, r);
+  return mul(e, twg_fma(e, p, z, k(e, r, 1)), r);
 }
 
 static MlirValue cos_near_zero(tw_emitter_t *e, MlirValue r) {
-  static const double narrow[] = {2.4438451873720624e-05, -0.001388736767694354, 0.04166664555668831};
+  static const double narrow[] = {2.4432552891084924e-05, -0.0013887310633435845, 0.04166664555668831, -0.5, 1};
   double wide[8], factorial = -2;
   for (int i = 0; i < 8; i++) {
     factorial *= -(2 * i + 3) * (2 * i + 4);
     wide[7 - i] = 1 / factorial;
   }
-  MlirValue z = mul(e, r, r), p = is_f64(r) ? polynomial(e, z, 8, wide) : polynomial(e, z, 3, narrow);
-  p = twg_fma(e, mul(e, z, z), p, k(e, r, 1));
+  MlirValue z = mul(e, r, r);
+  if (!is_f64(r))
+    return polynomial(e, z, 5, narrow);
+  MlirValue p = twg_fma(e, mul(e, z, z), polynomial(e, z, 8, wide), k(e, r, 1));
   return twg_fma(e, z, k(e, r, -0.5), p);
 }
 
 /* sin of (quadrant + shift) right angles and r. */
 static MlirValue circular(tw_emitter_t *e, turned_t t, int shift) {
-  MlirValue q = shift ? twg_binary(e, "llvm.add", t.quadrant, twg_const_int(e, e->i64, shift)) : t.quadrant;
-  MlirValue zero = twg_const_int(e, e->i64, 0);
-  MlirValue odd = twg_icmp(e, TW_NE, twg_binary(e, "llvm.and", q, twg_const_int(e, e->i64, 1)), zero);
-  MlirValue back = twg_icmp(e, TW_NE, twg_binary(e, "llvm.and", q, twg_const_int(e, e->i64, 2)), zero);
+  enum { SIGN = 1 }; /* the bit that turns it */
+  MlirType ints = mlirValueGetType(t.quadrant), type = mlirValueGetType(t.r);
+  MlirValue q = shift ? twg_binary(e, "llvm.add", t.quadrant, twg_const_int(e, ints, shift)) : t.quadrant;
+  MlirValue odd =
+      twg_icmp(e, TW_NE, twg_binary(e, "llvm.and", q, twg_const_int(e, ints, 1)), twg_const_int(e, ints, 0));
   MlirValue y = twg_select(e, odd, cos_near_zero(e, t.r), sin_near_zero(e, t.r));
-  return twg_select(e, back, negate(e, y), y);
+  int top = is_f64(y) ? 63 : 31;
+  MlirValue sign = twg_binary(e, "llvm.shl", q, twg_const_int(e, ints, top - SIGN));
+  sign = twg_binary(e, "llvm.and", sign, twg_const_int(e, ints, is_f64(y) ? INT64_MIN : INT32_MIN));
+  return twg_bitcast(e, twg_binary(e, "llvm.xor", twg_bitcast(e, y, ints), sign), type);
 }
 
 static bool is_circular(MlirOperation op) {
@@ -613,38 +659,74 @@ static MlirValue one_plus_tanh(tw_emitter_t *e, MlirValue x, bool rough) {
 
 /* ---- pow --------------------------------------------------------------------------------------- */
 
-/* log2(x) for an f32 above zero in f64, exact to 2^-40: x may be raised to powers up to 2^7 for a result of f32. */
-static MlirValue log2_for_f32(tw_emitter_t *e, MlirValue x) {
-  MlirValue wide = twg_cast(e, "llvm.fpext", e->f64, x);
-  split_float_t p = split(e, wide);
-  MlirValue one = k(e, p.m, 1), d = add(e, p.m, one);
-  MlirValue near = hardware(e, "rcp.approx.ftz.f32 $0, $1;", twg_cast(e, "llvm.fptrunc", e->f32, d));
-  near = twg_cast(e, "llvm.fpext", e->f64, near); /* 1 / d to 2^-22, then to 2^-44 */
-  MlirValue inverse = twg_fma(e, near, twg_fma(e, negate(e, d), near, one), near);
-  MlirValue s = mul(e, sub(e, p.m, one), inverse), z = mul(e, s, s);
-  MlirValue ln = twg_fma(e, mul(e, s, z), atanh_rest(e, z, 7), add(e, s, s));
-  MlirValue y = twg_fma(e, ln, k(e, ln, LOG2_E), p.exponent);
-  return log_ends(e, wide, y);
+/* x^y = 2^whole 2^below, below the last place of `whole` */
+typedef struct {
+  MlirValue whole, below; /* f32 */
+} long_power_t;
+
+/* For an f32 x whose bits are those of a normal number. log2(x) is a float and a rest that corrects it: e + K (s + s^3
+ * / 3
+ * + ...), with s = f / (2 + f) and K = 2 log2(e). `less`, which may be null, is taken from the exponent. */
+static long_power_t power_of_normal(tw_emitter_t *e, MlirValue x, MlirValue less, MlirValue y) {
+  static const double c[] = {0.12140004336833954, 0.1424938291311264, 0.20000486075878143, 0.3333333134651184};
+  double step = 2 * LOG2_E, high = (float)step;
+  split_float_t p = split_normal(e, x, ROOT_OF_HALF);
+  MlirValue factor = k(e, x, high), unit = k(e, x, 0x1p-23), minus_unit = k(e, x, -0x1p-23);
+  MlirValue exponent = mlirValueIsNull(less) ? p.exponent : sub(e, p.exponent, less);
+  MlirValue f = sub(e, p.m, k(e, x, 1)), inverse = twg_inverse_of_large(e, add(e, p.m, k(e, x, 1)));
+  MlirValue s = mul(e, f, inverse), z = mul(e, s, s);
+  MlirValue missing = twg_fma(e, negate(e, s), f, twg_fma(e, k(e, x, -2), s, f)); /* f - s (2 + f) */
+  missing = mul(e, missing, inverse);
+  MlirValue leading = mul(e, s, factor), rest = twg_fma(e, s, factor, negate(e, leading));
+  rest = twg_fma(e, s, k(e, x, step - high), rest);
+  rest = twg_fma(e, missing, twg_fma(e, z, factor, factor), rest);
+  rest = twg_fma(e, mul(e, leading, z), polynomial(e, z, 4, c), rest);
+  MlirValue sum = twg_fma(e, exponent, unit, leading);
+  rest = add(e, rest, sub(e, leading, twg_fma(e, exponent, minus_unit, sum)));
+  MlirValue log = add(e, sum, rest), whole = mul(e, y, log);
+  rest = sub(e, rest, sub(e, log, sum));
+  return (long_power_t){whole, twg_fma(e, y, rest, twg_fma(e, y, log, negate(e, whole)))};
 }
 
-/* 2^p in f64, exact to 2^-30: beyond 200 it is none of f32, or below them all. */
-static MlirValue exp2_for_f32(tw_emitter_t *e, MlirValue p) {
-  p = clamp(e, p, -200, 200);
-  MlirValue n = twg_unary(e, "llvm.intr.rint", p), r = mul(e, sub(e, p, n), k(e, p, LN_2));
-  return mul(e, exp_near_zero(e, r, 9), power_of_two(e, n));
+/* 2^r for |r| up to 1/2; a little more is not much worse. */
+static MlirValue exp2_near_zero_f32(tw_emitter_t *e, MlirValue r) {
+  static const double c[] = {0.00015328860899899155,
+                             0.0013391891261562705,
+                             0.009618503972887993,
+                             0.05550358071923256,
+                             0.24022647738456726,
+                             0.6931471824645996,
+                             1};
+  return polynomial(e, r, 7, c);
 }
 
-/* |x|^y in f64, where the logarithm has bits to spare for f32. */
-static MlirValue power_of_magnitude(tw_emitter_t *e, MlirValue a, MlirValue y) {
-  if (is_f64(a))
-    return exp2_f64(e, mul(e, y, emit_log2(e, a, false)));
-  MlirValue exponent = twg_cast(e, "llvm.fpext", e->f64, y);
-  return twg_cast(e, "llvm.fptrunc", e->f32, exp2_for_f32(e, mul(e, exponent, log2_for_f32(e, a))));
+static MlirValue power_between_normals(tw_emitter_t *e, long_power_t p) {
+  MlirValue marked = add(e, p.whole, k(e, p.whole, ROUNDS)), n = sub(e, marked, k(e, p.whole, ROUNDS));
+  MlirValue y = exp2_near_zero_f32(e, add(e, sub(e, p.whole, n), p.below));
+  MlirValue moved = twg_binary(e, "llvm.shl", twg_bitcast(e, marked, e->i32), twg_const_i32(e, 23));
+  return twg_bitcast(e, twg_binary(e, "llvm.add", twg_bitcast(e, y, e->i32), moved), e->f32);
 }
 
-static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
+/* |x|^y in f32, of any numbers. */
+static MlirValue power_of_magnitude_f32(tw_emitter_t *e, MlirValue a, MlirValue y) {
+  static const double far = 0x1p40; /* a power of it, of the float beside 1 even, is infinite or 0 */
+  MlirValue zero = k(e, a, 0), inf = k(e, a, INFINITY);
+  MlirValue tiny = twg_fcmp(e, TW_OLT, a, k(e, a, 0x1p-126));
+  MlirValue normal = twg_select(e, tiny, mul(e, a, k(e, a, 0x1p23)), a);
+  MlirValue less = twg_select(e, tiny, k(e, a, 23 * 0x1p23), zero);
+  long_power_t power = power_of_normal(e, normal, less, clamp(e, y, -far, far));
+  MlirValue n = twg_unary(e, "llvm.intr.rint", clamp(e, power.whole, -160, 130));
+  MlirValue r = clamp(e, add(e, sub(e, power.whole, n), power.below), -1, 1);
+  MlirValue p = scale(e, exp2_near_zero_f32(e, r), n);
+  MlirValue none = twg_fcmp(e, TW_OEQ, a, zero), all = twg_fcmp(e, TW_OEQ, a, inf);
+  MlirValue grows = twg_binary(e, "llvm.xor", none, twg_fcmp(e, TW_OGT, y, zero));
+  p = twg_select(e, twg_binary(e, "llvm.or", none, all), twg_select(e, grows, inf, zero), p);
+  return twg_select(e, twg_fcmp(e, TW_UNO, a, y), k(e, a, NAN), p);
+}
+
+/* x^y of |x|^y: signs, and what is no real power, and 1. */
+static MlirValue power_of_sign(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue p) {
   MlirValue a = absolute(e, x), one = k(e, x, 1), zero = k(e, x, 0);
-  MlirValue p = power_of_magnitude(e, a, y);
   MlirValue integral = twg_fcmp(e, TW_OEQ, twg_unary(e, "llvm.intr.trunc", y), y);
   MlirValue half = mul(e, y, k(e, y, 0.5));
   MlirValue even = twg_fcmp(e, TW_OEQ, twg_unary(e, "llvm.intr.trunc", half), half);
@@ -660,6 +742,59 @@ static MlirValue emit_pow(tw_emitter_t *e, MlirValue x, MlirValue y) {
   MlirValue unit = twg_binary(e, "llvm.and", twg_fcmp(e, TW_OEQ, a, one), infinite);
   MlirValue is_one = twg_binary(e, "llvm.or", unit, twg_fcmp(e, TW_OEQ, x, one));
   return twg_select(e, twg_binary(e, "llvm.or", is_one, twg_fcmp(e, TW_OEQ, y, zero)), one, p);
+}
+
+static MlirValue pow_f64(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  return power_of_sign(e, x, y, exp2_f64(e, mul(e, y, emit_log2(e, absolute(e, x), false))));
+}
+
+/* Where each x is a normal number above zero, and so is its power, the general way is enough. All others are a branch
+ * that is seldom taken. */
+static void pow_f32(tw_emitter_t *e, int num, const MlirValue *x, const MlirValue *y, MlirValue *out) {
+  static const int64_t least = 0x00800000, count = 0x7f000000; /* bits of normal numbers */
+  static const double most = 125.5;
+  MlirType types[MOST_AT_ONCE];
+  MlirValue all[MOST_AT_ONCE], any = {NULL};
+  for (int i = 0; i < num; i++) {
+    MlirValue place = twg_binary(e, "llvm.sub", twg_bitcast(e, x[i], e->i32), twg_const_i32(e, least));
+    MlirValue special = twg_icmp(e, TW_UGE, place, twg_const_i32(e, count));
+    long_power_t power = power_of_normal(e, x[i], (MlirValue){NULL}, y[i]);
+    MlirValue beyond = twg_fcmp(e, TW_FUGE, absolute(e, power.whole), k(e, x[i], most)); /* or NaN */
+    special = twg_binary(e, "llvm.or", special, beyond);
+    any = i ? twg_binary(e, "llvm.or", any, special) : special;
+    types[i] = e->f32;
+    out[i] = power_between_normals(e, power);
+  }
+  MlirBlock away = twg_new_block(e, 0, NULL), join = twg_new_block(e, num, types);
+  twg_branch_if(e, any, away, 0, NULL, join, num, out);
+  e->block = away;
+  for (int i = 0; i < num; i++)
+    all[i] = power_of_sign(e, x[i], y[i], power_of_magnitude_f32(e, absolute(e, x[i]), y[i]));
+  twg_branch(e, join, num, all);
+  e->block = join;
+  for (int i = 0; i < num; i++)
+    out[i] = mlirBlockGetArgument(join, i);
+}
+
+static bool emit_pow_f32(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, y.count);
+  for (int first = 0, last; first < out.count; first = last) {
+    MlirValue of[MOST_AT_ONCE], to[MOST_AT_ONCE], found[MOST_AT_ONCE];
+    int num = 0, place[MOST_AT_ONCE]; /* registers that have the same are one number */
+    for (last = first; last < out.count && last - first < MOST_AT_ONCE; last++) {
+      MlirValue a = x.at[x.count == 1 ? 0 : last], b = y.at[last];
+      if (num == 0 || !mlirValueEqual(a, of[num - 1]) || !mlirValueEqual(b, to[num - 1])) {
+        of[num] = a;
+        to[num++] = b;
+      }
+      place[last - first] = num - 1;
+    }
+    pow_f32(e, num, of, to, found);
+    for (int i = first; i < last; i++)
+      out.at[i] = found[place[i - first]];
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
 }
 
 /* ---- rule -------------------------------------------------------------------------------------- */
@@ -681,7 +816,7 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
   if (tw_op_is(op, TW_MATH_FMA))
     return twg_fma(e, x[0], x[1], x[2]);
   if (tw_op_is(op, TW_MATH_POWF))
-    return emit_pow(e, x[0], x[1]);
+    return pow_f64(e, x[0], x[1]);
   math_fn_t function = functions[tw_op_kind(op)];              /* every row below that names this rule has one */
   if (tw_op_is(op, TW_MATH_LOG) || tw_op_is(op, TW_MATH_LOG2)) /* lg2.approx is off by 2^-22 at 1, where it is 0 */
     rough = rough && (tw_hint_fast_math(op, 0) || tw_is_widened(mlirOperationGetOperand(op, 0)));
@@ -723,6 +858,8 @@ static bool rule_math(tw_emitter_t *e, MlirOperation op) {
     return twg_each_register(e, op, by_instruction);
   if (is_circular(op))
     return emit_circular(e, op);
+  if (tw_op_is(op, TW_MATH_POWF) && is_f32)
+    return emit_pow_f32(e, op);
   if (tw_has_attr(op, TW_ABSOLUTE) && is_f32)
     return emit_tanh_absolute(e, op);
   return twg_each_register(e, op, tw_only_read_narrower(op) ? one_rough : one_exact);

@@ -175,13 +175,14 @@ module attributes {tile.target = "sm_90a"} {
 module attributes {tile.target = "sm_90a"} {
   // NaN has no quadrant and no integer: some one, which LLVM may not take for another at each use.
   // CHECK-LABEL: llvm.func @numbers_of_nan
-  func.func @numbers_of_nan(%a: memref<?xf32, strided<[1]>>, %b: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+  func.func @numbers_of_nan(%a: memref<?xf32, strided<[1]>>, %b: memref<?xi32, strided<[1]>>, %w: memref<?xf64, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding nan : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
     // CHECK: %[[Q:.*]] = llvm.fptosi %{{.*}} : f64 to i64
     // CHECK-NEXT: llvm.freeze %[[Q]] : i64
-    %c = math.cos %x : tensor<32xf32, #l>
-    tile.store %c, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    %wide = arith.extf %x : tensor<32xf32, #l> to tensor<32xf64, #l>
+    %c = math.cos %wide : tensor<32xf64, #l>
+    tile.store %c, %w[%i] : tensor<32xf64, #l>, memref<?xf64, strided<[1]>>, i32
     // CHECK: %[[N:.*]] = llvm.fptosi %{{.*}} : f32 to i32
     // CHECK-NEXT: llvm.freeze %[[N]] : i32
     %n = arith.fptosi %x : tensor<32xf32, #l> to tensor<32xi32, #l>
@@ -264,6 +265,55 @@ module attributes {tile.target = "sm_90a"} {
     // CHECK-COUNT-4: "llvm.nvvm.div.full"
     %z = arith.divf %r, %x {tile.approximate} : tensor<128xf32, #l>
     tile.store %z, %b[%i] : tensor<128xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // A power of f32 is computed in f32. Bases that are no normal numbers above zero, and powers that may be none, are one
+  // branch for all registers.
+  // CHECK-LABEL: llvm.func @power
+  func.func @power(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    %y = tile.load %b[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    // CHECK-NOT: f64
+    // CHECK-COUNT-2: rcp.approx.ftz.f32
+    // CHECK: llvm.cond_br
+    // CHECK-COUNT-2: rcp.approx.ftz.f32
+    // CHECK-NOT: f64
+    // CHECK: st.global
+    %p = math.powf %x, %y : tensor<64xf32, #l>
+    tile.store %p, %a[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // An angle of f32 is reduced in f32 by pi/2 in three parts; only the branch of large ones has numbers of 64 bits.
+  // CHECK-LABEL: llvm.func @sine
+  func.func @sine(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    // CHECK: ld.global
+    // CHECK-NOT: i64
+    // CHECK-NOT: f64
+    // CHECK: llvm.cond_br %{{.*}}, ^[[FAR:bb[0-9]+]], ^[[NEAR:bb[0-9]+]](
+    // CHECK: ^[[FAR]]:
+    // CHECK: f64
+    // CHECK: ^[[NEAR]](
+    // CHECK-NOT: f64
+    // CHECK: st.global
+    %s = math.sin %x : tensor<64xf32, #l>
+    tile.store %s, %a[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
     return
   }
 }
