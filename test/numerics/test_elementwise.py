@@ -80,6 +80,29 @@ def test_quotients_are_the_nearest_floats(backends: Backends) -> None:
     backends.run_all(kernel, blocks(zeros), lambda: (zeros, any_sign, np.zeros_like(zeros)))
 
 
+def test_quotients_of_rows_are_the_nearest_floats(backends: Backends) -> None:
+    """Rows by a divisor each, which registers share: rows of any operands, and those that go the short way alone."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        i = ct.bid(0)
+        ct.store(Z, (i, 0), ct.load(X, (i, 0), (4, 256)) / ct.load(Y, (i, 0), (4, 1)))
+
+    chance = np.random.default_rng(2)
+    last = 2 - np.arange(1, 129) * 2.0**-23  # divisors whose last bits are ones, some of which go the long way
+    plain = [*last, *chance.uniform(1, 2, 64), *(2.0 ** np.arange(-126, 50))]
+    y = np.array([*plain, 2.0**50, 2.0**127, 2.0**-127, 2.0**-149, np.inf, np.nan, 0, -0.0], np.float32)
+    y = np.concatenate([y, -y])[:, None]
+    middle = (chance.integers(1 << 23, 1 << 24, (len(y), 128)) + 0.5) * 2.0**-23  # of two neighbours, to be quotients
+    x = chance.normal(size=(len(y), 256)) * 2.0 ** chance.integers(-80, 50, (len(y), 256))
+    with np.errstate(all="ignore"):
+        x[:, ::2] = middle * np.frexp(y)[0] * 2.0 ** chance.integers(-100, 53, middle.shape)
+    x[:, 1::16], x[:, 3::32] = -0.0, 2.0 ** chance.integers(-149, -100, x[:, 3::32].shape)
+    x = x.astype(np.float32)
+    x[::7, ::50] = [[np.inf, np.nan, -np.inf, 2.0**127, 2.0**-149, 2.0**56]]
+    backends.run_all(kernel, len(y) // 4, lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
+
+
 def by_name(op: Any) -> str:
     return op if isinstance(op, str) else getattr(op, "name", getattr(op, "__tw_op__", str(op)))
 

@@ -137,7 +137,7 @@ MlirValue twg_select(tw_emitter_t *e, MlirValue condition, MlirValue x, MlirValu
  * 14). */
 MlirValue twg_icmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
 MlirValue twg_fcmp(tw_emitter_t *e, int predicate, MlirValue x, MlirValue y);
-enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_ONE = 6, TW_FUGE = 10, TW_UNO = 14 };
+enum { TW_OEQ = 1, TW_OGT, TW_OGE, TW_OLT, TW_ONE = 6, TW_ORD, TW_FUGE = 10, TW_FULT, TW_UNO = 14 };
 MlirValue twg_intrinsic(tw_emitter_t *e, const char *name, MlirType type, int num_operands, const MlirValue *operands,
                         tw_ptx_does_t does);
 /* Inline assembly. Several results come as a struct: take them apart with twg_extract. */

@@ -5,8 +5,10 @@
  * brought into the range where the hardware's inverse and remainders by fma give the nearest float (Markstein,
  * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
- * A thread that has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are
- * allowed, x is multiplied by an inverse, which several x share. */
+ * Several x of a thread with one divisor are looked at together: where none of them is large, and the divisor neither,
+ * each takes six instructions and half a look (below), else those 20. A thread that has one pair leaves it to the
+ * assembler, whose common case is shorter. Where 2 ulp do not show, or are allowed, x is multiplied by an inverse,
+ * which several x share. */
 #include "base/memory.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
@@ -153,8 +155,12 @@ static MlirValue corrected(tw_emitter_t *e, MlirValue quotient, MlirValue x, Mli
   return twg_fma(e, negative(e, excess), inverse, quotient);
 }
 
-static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *operands) {
-  MlirValue x = operands[0], y = operands[1], one = twg_const_float(e, e->f32, 1);
+/* |y| times a power of two, and what brings a quotient by that back: the same power, with y's sign. */
+typedef struct {
+  MlirValue size, back;
+} in_range_t;
+
+static in_range_t bring_in_range(tw_emitter_t *e, MlirOperation op, MlirValue y) {
   bool is_positive = tw_is_at_least(mlirOperationGetOperand(op, 1), 0);
   MlirValue size = is_positive ? y : twg_unary(e, "llvm.intr.fabs", y);
   MlirValue back = power_against(e, size);
@@ -163,6 +169,19 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
     MlirValue sign = bits_and(e, y, INT32_MIN);
     back = twg_bitcast(e, twg_binary(e, "llvm.or", twg_bitcast(e, back, e->i32), sign), e->f32);
   }
+  return (in_range_t){size, back};
+}
+
+/* 1 / size to within a hair of half an ulp. */
+static MlirValue refined_inverse(tw_emitter_t *e, MlirValue size, MlirValue estimate) {
+  MlirValue one = twg_const_float(e, e->f32, 1);
+  return twg_fma(e, estimate, twg_fma(e, negative(e, size), estimate, one), estimate);
+}
+
+static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue *operands) {
+  MlirValue x = operands[0];
+  in_range_t by = bring_in_range(e, op, operands[1]);
+  MlirValue size = by.size, back = by.back;
   /* A dividend so small that its remainders would not be normal floats. Where the way back has no power of two for it,
    * the quotient is nothing. */
   MlirValue tiny = twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x), twg_const_float(e, e->f32, 0x1p-78));
@@ -170,13 +189,122 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
   back = twg_select(e, tiny, times(e, back, twg_const_float(e, e->f32, 0x1p-48)), back);
 
   MlirValue estimate = twg_inverse_of_large(e, size), rough = times(e, x, estimate);
-  MlirValue inverse = twg_fma(e, estimate, twg_fma(e, negative(e, size), estimate, one), estimate);
+  MlirValue inverse = refined_inverse(e, size, estimate);
   MlirValue quotient = times(e, x, inverse);
   quotient = corrected(e, quotient, x, size, inverse);
   quotient = corrected(e, quotient, x, size, inverse);
   /* Of zero and infinity there are no remainders: the rough quotient is 0, infinity or NaN as it should be. */
   quotient = twg_select(e, twg_fcmp(e, TW_UNO, quotient, quotient), rough, quotient);
   return times(e, quotient, back);
+}
+
+/* ---- exactly, by a divisor that several registers share --------------------------------------------- */
+
+/* Of a divisor in 1 to 2: `near` is its inverse to half an ulp, `down` the next float not above that, and `low` what
+ * `down` lacks, which is never negative, so that -0 stays -0. Then
+ *
+ *   q = fma(x, down, x * low) ;  q = fma(x - size * q, near, q)
+ *
+ * is the nearest float to x / size. The first q is within 1/2 + 2^-22 ulp of it. So what the second line rounds is off
+ * by less than (1/2 + 2^-22) * size * (2^-25 + 2^-46) ulp, and no quotient of two floats lies within 2^-24 / size ulp
+ * of the middle between two others. That is enough for a size below 2 - 2^-20; larger ones, of which LAST has all bits,
+ * go the long way. */
+typedef struct {
+  MlirValue divisor, size, near, down, low, back;
+} exact_inverse_t;
+
+enum { FEW_PAIRS = 4 /* by one divisor */, MOST_PAIRS = 32 /* of which two copies are worth their length */ };
+
+static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y) {
+  in_range_t by = bring_in_range(e, op, y);
+  MlirValue near = refined_inverse(e, by.size, twg_inverse_of_large(e, by.size));
+  MlirValue one = twg_const_float(e, e->f32, 1), less = negative(e, by.size);
+  MlirValue rest = twg_bitcast(e, twg_fma(e, less, near, one), e->i32);
+  MlirValue below = twg_binary(e, "llvm.ashr", rest, twg_const_i32(e, 31));
+  MlirValue down = twg_bitcast(e, twg_binary(e, "llvm.add", twg_bitcast(e, near, e->i32), below), e->f32);
+  MlirValue low = times(e, twg_fma(e, less, down, one), near);
+  return (exact_inverse_t){y, by.size, near, down, low, times(e, by.back, twg_const_float(e, e->f32, 0x1p-72))};
+}
+
+/* Whether 2^-126 <= |y| < 2^50, with a size that is small enough: 2^-72 of the way back is a normal float. */
+static MlirValue is_plain_divisor(tw_emitter_t *e, MlirValue y) {
+  enum { LEAST = 0x00800000, MOST = 0x58800000, LAST = 0x007FFFC0 };
+  MlirValue above = twg_binary(e, "llvm.sub", bits_and(e, y, INT32_MAX), twg_const_i32(e, LEAST));
+  MlirValue in_range = twg_icmp(e, TW_ULT, above, twg_const_i32(e, MOST - LEAST));
+  return twg_binary(e, "llvm.and", in_range, twg_icmp(e, TW_NE, bits_and(e, y, LAST), twg_const_i32(e, LAST)));
+}
+
+/* x / size * 2^72. What is not 0 is a normal float when it is multiplied by 2^72, and so are its remainders; what
+ * becomes infinity has NaN for a remainder. */
+static MlirValue divide_plain(tw_emitter_t *e, MlirValue x, const exact_inverse_t *by) {
+  x = times(e, x, twg_const_float(e, e->f32, 0x1p72));
+  MlirValue quotient = twg_fma(e, x, by->down, times(e, x, by->low));
+  return corrected(e, quotient, x, by->size, by->near);
+}
+
+/* Whether all divisors are plain, and no quotient is NaN. */
+static MlirValue are_plain(tw_emitter_t *e, const exact_inverse_t *known, int count, tw_values_t quotients) {
+  MlirValue plain = is_plain_divisor(e, known[0].divisor);
+  for (int i = 1; i < count; i++)
+    plain = twg_binary(e, "llvm.and", plain, is_plain_divisor(e, known[i].divisor));
+  for (int r = 0; r < quotients.count; r += 2) {
+    MlirValue other = quotients.at[r + 1 < quotients.count ? r + 1 : r];
+    plain = twg_binary(e, "llvm.and", plain, twg_fcmp(e, TW_ORD, quotients.at[r], other));
+  }
+  return plain;
+}
+
+static int find_divisor(const exact_inverse_t *known, int count, MlirValue divisor) {
+  int i = 0;
+  while (i < count && !mlirValueEqual(known[i].divisor, divisor))
+    i++;
+  return i;
+}
+
+/* The way back is behind the branch, where it may become part of what follows. */
+static void divide_both_ways(tw_emitter_t *e, MlirOperation op, exact_inverse_t *known, int count) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  tw_values_t out = twg_new_values(e, x.count), merged = twg_new_values(e, x.count + count);
+  MlirBlock other = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
+  for (int i = 0; i < count; i++) {
+    known[i] = invert_exactly(e, op, known[i].divisor);
+    merged.at[x.count + i] = known[i].back;
+  }
+  for (int r = 0; r < x.count; r++)
+    merged.at[r] = divide_plain(e, x.at[r], &known[find_divisor(known, count, y.at[r])]);
+  tw_values_t quotients = {merged.at, x.count};
+  twg_branch_if(e, are_plain(e, known, count, quotients), join, merged.count, merged.at, other, 0, NULL);
+  e->block = other;
+  for (int r = 0; r < x.count; r++) {
+    MlirValue operands[] = {x.at[r], y.at[r]};
+    merged.at[r] = divide_exact(e, op, operands);
+  }
+  for (int i = 0; i < count; i++)
+    merged.at[x.count + i] = twg_const_float(e, e->f32, 1);
+  twg_branch(e, join, merged.count, merged.at);
+  e->block = join;
+  for (int i = 0; i < merged.count; i++)
+    merged.at[i] = mlirBlockAddArgument(join, e->f32, e->location);
+  for (int r = 0; r < x.count; r++)
+    out.at[r] = times(e, merged.at[r], merged.at[x.count + find_divisor(known, count, y.at[r])]);
+  twg_set_result(e, op, 0, out);
+}
+
+static bool divide_shared_exactly(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  if (y.count > MOST_PAIRS || twg_are_same(x))
+    return false;
+  exact_inverse_t known[MOST_PAIRS];
+  int count = 0;
+  for (int r = 0; r < y.count; r++) {
+    int i = find_divisor(known, count, y.at[r]);
+    known[i].divisor = y.at[r];
+    count += i == count;
+  }
+  bool pays = FEW_PAIRS * count <= y.count;
+  if (pays)
+    divide_both_ways(e, op, known, count);
+  return pays;
 }
 
 /* ---- the rule ------------------------------------------------------------------------------------ */
@@ -207,7 +335,8 @@ static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
   if (multiply_by_inverse(e, op))
     return true;
   if (!tw_only_read_narrower(op))
-    return twg_each_register(e, op, e->simt ? divide_by_assembler : divide_exact);
+    return (!e->simt && divide_shared_exactly(e, op)) ||
+           twg_each_register(e, op, e->simt ? divide_by_assembler : divide_exact);
   if (divide_by_shared(e, op))
     return true;
   bool large = tw_is_at_least(mlirOperationGetOperand(op, 1), 1);
