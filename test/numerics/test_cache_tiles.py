@@ -63,3 +63,41 @@ def test_walks_in_place(backends: Backends) -> None:
         return [x, x, 1024]
 
     backends.run_all(below_greatest, (2,), arguments)
+
+
+@ct.kernel
+def group_deviations(X, Y, channels: int, C: ct.Constant[int], T: ct.Constant[int]):
+    """The channels of a group less their sum and the greatest of that: walks in walks, of C or of channels."""
+    group = ct.bid(0)
+    many = C if C > 0 else channels
+    total, most = ct.zeros((T,), ct.float32), ct.full((T,), -1e30, ct.float32)
+    for c in range(many):
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, (group * many + c, j), (1, T), padding_mode=ct.PaddingMode.ZERO).reshape((T,))
+            total = total + x.astype(ct.float32)
+    whole = ct.sum(total)
+    for c in range(many):
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, (group * many + c, j), (1, T), padding_mode=ct.PaddingMode.ZERO).reshape((T,))
+            most = ct.maximum(most, x.astype(ct.float32) - whole)
+    greatest = ct.max(most)
+    for c in range(many):
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, (group * many + c, j), (1, T), padding_mode=ct.PaddingMode.ZERO)
+            ct.store(Y, (group * many + c, j), (x.astype(ct.float32) - whole - greatest).astype(Y.dtype))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "told"])
+@pytest.mark.parametrize("channels, columns", [(3, 0), (1, 8), (2, 1000), (3, 1024), (5, 2000), (70, 512), (2, 33000)])
+def test_walks_in_walks(backends: Backends, channels: int, columns: int, known: bool) -> None:
+    x = whole_numbers(2 * channels, columns, BF16)
+    y = np.zeros(x.shape, np.float32)
+    backends.run_all(group_deviations, (2,), lambda: [x.copy(), y.copy(), channels, channels if known else 0, 512])
+
+
+def test_walks_in_walks_in_place(backends: Backends) -> None:
+    def arguments() -> list[Any]:
+        x = whole_numbers(6, 5000, np.float32)
+        return [x, x, 3, 3, 512]
+
+    backends.run_all(group_deviations, (2,), arguments)

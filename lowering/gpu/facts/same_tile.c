@@ -9,7 +9,12 @@
 
 /* ---- the same tile ------------------------------------------------------------------------------------- */
 
-static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other);
+/* Loops whose iterations are compared: the number of an inner one is that of the inner one of the other nest. */
+typedef struct {
+  tw_nest_t x, y; /* an inner loop may be null */
+} twins_t;
+
+static bool same_value(MlirValue x, MlirValue y, const twins_t *twins);
 
 static bool same_attributes(MlirOperation x, MlirOperation y) {
   intptr_t num = mlirOperationGetNumAttributes(x);
@@ -21,18 +26,23 @@ static bool same_attributes(MlirOperation x, MlirOperation y) {
   return num == mlirOperationGetNumAttributes(y);
 }
 
-static bool same_op(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+static bool same_op(MlirOperation x, MlirOperation y, const twins_t *twins) {
   if (!mlirStringRefEqual(tw_op_name(x), tw_op_name(y)) || mlirOperationGetNumRegions(x) > 0 ||
       mlirOperationGetNumOperands(x) != mlirOperationGetNumOperands(y) || !same_attributes(x, y))
     return false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(x); i++)
-    if (!same_value(mlirOperationGetOperand(x, i), loop, mlirOperationGetOperand(y, i), other))
+    if (!same_value(mlirOperationGetOperand(x, i), mlirOperationGetOperand(y, i), twins))
       return false;
   return true;
 }
 
+static bool is_number_of(MlirValue value, MlirOperation loop) {
+  return !mlirOperationIsNull(loop) && mlirValueEqual(value, tw_loop_iv(loop));
+}
+
 /* Whether x is in an iteration of one loop what y is in that of another, by arithmetic on their numbers. */
-static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperation other) {
+static bool same_value(MlirValue x, MlirValue y, const twins_t *twins) {
+  MlirOperation loop = twins->x.outer, other = twins->y.outer;
   int64_t known, like_known;
   if (tw_known_int(x, &known))
     return tw_known_int(y, &like_known) && known == like_known;
@@ -40,25 +50,36 @@ static bool same_value(MlirValue x, MlirOperation loop, MlirValue y, MlirOperati
     return true;
   if (mlirOperationIsNull(loop) || !tw_op_is(loop, TW_SCF_FOR))
     return false;
-  if (mlirValueEqual(x, tw_loop_iv(loop)) || mlirValueEqual(y, tw_loop_iv(other)))
-    return mlirValueEqual(x, tw_loop_iv(loop)) && mlirValueEqual(y, tw_loop_iv(other));
+  if (is_number_of(x, loop) || is_number_of(y, other))
+    return is_number_of(x, loop) && is_number_of(y, other);
+  if (is_number_of(x, twins->x.inner) || is_number_of(y, twins->y.inner))
+    return is_number_of(x, twins->x.inner) && is_number_of(y, twins->y.inner);
   if (!tw_defined_in(x, tw_loop_body(loop)))
     return mlirValueEqual(x, y);
   MlirOperation op = tw_def(x), like = tw_def(y);
-  return !mlirOperationIsNull(op) && !mlirOperationIsNull(like) && tw_is_arithmetic(op) &&
-         same_op(op, loop, like, other);
+  return !mlirOperationIsNull(op) && !mlirOperationIsNull(like) && tw_is_arithmetic(op) && same_op(op, like, twins);
 }
 
-bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+static bool same_place(MlirOperation x, MlirOperation y, const twins_t *twins) {
   intptr_t first, second;
   MlirType array = mlirValueGetType(tw_access_array(x, &first));
   if (tw_rank(array) != tw_rank(mlirValueGetType(tw_access_array(y, &second))) ||
       !mlirAttributeEqual(tw_attr(x, "order"), tw_attr(y, "order")))
     return false;
   for (intptr_t i = 0; i < tw_rank(array); i++)
-    if (!same_value(mlirOperationGetOperand(x, first + i), loop, mlirOperationGetOperand(y, second + i), other))
+    if (!same_value(mlirOperationGetOperand(x, first + i), mlirOperationGetOperand(y, second + i), twins))
       return false;
   return true;
+}
+
+bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+  twins_t twins = {{loop, tw_null_op()}, {other, tw_null_op()}};
+  return same_place(x, y, &twins);
+}
+
+bool tw_same_place_in_nests(MlirOperation x, tw_nest_t nest, MlirOperation y, tw_nest_t other) {
+  twins_t twins = {nest, other};
+  return same_place(x, y, &twins);
 }
 
 /* ---- another tile each time ---------------------------------------------------------------------------- */

@@ -19,6 +19,13 @@
  * name the same part of arrays of the same rank: by arithmetic on the loops' numbers. */
 bool tw_same_place(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other);
 
+/* Two loops, one directly in the other. */
+typedef struct {
+  MlirOperation outer, inner;
+} tw_nest_t;
+/* The same of the same iterations of two nests. */
+bool tw_same_place_in_nests(MlirOperation x, tw_nest_t nest, MlirOperation y, tw_nest_t other);
+
 /* Whether an access names another tile in any two iterations of the loop: an index is the induction variable, times a
  * constant and plus what the loop does not change. */
 bool tw_moves_each_time(MlirOperation loop, MlirOperation access);

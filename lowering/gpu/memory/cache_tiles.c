@@ -29,6 +29,10 @@
  *   }
  *   scf.for %j = %kept to %n step 1 { (as before) }
  *
+ * A walk may be a loop in a loop, too (cache_nests.c). A row whose least length is known by that gets more stages, and
+ * leaves a multiprocessor fewer blocks, if these still have enough under way: what has no room in shared memory is then
+ * found in the L2 cache, which the rows of many blocks would not share.
+ *
  * What must hold: loops of one block from 0 to the same bound by 1; loads directly in the first of them and in a later
  * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
  * arrays before the last of the loops, and that one to the same array only where the tile of its iteration was, and to
@@ -46,6 +50,7 @@
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/cache_nests.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
 #include "lowering/loops.h"
@@ -55,7 +60,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_STAGES = 2, MAX_STAGES = 32, WARPS = 24, MIN_PIECE_BITS = 32 };
+enum {
+  MIN_STAGES = 2,
+  MAX_STAGES = 32,
+  MAX_NEST_STAGES = 60, /* a wait names the groups that are under way by a number of 6 bits */
+  WARPS = 24,
+  FEW_BLOCKS = 2,
+  BYTES_UNDER_WAY = 1 << 16, /* of a multiprocessor, so that memory is never idle */
+  MIN_PIECE_BITS = 32
+};
 
 typedef struct {
   MlirOperation *loads; /* of each walk; null where one does not read it; owned */
@@ -63,7 +76,8 @@ typedef struct {
 } kept_row_t;
 
 typedef struct {
-  tw_ops_t walks; /* owned, as are the tiles */
+  tw_ops_t walks;  /* owned, as are the tiles */
+  tw_ops_t around; /* of each walk the loop around it; none of plain walks */
   kept_row_t *tiles;
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
@@ -77,15 +91,25 @@ static bool is_int(MlirValue value, int64_t wanted) {
   return tw_known_int(value, &known) && known == wanted;
 }
 
-static bool is_walk(MlirOperation op) {
-  return tw_op_is(op, TW_SCF_FOR) && is_int(mlirOperationGetOperand(op, 0), 0) &&
-         is_int(mlirOperationGetOperand(op, 2), 1);
+static tw_nest_t nest_of(const cache_plan_t *plan, int walk) {
+  return (tw_nest_t){plan->around.at[walk], plan->walks.at[walk]};
 }
 
-static bool same_load(MlirOperation x, MlirOperation loop, MlirOperation y, MlirOperation other) {
+/* The op of a walk that stands beside the other walks. */
+static MlirOperation whole_walk(const cache_plan_t *plan, int walk) {
+  return plan->around.count > 0 ? plan->around.at[walk] : plan->walks.at[walk];
+}
+
+/* Whether two accesses of walks have the same place in the same iteration. */
+static bool same_place(const cache_plan_t *plan, MlirOperation x, int walk, MlirOperation y, int other) {
+  return plan->around.count > 0 ? tw_same_place_in_nests(x, nest_of(plan, walk), y, nest_of(plan, other))
+                                : tw_same_place(x, plan->walks.at[walk], y, plan->walks.at[other]);
+}
+
+static bool same_load(const cache_plan_t *plan, MlirOperation x, int walk, MlirOperation y, int other) {
   MlirType tile = mlirValueGetType(mlirOperationGetResult(x, 0));
   return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
-         mlirAttributeEqual(tw_attr(x, "padding"), tw_attr(y, "padding")) && tw_same_place(x, loop, y, other) &&
+         mlirAttributeEqual(tw_attr(x, "padding"), tw_attr(y, "padding")) && same_place(plan, x, walk, y, other) &&
          mlirTypeEqual(tile, mlirValueGetType(mlirOperationGetResult(y, 0)));
 }
 
@@ -100,25 +124,40 @@ static bool can_copy(MlirOperation load) {
   return (int)tw_memory_bits(tw_element(tile)) << uncut >= MIN_PIECE_BITS && (whole || tw_promotes(load));
 }
 
-static bool reads_number(MlirOperation load, MlirOperation loop) {
-  tw_slice_t slice = {.block = tw_loop_body(loop)};
-  tw_slice_add_op(&slice, load);
-  bool reads = tw_slice_reads(&slice, tw_loop_iv(loop));
-  tw_slice_free(&slice);
+/* Whether a value is computed, within the loops, from the number of one. */
+static bool comes_from(MlirValue value, MlirOperation loop, MlirBlock within) {
+  MlirOperation op = tw_def(value);
+  if (mlirOperationIsNull(op) || !tw_inside(op, within))
+    return mlirValueEqual(value, tw_loop_iv(loop));
+  bool found = false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !found; i++)
+    found = comes_from(mlirOperationGetOperand(op, i), loop, within);
+  return found;
+}
+
+static bool reads_number(MlirOperation load, MlirOperation loop, MlirOperation whole) {
+  bool reads = false;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(load) && !reads; i++)
+    reads = comes_from(mlirOperationGetOperand(load, i), loop, tw_loop_body(whole));
   return reads;
+}
+
+/* Whether each iteration of the first walk loads a tile of its own, which copies may bring. */
+static bool can_keep(const cache_plan_t *plan, MlirOperation load) {
+  MlirOperation whole = whole_walk(plan, 0);
+  return can_copy(load) && reads_number(load, plan->walks.at[0], whole) && reads_number(load, whole, whole);
 }
 
 /* Notes a load of a walk with those of the same tile; in the first walk it makes one. A second load of it in the same
  * walk is left alone. */
 static void note(cache_plan_t *plan, int walk, MlirOperation load) {
-  MlirOperation loop = plan->walks.at[walk], first = plan->walks.at[0];
   for (int t = 0; t < plan->num_tiles; t++)
-    if (same_load(plan->tiles[t].loads[0], first, load, loop)) {
+    if (same_load(plan, plan->tiles[t].loads[0], 0, load, walk)) {
       if (mlirOperationIsNull(plan->tiles[t].loads[walk]))
         plan->tiles[t].loads[walk] = load;
       return;
     }
-  if (walk == 0 && can_copy(load) && reads_number(load, loop) && tw_same_place(load, loop, load, loop)) {
+  if (walk == 0 && can_keep(plan, load)) {
     plan->tiles = tw_room(plan->tiles, (size_t)plan->num_tiles, sizeof *plan->tiles);
     kept_row_t *tile = &plan->tiles[plan->num_tiles++];
     *tile = (kept_row_t){.loads = tw_allocate((size_t)plan->walks.count, sizeof *tile->loads)};
@@ -165,7 +204,8 @@ static bool stays_in_place(const cache_writes_t *w, MlirOperation store) {
   int walk = w->plan->walks.count - 1;
   MlirOperation last = w->plan->walks.at[walk], load = w->tile->loads[walk];
   MlirValue value = mlirOperationGetOperand(store, mlirOperationGetNumOperands(store) - 1);
-  return tw_op_stores_tile(store) && mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
+  return tw_op_stores_tile(store) && w->plan->around.count == 0 &&
+         mlirBlockEqual(mlirOperationGetBlock(store), tw_loop_body(last)) &&
          mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(mlirOperationGetResult(w->tile->loads[0], 0))) &&
          tw_same_place(w->tile->loads[0], w->plan->walks.at[0], store, last) && tw_moves_each_time(last, store) &&
          (mlirOperationIsNull(load) || mlirOperationIsBeforeInBlock(load, store));
@@ -191,7 +231,7 @@ static MlirWalkResult look_at_write(MlirOperation op, void *user) {
 static bool are_spared(const cache_plan_t *plan, bool assume) {
   for (int t = 0; t < plan->num_tiles; t++) {
     cache_writes_t writes = {plan, &plan->tiles[t], assume, true};
-    mlirOperationWalk(plan->walks.at[plan->walks.count - 1], look_at_write, &writes, MlirWalkPreOrder);
+    mlirOperationWalk(whole_walk(plan, plan->walks.count - 1), look_at_write, &writes, MlirWalkPreOrder);
     if (!writes.spared)
       return false;
   }
@@ -213,19 +253,29 @@ static int64_t stage_bytes(const cache_plan_t *plan) {
   return bytes;
 }
 
-/* As many stages as there are iterations, if they fit into a block's shared memory. Where their number is not known,
- * blocks of WARPS warps together shall fit on a multiprocessor, so that one loads while others compute. */
+/* How many blocks shall fit on a multiprocessor where the number of iterations is not known: WARPS warps together, so
+ * that one loads while others compute; fewer where rows are so long that these have enough under way. */
+static int64_t choose_blocks(const cache_plan_t *plan, MlirOperation func) {
+  int64_t blocks = WARPS / tw_num_warps(func, WARPS);
+  if (plan->around.count == 0)
+    return blocks;
+  int64_t enough = BYTES_UNDER_WAY / (tw_least_trips(nest_of(plan, 0)) * stage_bytes(plan));
+  enough = enough > FEW_BLOCKS ? enough : FEW_BLOCKS;
+  return enough < blocks ? enough : blocks;
+}
+
+/* As many stages as there are iterations, if they fit into a block's shared memory. */
 static int choose_stages(const cache_plan_t *plan, MlirOperation func) {
   tw_gpu_target_t target = tw_gpu_share_of(func);
-  int64_t scratch = 0, room = target.shared_bytes, blocks = WARPS / tw_num_warps(func, WARPS);
+  int64_t scratch = 0, room = target.shared_bytes, blocks = choose_blocks(plan, func);
   int64_t share = target.shared_bytes_sm / (blocks < 1 ? 1 : blocks) - TW_SHARED_BYTES_OF_DRIVER;
   if (plan->trips < 0 && !tw_has_hint_occupancy(func) && share < room)
     room = share;
   mlirOperationWalk(func, count_scratch, &scratch, MlirWalkPreOrder);
-  int64_t stages = (room - scratch) / stage_bytes(plan);
+  int64_t stages = (room - scratch) / stage_bytes(plan), most = plan->around.count > 0 ? MAX_NEST_STAGES : MAX_STAGES;
   if (plan->trips >= 0 && stages > plan->trips)
     stages = plan->trips;
-  return (int)(stages < MAX_STAGES ? stages : MAX_STAGES);
+  return (int)(stages < most ? stages : most);
 }
 
 /* The walks from `first` on. */
@@ -238,10 +288,31 @@ static void find_walks(cache_plan_t *plan, MlirOperation first) {
     return;
   for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
-    bool same = is_walk(op) && (mlirValueEqual(mlirOperationGetOperand(op, 1), bound) ||
-                                (plan->trips >= 0 && is_int(mlirOperationGetOperand(op, 1), plan->trips)));
+    bool same = tw_is_walk(op) && (mlirValueEqual(mlirOperationGetOperand(op, 1), bound) ||
+                                   (plan->trips >= 0 && is_int(mlirOperationGetOperand(op, 1), plan->trips)));
     if (same)
       tw_ops_add(&plan->walks, op);
+    if (tw_may_write_arrays(op))
+      return;
+  }
+}
+
+static void add_nest(cache_plan_t *plan, tw_nest_t nest) {
+  tw_ops_add(&plan->around, nest.outer);
+  tw_ops_add(&plan->walks, nest.inner);
+}
+
+/* The nests from `first` on. That all of their tiles have a stage is never taken for known. */
+static void find_nests(cache_plan_t *plan, tw_nest_t first) {
+  plan->trips = -1;
+  add_nest(plan, first);
+  if (tw_may_write_arrays(first.outer))
+    return;
+  for (MlirOperation op = mlirOperationGetNextInBlock(first.outer); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    tw_nest_t nest;
+    if (tw_find_nest(op, &nest) && tw_are_nests_alike(first, nest))
+      add_nest(plan, nest);
     if (tw_may_write_arrays(op))
       return;
   }
@@ -252,20 +323,33 @@ static void free_plan(cache_plan_t *plan) {
     free(plan->tiles[i].loads);
   free(plan->tiles);
   tw_ops_free(&plan->walks);
+  tw_ops_free(&plan->around);
+  *plan = (cache_plan_t){.num_tiles = 0};
 }
 
-/* Whether something is kept from a walk on. The caller frees the plan. */
-static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation first) {
-  *plan = (cache_plan_t){.num_tiles = 0};
-  if (!is_walk(first))
-    return false;
-  find_walks(plan, first);
+static bool keeps_some(cache_plan_t *plan, MlirOperation func) {
   if (plan->walks.count < 2)
     return false;
   note_loads(plan);
   drop_single(plan);
   plan->stages = plan->num_tiles > 0 && are_spared(plan, false) ? choose_stages(plan, func) : 0;
   return plan->stages >= MIN_STAGES;
+}
+
+/* Whether something is kept from a walk on. The caller frees the plan. */
+static bool make_plan(cache_plan_t *plan, MlirOperation func, MlirOperation first) {
+  tw_nest_t nest;
+  *plan = (cache_plan_t){.num_tiles = 0};
+  if (!tw_is_walk(first))
+    return false;
+  find_walks(plan, first);
+  if (keeps_some(plan, func))
+    return true;
+  free_plan(plan);
+  if (!tw_find_nest(first, &nest))
+    return false;
+  find_nests(plan, nest);
+  return keeps_some(plan, func);
 }
 
 static bool has_room(MlirOperation func) {
@@ -299,7 +383,7 @@ bool tw_is_kept(MlirOperation load) {
     cache_plan_t plan;
     if (make_plan(&plan, func, op)) {
       kept = keeps(&plan, load);
-      op = plan.walks.at[plan.walks.count - 1];
+      op = whole_walk(&plan, plan.walks.count - 1);
     }
     free_plan(&plan);
   }
@@ -317,15 +401,14 @@ static MlirValue count_kept(const tw_builder_t *at, const cache_plan_t *plan) {
                    tw_const_int(at, i32, plan->stages));
 }
 
-static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_row_t *tile, MlirValue stage) {
+/* Copies the tile of an iteration, the numbers of whose loops `map` has, to a stage. */
+static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_row_t *tile, MlirValue stage,
+                       tw_map_t *map) {
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
-  tw_map_t map = {0};
-  tw_map_one(&map, tw_loop_iv(plan->walks.at[0]), stage);
   int n = 0;
   for (; n < mlirOperationGetNumOperands(load); n++)
-    operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(plan->walks.at[0]), &map);
-  tw_map_free(&map);
+    operands[n] = tw_copy_slice(at, mlirOperationGetOperand(load, n), tw_loop_body(whole_walk(plan, 0)), map);
   int32_t segments[] = {1, n - 1, 1, 1, 0};
   operands[n++] = tile->buffer;
   operands[n++] = stage;
@@ -336,6 +419,17 @@ static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const k
       (tw_op_parts_t){
           .num_operands = n, .operands = operands, .num_attrs = tw_has_attr(load, "padding") ? 2 : 1, .attrs = attrs});
   tw_access_keep(load, copy);
+}
+
+static void build_copies_of_nest(const tw_builder_t *at, void *user, MlirValue outer, MlirValue inner,
+                                 MlirValue stage) {
+  const cache_plan_t *plan = user;
+  tw_map_t map = {0};
+  tw_map_one(&map, tw_loop_iv(plan->around.at[0]), outer);
+  tw_map_one(&map, tw_loop_iv(plan->walks.at[0]), inner);
+  for (int t = 0; t < plan->num_tiles; t++)
+    build_copy(at, plan, &plan->tiles[t], stage, &map);
+  tw_map_free(&map);
 }
 
 static void start_copies(const tw_builder_t *at, cache_plan_t *plan, MlirValue kept) {
@@ -352,8 +446,12 @@ static void start_copies(const tw_builder_t *at, cache_plan_t *plan, MlirValue k
                (tw_op_parts_t){.num_operands = 1, .operands = &exists, .num_regions = 2, .regions = regions});
       in = tw_build_at_end(body, at->location);
     }
-    for (int t = 0; t < plan->num_tiles; t++)
-      build_copy(&in, plan, &plan->tiles[t], stage);
+    for (int t = 0; t < plan->num_tiles; t++) {
+      tw_map_t map = {0};
+      tw_map_one(&map, tw_loop_iv(plan->walks.at[0]), stage);
+      build_copy(&in, plan, &plan->tiles[t], stage, &map);
+      tw_map_free(&map);
+    }
     if (kept.ptr)
       tw_build(&in, "scf.yield", (tw_op_parts_t){0});
     tw_build_commit(at);
@@ -378,14 +476,18 @@ static void split_walk(MlirOperation loop, MlirValue kept) {
   mlirOperationSetOperand(loop, 1, kept);
 }
 
-static void read_kept(const cache_plan_t *plan, int walk) {
+/* `first`: the stage of the first iteration; null: 0. */
+static void read_kept(const cache_plan_t *plan, int walk, MlirValue first) {
   MlirOperation loop = plan->walks.at[walk];
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirOperation load = plan->tiles[t].loads[walk];
     if (mlirOperationIsNull(load))
       continue;
     tw_builder_t at = tw_build_before(load);
-    MlirValue operands[] = {plan->tiles[t].buffer, tw_loop_iv(loop)}, result = mlirOperationGetResult(load, 0);
+    MlirValue stage = tw_loop_iv(loop), result = mlirOperationGetResult(load, 0);
+    if (first.ptr)
+      stage = tw_binary(&at, "arith.addi", mlirValueGetType(stage), first, stage);
+    MlirValue operands[] = {plan->tiles[t].buffer, stage};
     mlirValueReplaceAllUsesOfWith(result, tw_op1(&at, "tile.local_load", mlirValueGetType(result), 2, operands));
     mlirOperationDestroy(load);
   }
@@ -398,8 +500,30 @@ static void tell(const cache_plan_t *plan, MlirOperation load) {
                plan->trips == plan->stages ? "" : "up to ", plan->stages, tile);
 }
 
+/* Starts what is kept, and has the walks read it. */
+static void rewrite_walks(const tw_builder_t *before, cache_plan_t *plan) {
+  MlirValue kept = count_kept(before, plan), none = {NULL};
+  start_copies(before, plan, kept);
+  for (int w = 0; w < plan->walks.count; w++) {
+    if (kept.ptr)
+      split_walk(plan->walks.at[w], kept);
+    read_kept(plan, w, none);
+  }
+}
+
+static void rewrite_nests(const tw_builder_t *before, cache_plan_t *plan) {
+  tw_start_nest(before, nest_of(plan, 0), plan->stages, build_copies_of_nest, plan);
+  for (int w = 0; w < plan->walks.count; w++) {
+    tw_nest_t nest = nest_of(plan, w);
+    tw_builder_t at = tw_build_before(nest.inner);
+    tw_stretch_t stretch = tw_stretch(&at, nest, plan->stages, tw_loop_iv(nest.outer));
+    split_walk(nest.inner, stretch.kept);
+    read_kept(plan, w, stretch.first);
+  }
+}
+
 static void rewrite(cache_plan_t *plan) {
-  tw_builder_t before = tw_build_before(plan->walks.at[0]);
+  tw_builder_t before = tw_build_before(whole_walk(plan, 0));
   for (int t = 0; t < plan->num_tiles; t++) {
     MlirType one = tw_promoted_type(plan->tiles[t].loads[0]);
     int64_t shape[TW_LAYOUT_MAX_RANK + 1] = {plan->stages};
@@ -411,15 +535,12 @@ static void rewrite(cache_plan_t *plan) {
     plan->tiles[t].buffer = tw_alloc_buffer(&before, type);
     tell(plan, plan->tiles[t].loads[0]);
   }
-  MlirValue kept = count_kept(&before, plan);
-  if (!mlirOperationIsNull(tw_enclosing_loop(plan->walks.at[0]))) /* others may still read what was kept before */
+  if (!mlirOperationIsNull(tw_enclosing_loop(whole_walk(plan, 0)))) /* others may still read what was kept before */
     tw_build_barrier(&before, TW_ORDERS_COPIES);
-  start_copies(&before, plan, kept);
-  for (int w = 0; w < plan->walks.count; w++) {
-    if (kept.ptr)
-      split_walk(plan->walks.at[w], kept);
-    read_kept(plan, w);
-  }
+  if (plan->around.count > 0)
+    rewrite_nests(&before, plan);
+  else
+    rewrite_walks(&before, plan);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[0])));
   wait_for_stage(&top, plan);
 }
@@ -427,13 +548,13 @@ static void rewrite(cache_plan_t *plan) {
 static void visit_block(MlirOperation func, MlirBlock block) {
   TW_EACH_OP(op, block) {
     cache_plan_t plan;
-    bool keeps_some = make_plan(&plan, func, op) && are_spared(&plan, true);
-    if (keeps_some) {
+    bool keeps = make_plan(&plan, func, op) && are_spared(&plan, true);
+    if (keeps) {
       rewrite(&plan);
-      op = plan.walks.at[plan.walks.count - 1];
+      op = whole_walk(&plan, plan.walks.count - 1);
     }
     free_plan(&plan);
-    if (keeps_some)
+    if (keeps)
       continue;
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
       if (!mlirBlockIsNull(tw_region_block(op, r)))
