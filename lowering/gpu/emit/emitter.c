@@ -280,6 +280,19 @@ MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x) {
   return twg_bitcast(e, vector, mlirIntegerTypeGet(e->context, (unsigned)count * tw_bits(element)));
 }
 
+MlirValue twg_word_around(tw_emitter_t *e, MlirValue x, int *place) {
+  MlirOperation op = tw_def(x);
+  if (mlirOperationIsNull(op) || !tw_op_is(op, TW_LLVM_EXTRACTELEMENT))
+    return (MlirValue){NULL};
+  MlirValue vector = mlirOperationGetOperand(op, 0);
+  MlirType type = mlirValueGetType(vector);
+  if (mlirShapedTypeGetDimSize(type, 0) != 2 || tw_bits(mlirShapedTypeGetElementType(type)) != 16)
+    return (MlirValue){NULL};
+  *place = mlirValueEqual(mlirOperationGetOperand(op, 1), twg_const_i32(e, 0)) ? 0 : 1;
+  MlirValue word = unsettled(e, vector);
+  return word.ptr ? word : twg_bitcast(e, vector, e->i32);
+}
+
 /* An i32 that is 0: no lane number is both below and above itself. The assembler does not know that of these masks. */
 static MlirValue opaque_zero(tw_emitter_t *e) {
   return twg_asm(e,

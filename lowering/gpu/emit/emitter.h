@@ -149,6 +149,8 @@ MlirValue twg_pack(tw_emitter_t *e, MlirType element, int count, const MlirValue
 MlirValue twg_unpack(tw_emitter_t *e, MlirValue vector, int index, MlirType element);
 /* The word (i32 or smaller) that the elements x were unpacked from, all of them in order; null if they were not. */
 MlirValue twg_word_behind(tw_emitter_t *e, int count, const MlirValue *x);
+/* The i32 of two elements that x was unpacked from, and which of them it is; null if it was not. */
+MlirValue twg_word_around(tw_emitter_t *e, MlirValue x, int *place);
 MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
 /* A copy of a word that the assembler takes for another one, so that its readers stay behind this place. As a whole
  * (twg_word_behind) it is the word itself: the copy costs no instruction. */

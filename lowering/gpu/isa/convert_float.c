@@ -140,13 +140,24 @@ void twg_truncate_pair(tw_emitter_t *e, MlirType to, const MlirValue x[2], MlirV
   out[1] = twg_unpack(e, pair, 1, to);
 }
 
-/* bf16 is the upper half of f32: one instruction for each element where a word has both. */
+static MlirValue widen_half(tw_emitter_t *e, MlirValue word, int place) {
+  return twg_bitcast(e,
+                     place == 0 ? twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16))
+                                : twg_binary(e, "llvm.and", word, twg_const_i32(e, (int32_t)0xFFFF0000)),
+                     e->f32);
+}
+
+/* bf16 is the upper half of f32: one instruction for each element that is half of a word, of one word or of two, and
+ * the same one wherever else the element is widened. */
 static bool widen_bf16_pair(tw_emitter_t *e, const MlirValue x[2], MlirValue out[2]) {
-  MlirValue word = twg_word_behind(e, 2, x);
-  if (word.ptr == NULL)
+  MlirValue both = twg_word_behind(e, 2, x), words[2] = {both, both};
+  int place[2] = {0, 1};
+  for (int i = 0; i < 2 && !both.ptr; i++)
+    words[i] = twg_word_around(e, x[i], &place[i]);
+  if (!words[0].ptr && !words[1].ptr)
     return false;
-  out[0] = twg_bitcast(e, twg_binary(e, "llvm.shl", word, twg_const_i32(e, 16)), e->f32);
-  out[1] = twg_bitcast(e, twg_binary(e, "llvm.and", word, twg_const_i32(e, (int32_t)0xFFFF0000)), e->f32);
+  for (int i = 0; i < 2; i++)
+    out[i] = words[i].ptr ? widen_half(e, words[i], place[i]) : twg_cast(e, "llvm.fpext", e->f32, x[i]);
   return true;
 }
 
