@@ -34,6 +34,9 @@
   "early-cse,simplifycfg<hoist-common-insts>,infer-alignment,load-store-vectorizer,"                                   \
   "simplifycfg<sink-common-insts>,aggressive-instcombine,instcombine<no-verify-fixpoint>,infer-alignment,"             \
   "load-store-vectorizer"
+/* Loops that index an array of the thread are written out (lowering/gpu/facts/local_arrays.h), so that it lies in
+ * registers. */
+#define WRITE_OUT_PASSES "loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,simplifycfg,"
 #define CPU_PASSES_WITH(more)                                                                                          \
   "always-inline,inline,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"                  \
   "loop-mssa(licm),early-cse" more "),globaldce"
@@ -208,6 +211,22 @@ static void tell_pure_assembly(LLVMModuleRef module) {
         }
 }
 
+/* Whether a branch of the function closes a loop that is to be written out. */
+static bool has_marked_loop(LLVMValueRef function) {
+  static const char name[] = "llvm.loop";
+  unsigned kind = LLVMGetMDKindIDInContext(LLVMGetModuleContext(LLVMGetGlobalParent(function)), name, sizeof name - 1);
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+    if (LLVMGetMetadata(LLVMGetBasicBlockTerminator(block), kind))
+      return true;
+  return false;
+}
+
+static const char *passes_of(MlirModule source, LLVMValueRef function) {
+  if (is_of_tiles(source, function))
+    return GPU_PASSES;
+  return has_marked_loop(function) ? WRITE_OUT_PASSES THREAD_PASSES : THREAD_PASSES;
+}
+
 /* Functions are taken one by one only where there are two kinds of them: each run of passes builds its own analyses. */
 static LLVMErrorRef optimize_for_gpu(MlirModule source, LLVMModuleRef module, const target_t *target,
                                      LLVMPassBuilderOptionsRef options) {
@@ -217,7 +236,7 @@ static LLVMErrorRef optimize_for_gpu(MlirModule source, LLVMModuleRef module, co
   LLVMErrorRef error = NULL;
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !error; f = LLVMGetNextFunction(f))
     if (!LLVMIsDeclaration(f))
-      error = LLVMRunPassesOnFunction(f, is_of_tiles(source, f) ? GPU_PASSES : THREAD_PASSES, target->machine, options);
+      error = LLVMRunPassesOnFunction(f, passes_of(source, f), target->machine, options);
   return error ? error : LLVMRunPasses(module, "globaldce", target->machine, options);
 }
 

@@ -42,6 +42,7 @@ APPROXIMATE = {
     "lg2.approx.f32": "emu_lg2",
     "rcp.approx.ftz.f32": "emu_rcp",
     "rsqrt.approx.f32": "emu_rsqrt",
+    "rsqrt.approx.ftz.f32": "emu_rsqrt",
     "tanh.approx.f32": "emu_tanh",
     "sqrt.approx.ftz.f32": "emu_sqrt",
     "sin.approx.ftz.f32": "emu_sin",

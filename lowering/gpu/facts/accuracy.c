@@ -8,6 +8,8 @@
 
 #include "tilewright/dialect.h"
 
+#include <float.h>
+
 enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
 
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
@@ -76,6 +78,10 @@ static bool sources_are_at_least(MlirValue value, const bounded_t *asked) {
   return num > 0;
 }
 
+static bool is_square(MlirOperation op) {
+  return mlirValueEqual(mlirOperationGetOperand(op, 0), mlirOperationGetOperand(op, 1));
+}
+
 static bool result_is_at_least(MlirOperation op, const bounded_t *asked) {
   int bound = asked->bound;
   if (bound == 0 && tw_op_has(op, TW_NOT_NEGATIVE))
@@ -90,7 +96,7 @@ static bool result_is_at_least(MlirOperation op, const bounded_t *asked) {
   case TW_ARITH_ADDF: return sum_is_at_least(op, asked);
   case TW_ARITH_DIVF: return bound == 0 && both_are_at_least(op, 0, 0, asked);
   case TW_ARITH_SELECT: return both_are_at_least(op, 1, bound, asked);
-  case TW_ARITH_MULF:
+  case TW_ARITH_MULF: return (bound == 0 && is_square(op)) || both_are_at_least(op, 0, bound, asked);
   case TW_ARITH_MINIMUMF:
   case TW_ARITH_MINNUMF: return both_are_at_least(op, 0, bound, asked);
   default: return false;
@@ -115,6 +121,20 @@ static bool is_at_least(MlirValue value, const bounded_t *asked) {
 
 bool tw_is_at_least(MlirValue value, int bound) {
   return is_at_least(value, &(bounded_t){.bound = bound, .depth = MAX_LOOK_BACK});
+}
+
+static bool is_sum_above_subnormals(MlirOperation op, intptr_t constant) {
+  double known;
+  return tw_known_float(mlirOperationGetOperand(op, constant), &known) && known >= FLT_MIN &&
+         tw_is_at_least(mlirOperationGetOperand(op, 1 - constant), 0);
+}
+
+bool tw_is_above_subnormals(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_ADDF) &&
+      (is_sum_above_subnormals(op, 0) || is_sum_above_subnormals(op, 1)))
+    return true;
+  return tw_is_at_least(value, 1);
 }
 
 /* ---- what is made of it ------------------------------------------------------------------------------ */

@@ -16,6 +16,10 @@ bool tw_is_widened(MlirValue value);
 
 /* Whether no element is less than `bound`, 0 or 1, as the ops that made it tell; NaN may be among them. */
 bool tw_is_at_least(MlirValue value, int bound);
+/* Whether each element, an f32, is positive and not subnormal, or NaN: a sum of squares and a constant, as in 1 /
+ * sqrt(x * x
+ * + y * y + 1e-9). */
+bool tw_is_above_subnormals(MlirValue value);
 
 /* Whether a value is read by sums and, through 16 bits, by products, by one at least, and by nothing else: the weights
  * of a softmax. */

@@ -4,6 +4,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/equal_groups.h"
+#include "lowering/gpu/facts/local_arrays.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
@@ -142,6 +143,12 @@ static tw_values_t put_before(tw_emitter_t *e, MlirValue first, tw_values_t valu
   return all;
 }
 
+/* Asks LLVM for code of each iteration of the loop that the branch closes (lowering/emit.c). */
+static void write_out(tw_emitter_t *e, MlirOperation branch) {
+  static const char text[] = "#llvm.loop_annotation<unroll = <full = true>>";
+  mlirOperationSetAttributeByName(branch, tw_str("loop_annotation"), mlirAttributeParseGet(e->context, tw_str(text)));
+}
+
 /* for: head(iv, values): iv < bound ? body : exit; body: ...; head(iv + step, yields). The block before it is ended
  * last, so that the rules of the body can put there what the loop does not change. */
 static bool emit_for(tw_emitter_t *e, MlirOperation op, tw_dropped_t dropped) {
@@ -162,6 +169,8 @@ static bool emit_for(tw_emitter_t *e, MlirOperation op, tw_dropped_t dropped) {
   tw_values_t yields = flatten(e, mlirBlockGetTerminator(old), 0, dropped);
   tw_values_t next = put_before(e, next_index(e, op, iv, step), yields);
   twg_branch(e, head, next.count, next.at);
+  if (tw_is_written_out(op))
+    write_out(e, mlirBlockGetTerminator(e->block));
   MlirBlock exit = twg_new_block(e, 0, NULL);
   e->block = head;
   bool is_unsigned = tw_has_attr(op, "unsignedCmp");

@@ -817,6 +817,8 @@ static MlirValue one_element(tw_emitter_t *e, MlirOperation op, const MlirValue 
     return twg_fma(e, x[0], x[1], x[2]);
   if (tw_op_is(op, TW_MATH_POWF))
     return pow_f64(e, x[0], x[1]);
+  if (tw_op_is(op, TW_MATH_RSQRT) && !is_f64(x[0]) && tw_is_above_subnormals(mlirOperationGetOperand(op, 0)))
+    return hardware(e, "rsqrt.approx.ftz.f32 $0, $1;", x[0]);  /* the other one scales what is subnormal */
   math_fn_t function = functions[tw_op_kind(op)];              /* every row below that names this rule has one */
   if (tw_op_is(op, TW_MATH_LOG) || tw_op_is(op, TW_MATH_LOG2)) /* lg2.approx is off by 2^-22 at 1, where it is 0 */
     rough = rough && (tw_hint_fast_math(op, 0) || tw_is_widened(mlirOperationGetOperand(op, 0)));

@@ -317,3 +317,24 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile.target = "sm_90a"} {
+  // A sum of squares and a constant is no subnormal number, which the plain instruction would scale.
+  // CHECK-LABEL: llvm.func @distance
+  // CHECK: llvm.inline_asm {{.*}}"rsqrt.approx.ftz.f32 $0, $1;"
+  // CHECK: llvm.inline_asm {{.*}}"rsqrt.approx.f32 $0, $1;"
+  func.func @distance(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.simt} {
+    %i = tile.thread_id 0
+    %small = arith.constant 1.0e-3 : f32
+    %x = tile.gather %a[%i] : memref<?xf32, strided<[1]>>, i32 -> f32
+    %square = arith.mulf %x, %x : f32
+    %sum = arith.addf %square, %small : f32
+    %y = math.rsqrt %sum : f32
+    %z = math.rsqrt %square : f32
+    %both = arith.addf %y, %z : f32
+    tile.scatter %both, %a[%i] : f32, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
