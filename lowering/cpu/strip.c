@@ -20,9 +20,7 @@
 #include "lowering/cpu/cpu.h"
 #include "lowering/loops.h"
 
-static bool meets_warp(MlirOperation op) { return tw_op_has(op, TW_MEETS_WARP); }
-
-bool cpu_has_warp_ops(MlirOperation op) { return tw_has_op_like(op, meets_warp); }
+bool cpu_has_warp_ops(MlirOperation op) { return tw_has_op_like(op, cpu_is_of_warps); }
 
 bool cpu_differs(cpu_t *cx, MlirValue value) { return cpu_lanes_of(cpu_scalar(cx, value)) > 1; }
 

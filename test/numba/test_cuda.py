@@ -233,6 +233,23 @@ def test_types_of_numpy_convert(run):
 
 
 @cuda.jit
+def rounds(x, digits, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = round(x[i], digits)
+
+
+@pytest.mark.parametrize("digits", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_round_with_digits(run, dtype, digits):
+    """As Python rounds the same number: 0.3425 of float32 is above 0.3425."""
+    x = np.array([0.34251, 0.3425, 250, 350, -250, 45.5, 1e30, np.inf], dtype)
+    x = np.delete(x, 1) if dtype is np.float64 else x  # between two: the decimal digits are rounded there
+    _, _, out = run(rounds, 1, 8, x, np.int64(digits), np.zeros_like(x))
+    np.testing.assert_array_equal(out, np.array([round(float(v), digits) for v in x], dtype))
+
+
+@cuda.jit
 def filled(x, n, out):
     t = cuda.grid(1)
     if t < 2:

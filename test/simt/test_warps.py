@@ -190,6 +190,29 @@ def test_masks(run: Any) -> None:
     np.testing.assert_array_equal(out, [m, m & 1, (m & 0xFF) | 0x100, one, one])
 
 
+@device.kernel
+def active(x):
+    i = device.tid(1)
+    if i % 2 == 0:
+        x[i] = device.activemask()
+    elif i < 20:
+        x[i] = device.activemask()
+
+
+@pytest.mark.spec("D-520")
+def test_active_lanes_are_those_of_the_branch(run: Any) -> None:
+    """All or some of them; and what the others hold stays."""
+    x = np.full(64, 7, np.uint32)
+    run(active, x, grid=2, block=32)
+    even, odd = 0x55555555, 0x000AAAAA
+    for i in range(64):
+        lanes = even if i % 2 == 0 else odd if i < 20 else 0
+        if lanes:
+            assert x[i] & ~np.uint32(lanes) == 0 and x[i] >> (i % 32) & 1
+        else:
+            assert x[i] == 7
+
+
 @pytest.mark.spec("D-516", "D-517", "D-518", "D-519", "D-521")
 def test_masks_of_the_host() -> None:
     mask = device.WarpMask(0x80000001)

@@ -89,11 +89,18 @@ class _Functions:
             return value
         if digits is None:
             return frame.emit.cast(self.rules.call(frame, c_math.rint, value), int64)
-        scale = self.rules.as_type(frame.emit, self.pow(frame, 10.0, digits), value.dtype)
-        rounded = self.rules.call(frame, c_math.rint, frame.emit.binary("mul", value, scale))
-        found = frame.emit.binary("truediv", rounded, scale)
-        is_finite = frame.emit.compare("equal", frame.emit.binary("sub", found, found), 0)
-        return frame.emit.select(is_finite, found, value)  # too large for the scale: it has no such digits
+        emit = frame.emit  # in float64, as Python's own: 0.3425 of float32 is above the middle of 0.342 and 0.343
+        wide = emit.cast(value, float64)
+        scale = self.rules.as_type(emit, self.pow(frame, 10.0, self.abs(frame, digits)), float64)
+        is_left = digits < 0 if is_number(digits) else emit.compare("less", digits, 0)  # of the point
+        up, down = (emit.binary("mul", wide, scale), emit.binary("truediv", wide, scale))
+        rounded = self.rules.call(frame, c_math.rint, emit.select(is_left, down, up))
+        up, down = (emit.binary("mul", rounded, scale), emit.binary("truediv", rounded, scale))
+        found = emit.select(is_left, up, down)
+        is_finite = emit.compare("equal", emit.binary("sub", found, found), 0)
+        return emit.cast(
+            emit.select(is_finite, found, wide), value.dtype
+        )  # too large for the scale: has no such digits
 
     def pow(self, frame: Frame, x: Any, y: Any) -> Any:
         return x**y if is_number(x) and is_number(y) else self.rules.binary(frame, "pow", x, y)
