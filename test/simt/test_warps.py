@@ -193,7 +193,7 @@ def test_masks(run: Any) -> None:
 @device.kernel
 def active(x):
     i = device.tid(1)
-    if i % 2 == 0:
+    if i % 2 == 0:  # noqa: SIM114
         x[i] = device.activemask()
     elif i < 20:
         x[i] = device.activemask()

@@ -91,7 +91,7 @@ class _Functions:
             return frame.emit.cast(self.rules.call(frame, c_math.rint, value), int64)
         emit = frame.emit  # in float64, as Python's own: 0.3425 of float32 is above the middle of 0.342 and 0.343
         wide = emit.cast(value, float64)
-        scale = self.rules.as_type(emit, self.pow(frame, 10.0, self.abs(frame, digits)), float64)
+        scale = self.power_of_ten(frame, self.abs(frame, digits))
         is_left = digits < 0 if is_number(digits) else emit.compare("less", digits, 0)  # of the point
         up, down = (emit.binary("mul", wide, scale), emit.binary("truediv", wide, scale))
         rounded = self.rules.call(frame, c_math.rint, emit.select(is_left, down, up))
@@ -100,7 +100,19 @@ class _Functions:
         is_finite = emit.compare("equal", emit.binary("sub", found, found), 0)
         return emit.cast(
             emit.select(is_finite, found, wide), value.dtype
-        )  # too large for the scale: has no such digits
+        )  # too large for the scale
+
+    def power_of_ten(self, frame: Frame, n: Any) -> Any:
+        """Exact up to 10^22: `pow` of GPUs need not be."""
+        emit = frame.emit
+        if is_number(n):
+            return self.rules.as_type(emit, float(10**n) if n <= 308 else math.inf, float64)
+        result = self.rules.as_type(emit, 1.0, float64)
+        for bit in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+            grown = emit.binary("mul", result, self.rules.as_type(emit, float(10**bit), float64))
+            is_set = emit.compare("not_equal", self.rules.binary(frame, "bitwise_and", n, bit), 0)
+            result = emit.select(is_set, grown, result)
+        return emit.select(emit.compare("less", n, 512), result, math.inf)
 
     def pow(self, frame: Frame, x: Any, y: Any) -> Any:
         return x**y if is_number(x) and is_number(y) else self.rules.binary(frame, "pow", x, y)
