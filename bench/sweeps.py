@@ -1,7 +1,7 @@
 """What sweeps find and what they cost: the gap between the best of a sweep and the compiler's own choice, the regret of
 untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worker adds to a trial, and a warm lookup.
 
-    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXT] [--trials N] [--scaling [COUNTS]] [--out FILE]
+    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXTS] [--trials N] [--scaling [COUNTS]] [--out FILE]
 
 Run on several GPUs with --scaling: the same 500 candidates on one, two … and all of them; --scaling=1,2 on so many.
 Each run begins with an empty cache of ours and of the driver: the later ones do not find what the first compiled.
@@ -27,7 +27,8 @@ import tilewright
 from regress import CASES, EXAMPLES, heads, rows, square, vectors
 from tilewright import _core, tune
 from tilewright import tile as ct
-from tilewright.sweep.run import Outcome, Plan, Sweep
+from tilewright.sweep import records
+from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.shapes import Shape
 from tilewright.tune.cost import machine_of
 
@@ -71,23 +72,17 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def swept(place: str, shapes: list[Shape], axes: tuple[str, ...], folder: Path, **settings: Any) -> list[Outcome]:
+def swept(
+    place: str,
+    shapes: list[Shape],
+    axes: tuple[str, ...],
+    folder: Path,
+    tell: Callable[[Event], None] | None = None,
+    keep: bool = False,
+    **settings: Any,
+) -> list[Outcome]:
     file, _, name = place.partition(":")
-    return Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), axes, keep=False, **settings), folder).run()
-
-
-def gaps(folder: Path, on: str, only: str, trials: int | None) -> list[dict[str, Any]]:
-    """Of each shape: how much longer the compiler's own choice takes than the best."""
-    found = []
-    for place, axes in LAYOUTS.items():
-        shapes = [*CASES.get(place, ([], []))[0], *ODD[place]] if only in place else []
-        for outcome in swept(place, shapes, axes, folder, on=on, trials=trials) if shapes else []:
-            given, best = outcome.given, outcome.measured[0]
-            odd = outcome.shape in ODD[place]
-            gap = given.us / best.us - 1 if given else float("nan")
-            found.append({"bench": "gap", "kernel": place, "shape": str(outcome.shape), "odd": odd, "gap": gap})
-            print(f"{place} {outcome.shape}: {gap:.2%} behind {best.choice}", flush=True)
-    return found
+    return Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), axes, keep=keep, **settings), folder, tell).run()
 
 
 @contextlib.contextmanager
@@ -101,6 +96,27 @@ def environment(**values: str) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def gaps(folder: Path, on: str, only: str, parts: list[str], **settings: Any) -> list[dict[str, Any]]:
+    """Of each shape: how much longer the compiler's own choice takes than the best, both measured in turns."""
+    found = []
+    for place, axes in LAYOUTS.items():
+        even = CASES.get(place, ([], []))[0] if "gaps" in parts else []
+        shapes = [*even, *ODD[place]] if any(text in place for text in only.split(",")) else []
+        with environment(TILEWRIGHT_TUNED=str(folder / "tuned.jsonl")):
+            outcomes = swept(place, shapes, axes, folder, on=on, keep=True, **settings) if shapes else []
+        for outcome in outcomes:
+            turns, given, best = outcome.decided, outcome.given, outcome.measured[0]
+            times = (turns.given_us, turns.us) if turns else (given and given.us, best.us)
+            gap = times[0] / times[1] - 1 if times[0] and times[1] else float("nan")
+            choice = records.choice_text(turns.choice if turns else best.choice)
+            row = {"kernel": place, "shape": str(outcome.shape), "odd": outcome.shape in ODD[place], "gap": gap}
+            found.append({"bench": "gap", **row, "us": times[1], "choice": choice, "measured": len(outcome.measured)})
+            print(
+                f"{place} {outcome.shape}: {gap:.2%} behind {choice}, of {len(outcome.measured)} measured", flush=True
+            )
+    return found
+
+
 @contextlib.contextmanager
 def empty_caches() -> Iterator[None]:
     """What is compiled within is compiled anew: our cache and the driver's are folders without anything."""
@@ -108,27 +124,40 @@ def empty_caches() -> Iterator[None]:
         tempfile.TemporaryDirectory(prefix="sweeps-cache-") as folder,
         environment(TILEWRIGHT_CACHE_DIR=f"{folder}/ours", CUDA_CACHE_PATH=f"{folder}/driver"),
     ):
+        Path(folder, "driver").mkdir()
         yield
 
 
-def scaling(folder: Path, counts: str) -> list[dict[str, Any]]:
+def scaling(folder: Path, counts: str, trials: int, budget: float | None) -> list[dict[str, Any]]:
     """Trials a second of the same candidates on one GPU, and on more; each run begins with nothing compiled."""
     found, base, there = [], 0.0, _core.device_count()
     for count in [int(n) for n in counts.split(",")] if counts else sorted({1, 2, 4, there} & {*range(1, there + 1)}):
         on = ",".join(f"cuda:{i}" for i in range(count))
         axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
         shapes = [square(2048, (128, 128, 64))]
+        ends: list[float] = []
+        settings: dict[str, Any] = {"on": on, "trials": trials, "budget": budget}
         with empty_caches():
             start = time.monotonic()
-            (outcome,) = swept("matmul.py:matmul", shapes, axes, folder / str(count), on=on, trials=500)
+            tell = lambda event, ends=ends: ends.append(time.monotonic())  # noqa: E731
+            (outcome,) = swept("matmul.py:matmul", shapes, axes, folder / str(count), tell, **settings)
             seconds = time.monotonic() - start
-        trials = sum(r.seconds for r in outcome.records) / count
-        base = base or seconds
-        row = {"gpus": count, "trials": len(outcome.records), "seconds": seconds, "of_trials": trials, "cache": "empty"}
+        row = {
+            "gpus": count,
+            "processors": len(os.sched_getaffinity(0)),
+            "trials": len(outcome.records),
+            "measured": len(outcome.measured),
+            "seconds": seconds,
+            "to_the_first": ends[0] - start,
+            "of_trials": sum(r.seconds for r in outcome.records) / count,
+            "cache": "empty",
+        }
+        base = base or seconds / len(outcome.records)
+        times = base / (seconds / len(outcome.records))
         found.append({"bench": "scaling", **row})
         print(
-            f"{count} GPUs, nothing compiled before: {len(outcome.records)} trials in {seconds:.1f} s, {trials:.1f} "
-            f"of them in trials; {base / seconds:.2f} times as fast as one",
+            f"{count} GPUs, nothing compiled before: {row['trials']} trials in {seconds:.1f} s, the first after "
+            f"{row['to_the_first']:.1f} s; {times:.2f} times as fast as one",
             flush=True,
         )
     return found
@@ -200,11 +229,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--on", default="cuda")
     parser.add_argument("--records", type=Path, metavar="FOLDER")
-    parser.add_argument("--only", default="", metavar="TEXT")
+    parser.add_argument("--only", default="", metavar="TEXTS", help="of the gaps: kernels with one of these, by commas")
+    parser.add_argument("--sampler", default="model", help="of the gaps, as of tilewright sweep")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--scaling", nargs="?", const="", metavar="COUNTS")
     parser.add_argument(
-        "--parts", default="lookup,dask,gaps", help="what else is measured (default: all of %(default)s)"
+        "--budget", type=float, metavar="SECONDS", help="of each run of --scaling (default: to its end)"
+    )
+    parser.add_argument(
+        "--parts",
+        default="lookup,dask,gaps",
+        help="what else is measured (default: %(default)s); odd: the gaps at odd shapes",
     )
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
@@ -212,8 +247,16 @@ def main() -> int:
     parts = options.parts.split(",")
     lines = [lookup()] if "lookup" in parts else []
     lines += [dask_overhead(folder / "dask")] if "dask" in parts else []
-    lines += scaling(folder / "scaling", options.scaling) if options.scaling is not None else []
-    found = gaps(folder, options.on, options.only, options.trials) if "gaps" in parts else []
+    lines += (
+        scaling(folder / "scaling", options.scaling, options.trials or 500, options.budget)
+        if options.scaling is not None
+        else []
+    )
+    found = (
+        gaps(folder, options.on, options.only, parts, trials=options.trials, sampler=options.sampler)
+        if {"gaps", "odd"} & set(parts)
+        else []
+    )
     odd = [row["gap"] for row in found if row["odd"]]
     if odd:
         print(

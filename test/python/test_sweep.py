@@ -16,14 +16,15 @@ from typing import Any
 
 import pytest
 
-from tilewright import cli
+from tilewright import _core, cli
 from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
 from tilewright.sweep import command, page, records, run, samplers, shapes, workers
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
-from tilewright.sweep.station import Decided, Settings, Station, Task, gpu_count
+from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count
+from tilewright.tune.worker import SafeBench
 
 KERNELS = '''
 from tilewright import tile as ct
@@ -95,6 +96,7 @@ def test_expressions_mean_what_python_does(text: str, value: Any) -> None:
         ("(" * 5000, "the most is 2000"),
         ("TX > 1", "'TX', which is unknown; there are TM"),
         ("TM // 0", "cannot be computed"),
+        ("-" * 1500 + "TM", "is nested too deeply"),
         ("abs(TM, key=1)", "there are arithmetic"),
     ],
 )
@@ -316,6 +318,31 @@ def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypa
     died = [r for r in sweep.outcomes[0].records if "its worker crashed with signal 9" in r.why]
     assert killed and len(died) == 1
     assert len(sweep.outcomes[0].measured) == len(sweep.outcomes[0].records) - 1 >= 8
+
+
+def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one costs a second on a GPU. It is replaced only when a candidate takes it along."""
+    started: list[Any] = []
+    begin = SafeBench._start
+    monkeypatch.setattr(SafeBench, "_start", lambda bench: started.append(bench) or begin(bench))
+    station, (shape,) = Station(Settings(place, timeout=1.0), "cpu"), shapes.of_command(ARGUMENTS, GRID)
+    try:
+        tasks = [Task(shape, (("T", 16 << i),)) for i in range(4)]
+        found = [station.measure(task, tasks[i + 1 :]) for i, task in enumerate(tasks)]
+        assert all(r.measured for r in found) and len(started) == 1
+        assert not station.measure(Task(shape, (("MODE", 3),)), []).measured
+        assert station.measure(tasks[0], []).measured and len(started) == 2
+    finally:
+        station.close()
+
+
+def test_stations_share_the_processors_of_their_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(32)))
+    large, small = {"memory_bytes": 140 << 30}, {"memory_bytes": 8 << 30}
+    monkeypatch.setattr(_core, "device_info", lambda device: [large, small][device])
+    assert [compiling_at_once(n, 0) for n in (1, 2, 4, 64)] == [24, 14, 6, 2]
+    assert compiling_at_once(1, 1) == 2, "each process that assembles takes half a gigabyte of the GPU's memory"
+    assert [compiling_at_once(n, None) for n in (0, 1, 8)] == [4, 4, 4], "on a CPU they slow what is measured"
 
 
 def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:

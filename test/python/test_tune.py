@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -26,8 +27,8 @@ from tilewright.tune import cost, memory, plot, programs, record, statistics
 from tilewright.tune.compare import Comparer
 from tilewright.tune.search import UNLIKELY, _in_parallel
 from tilewright.tune.space import Candidate, Problem
-from tilewright.tune.trial import Program, difference
-from tilewright.tune.worker import Assemblers, LostError, SafeBench, Worker
+from tilewright.tune.trial import Bench, Program, difference
+from tilewright.tune.worker import Assembler, Assemblers, LostError, SafeBench, Spare, Worker
 
 FACTOR = 2.0
 
@@ -224,6 +225,10 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     assert len(again.measured()) >= 1 and not increments.any()
 
 
+def waiting(assemblers: Assemblers) -> int:
+    return sum(worker is not None for worker in assemblers.places.queue)
+
+
 def test_assemblers_come_back_and_say_why_they_cannot() -> None:
     """Each thread has its own; one that crashes or takes too long is replaced."""
     assemblers = Assemblers(20.0)
@@ -234,11 +239,12 @@ def test_assemblers_come_back_and_say_why_they_cannot() -> None:
             assert assemblers.assemble(b"ret;", "sm_90a") == b"ret;"
         with pytest.raises(TileCompilationError, match="the driver's assembler ended its process"):
             assemblers.call("load", b"no image", "kernel", "sm_90a", 0)
-        assert len(assemblers.idle) == len(assemblers.all) - 1
+        assert waiting(assemblers) == len(assemblers.all) - 1
         assemblers.timeout = 0.5
         first = assemblers._start()
         os.kill(first.process.pid, signal.SIGSTOP)
-        assemblers.idle.append(first)
+        assemblers.places.get()
+        assemblers.places.put(first)
         with pytest.raises(TileCompilationError, match="the driver's assembler did not end within"):
             assemblers.assemble(b"ret;", "cpu")
         assemblers.timeout = 20.0
@@ -246,6 +252,67 @@ def test_assemblers_come_back_and_say_why_they_cannot() -> None:
     finally:
         assemblers.close()
     assert all(worker.process.poll() is not None for worker in assemblers.all)
+
+
+def test_assemblers_that_start_ahead_take_what_is_small_too() -> None:
+    """Else one process, which assembles one kernel at a time, would have all of it to do."""
+    assemblers = Assemblers(20.0, 2)
+    try:
+        assemblers.start(0)
+        end = time.monotonic() + 20
+        while waiting(assemblers) < 2:
+            assert time.monotonic() < end, "they did not start"
+            time.sleep(0.01)
+        taken = assemblers._idle(), assemblers._idle()
+        assert None not in taken and assemblers._idle() is None
+        assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;"  # here: all are busy
+        for worker in taken:
+            assert worker is not None
+            os.kill(worker.process.pid, signal.SIGKILL)
+            assemblers.places.put(worker)
+        with pytest.raises(TileCompilationError, match="the driver's assembler crashed with signal 9$"):
+            assemblers.assemble(b"ret;", "sm_12345")
+        assert len(assemblers.all) == 2
+    finally:
+        assemblers.close()
+    with pytest.raises(TileCompilationError, match="is closed"):
+        assemblers.call("assemble", b"ret;", "sm_12345")
+
+
+def test_a_spare_process_becomes_what_is_asked_for() -> None:
+    """One that could have no context says nothing; who takes its place does."""
+    x = np.ones(16, np.float32)
+    layout, spare = memory.describe((x,), [0]), Spare(0 if has_gpu() else 77)
+    path = memory.save(layout)
+    try:
+        first, second = spare.take("bench", layout, path), spare.take("bench", layout, path)
+        assert first.process.pid != second.process.pid
+        for worker in (first, second):
+            worker.call("drop", 0, timeout=20.0)
+            worker.close()
+    finally:
+        spare.close()
+        path.unlink()
+
+
+def test_what_processes_are_asked_for_is_there() -> None:
+    """A method that only a text names is not found by who looks for what nothing uses."""
+    folder = Path(tune.__file__).parent
+    asked = {
+        name: set(re.findall(rf"{name}\.call\(\s*\"(\w+)\"", path.read_text()))
+        for name, path in (
+            ("bench", folder / "search.py"),
+            ("worker", folder / "worker.py"),
+            ("assemblers", folder / "programs.py"),
+        )
+    }
+    in_sweeps = (folder.parent / "sweep" / "station.py").read_text()
+    asked["bench"] |= set(re.findall(r'bench\.call\(\s*"(\w+)"', in_sweeps))
+    assert {"add", "first", "check", "time", "sample", "drop"} <= asked["bench"] and asked["assemblers"] == {"load"}
+    assert [name for name in asked["bench"] if not hasattr(Bench, name)] == []
+    assert [
+        name for name in asked["worker"] | asked["assemblers"] if not any(hasattr(c, name) for c in (Bench, Assembler))
+    ] == []
 
 
 def test_the_reference_is_the_first_that_works() -> None:
@@ -296,6 +363,27 @@ def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
         programs._layout_seconds(module, module_of(), (64, 1, 1), machine, 7)
     module.lower("legal")  # is past it, and stays there
     assert "#tile.linear" in module.text()
+
+
+@pytest.mark.parametrize("hint", [{"num_warps": 8}, {"num_stages": 2}, {"raster": 1}, {"group": 4}])
+def test_candidates_that_differ_in_how_alone_are_counted_once(hint: dict[str, int]) -> None:
+    """The operations in which work is counted are the same."""
+    key = cli.specialization(matmul, [*(f"{name}=bf16[512,512]" for name in "ABC"), "TM=128", "TN=128", "TK=64"])
+
+    def body(kernel: Any) -> list[str]:
+        module = kernel.capture("sm_90a", key)
+        module.lower("legal")
+        return [line for line in module.text().splitlines() if "tile.kernel" not in line]
+
+    assert set(hint) <= set(programs.SAME_WORK)
+    assert len(body(matmul)) > 10 and body(matmul.replace_hints(**hint)) == body(matmul)
+    problem = Problem(scale, (*vectors(4096), 64), lambda X, T: ct.cdiv(X.shape[0], T))
+    counted: dict[Any, cost.Work] = {}
+    facts = problem.facts()
+    rows = [problem.candidate(row) for row in ({}, hint, {"T": 128}, {"T": 128} | hint)]
+    layout, machine = facts.layout(), cost.machine_of(None)
+    each = [programs.estimate(problem, facts, layout, machine, row, counted) for row in rows]
+    assert len(counted) == 2 and each == [programs.estimate(problem, facts, layout, machine, row) for row in rows]
 
 
 def test_views_of_one_array_stay_views() -> None:

@@ -56,7 +56,10 @@ class Expression:
             self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self._wrong(f"is no expression of Python: {error}") from None
-        self.names = tuple(dict.fromkeys(self._names(self.tree)))
+        try:
+            self.names = tuple(dict.fromkeys(self._names(self.tree)))
+        except RecursionError:
+            raise self._wrong("is nested too deeply") from None
 
     def __repr__(self) -> str:
         return self.text
@@ -95,7 +98,7 @@ class Expression:
         """`values`: what each name is; of arrays, their shapes."""
         try:
             return self._value(self.tree, values)
-        except (ArithmeticError, TypeError, ValueError, IndexError) as error:
+        except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as error:
             if isinstance(error, TileValueError):
                 raise
             raise self._wrong(f"cannot be computed: {error}") from None

@@ -174,7 +174,7 @@ class Sweep:
         outcome = Outcome(shape, [], device=base.device)
         self.outcomes.append(outcome)
         trials = _Trials(self, outcome, base, sampler, given)
-        pool.run(trials.next, trials.found)
+        pool.run(trials.next, trials.found, sampler.ahead)
         if not outcome.measured and outcome.records:
             reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
             raise TileValueError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")

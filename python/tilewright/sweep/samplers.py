@@ -22,6 +22,8 @@ Rank = Callable[[list[Row]], list[float | None]]
 
 
 class Sampler(Protocol):
+    ahead: int | None  # how many a worker may take before one's outcome is told; None: any
+
     def next(self) -> tuple[Row, int] | None:
         """A candidate and its rank by the model, 0 without one; None when there are no more."""
 
@@ -31,6 +33,8 @@ class Sampler(Protocol):
 
 class Listed:
     """Candidates in an order that is known before."""
+
+    ahead: int | None = None
 
     def __init__(self, rows: list[tuple[Row, int]]) -> None:
         self.rows = iter(rows)
@@ -46,6 +50,7 @@ class Listed:
 class Optuna:
     """Rows by a study of Optuna; those that have been are not given again."""
 
+    ahead: int | None = 3  # it learns from outcomes
     TRIES = 8  # for one that the constraints leave and that is new
 
     def __init__(self, space: Space, trials: int, seed: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import functools
 import os
 import threading
 import time
@@ -24,16 +25,17 @@ from ..tune.samples import device_of, make_arguments
 from ..tune.search import search_problem
 from ..tune.space import Candidate, Problem
 from ..tune.statistics import Measurement
-from ..tune.trial import Program
-from ..tune.worker import Assemblers, FailedError, LostError, SafeBench
+from ..tune.trial import TRIAL_SECONDS, Program
+from ..tune.worker import Assemblers, FailedError, LostError, SafeBench, Spare
 from . import artefacts
 from .records import Record
 from .shapes import Grid, Shape
 
-MIN_SAMPLES, MOST_SAMPLES = 8, 60
-ENOUGH = 0.01  # width of the interval, relative to the median
-SAMPLE_SECONDS, TRIAL_SECONDS = 0.02, 0.5
-COMPILING = 4  # candidates at a time
+# Candidates that a station compiles at a time: on a CPU they take it from what is measured, on a GPU each has a process
+# that assembles, with a context of half a gigabyte.
+COMPILING, MOST_COMPILING = 4, 24
+CONTEXT_BYTES, SHARE_OF_MEMORY = 1 << 29, 8
+FOR_MEASURING = 2  # processors of a station: its own, and that of the process that measures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Settings:
     compile_timeout: float = 60.0
     tolerance: float | None = None
     secret: bytes = dataclasses.field(default=b"", repr=False)  # of this sweep, for artefacts
+    stations: int = 0  # of this host, which share its processors; 0: nobody knows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +65,15 @@ def gpu_count() -> int:
         return _core.device_count()
     except TileError:
         return 0
+
+
+def compiling_at_once(stations: int, device: int | None) -> int:
+    """How many candidates a station compiles at a time, where so many share the host's processors."""
+    processors = len(os.sched_getaffinity(0))
+    if device is None or not stations:
+        return min(COMPILING, processors)
+    contexts = _core.device_info(device)["memory_bytes"] // (SHARE_OF_MEMORY * CONTEXT_BYTES)
+    return max(2, min(processors // stations - FOR_MEASURING, contexts, MOST_COMPILING))
 
 
 def driver_of(device: int | None) -> str:
@@ -83,10 +95,10 @@ class _Launch(Problem):
 class Session:
     """The launch of one shape on the station's device."""
 
-    def __init__(self, settings: Settings, device: str, shape: Shape) -> None:
+    def __init__(self, settings: Settings, device: str, shape: Shape, spare: Spare | None = None) -> None:
         kernel = cli.load_kernel(settings.place)
         key = cli.specialization(kernel, shape.arguments)
-        self.settings, self.shape = settings, shape
+        self.settings, self.shape, self.spare = settings, shape, spare
         args, self.memory = make_arguments(kernel, key, shape.arguments, device)
         grid = shape.grid_of(kernel)
         self.problem = _Launch(kernel, args, grid)
@@ -96,7 +108,9 @@ class Session:
         self.path: Path | None = None
         self.bench: SafeBench | None = None
         self.numbers = 0
+        self.counted: dict[Any, cost.Work] = {}
 
+    @functools.cached_property
     def base(self) -> Record:
         """What all records of the session say."""
         from .. import __version__
@@ -126,11 +140,15 @@ class Session:
         work, seconds = estimate(self.problem, self.facts, self.layout, self.machine, candidate)
         return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers, fetch)
 
+    def expected(self, candidate: Candidate) -> float:
+        """Seconds, by the cost model."""
+        return estimate(self.problem, self.facts, self.layout, self.machine, candidate, self.counted)[1]
+
     def start(self, assemblers: Assemblers | None) -> SafeBench:
         """The bench, in which the kernel as given has run: its result is what the others must give."""
         if self.bench is None:
             self.path = memory.save(self.layout)
-            self.bench = SafeBench(self.layout, self.path)
+            self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
             try:
                 *_, program, _ = self.compiled(Candidate(), assemblers)
                 self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
@@ -146,24 +164,15 @@ class Session:
         number = self.numbers
         try:
             bench.call("add", number, program, timeout=60.0)
-            taken = [bench.call("first", number, program, timeout=timeout)]
+            taken = bench.call("first", number, program, timeout=timeout)
             bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
-            return self._timed(bench, number, taken[0])
+            samples = bench.call("sample", number, taken, timeout=TRIAL_SECONDS + 5 * timeout)
+            return Measurement.of(samples)
         finally:
             bench.forget(number)
             with contextlib.suppress(FailedError, LostError):
                 if bench.worker is not None:
                     bench.call("drop", number, timeout=60.0)
-
-    def _timed(self, bench: SafeBench, number: int, first: float) -> Measurement:
-        samples: list[float] = []
-        end = time.monotonic() + TRIAL_SECONDS
-        while len(samples) < MOST_SAMPLES:
-            count = max(1, min(5, int(SAMPLE_SECONDS / max(samples[-1] if samples else first, 1e-6))))
-            samples += bench.call("time", number, count, timeout=self.settings.timeout * count)
-            if len(samples) >= MIN_SAMPLES and (Measurement.of(samples).width < ENOUGH or time.monotonic() > end):
-                break
-        return Measurement.of(samples)
 
     def close(self) -> None:
         if self.bench is not None:
@@ -201,10 +210,15 @@ class Station:
             raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
-        self.threads = ThreadPoolExecutor(min(COMPILING, len(os.sched_getaffinity(0))))
+        at_once = compiling_at_once(settings.stations, self.number)
+        self.threads = ThreadPoolExecutor(at_once)
         self.compiling: dict[Task, Future[Any]] = {}
         self.taken = 0  # artefacts of other workers
-        self.assemblers = Assemblers(settings.compile_timeout) if self.number is not None else None
+        self.spare: Spare | None = None
+        self.assemblers: Assemblers | None = None
+        if self.number is not None:
+            self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, at_once)
+            self.assemblers.start(self.number)
 
     def _session(self, shape: Shape) -> Session:
         with self.opening:
@@ -213,7 +227,7 @@ class Station:
                     if self.session is not None:
                         self.session.close()
                     self.compiling.clear()
-                    self.session = Session(self.settings, self.device, shape)
+                    self.session = Session(self.settings, self.device, shape, self.spare)
                 self.threads.submit(self._warm, self.session)
             return self.session
 
@@ -225,7 +239,7 @@ class Station:
 
     def describe(self, shape: Shape) -> Record:
         """A record without a choice: the device, the kernel and its arguments."""
-        return self._session(shape).base()
+        return self._session(shape).base
 
     def layouts(self, shape: Shape, tile: str) -> list[str]:
         return listed_layouts(self._session(shape).problem, tile)
@@ -238,7 +252,7 @@ class Station:
     def _expected(self, session: Session, choice: dict[str, Any]) -> float | None:
         try:
             candidate = session.problem.candidate(choice)
-            return estimate(session.problem, session.facts, session.layout, session.machine, candidate)[1]
+            return session.expected(candidate)
         except TileError:
             return None
 
@@ -264,7 +278,7 @@ class Station:
                 self.compiling[one] = self.threads.submit(
                     self._compile, session, one, artefact if one is task else None
                 )
-        base = dataclasses.replace(session.base(), choice=dict(task.choice), rank=task.rank)
+        base = dataclasses.replace(session.base, choice=dict(task.choice), rank=task.rank)
         if task.device and task.device != base.device:
             raise TileValueError(
                 f"this worker is a {base.device}, and the sweep is of a {task.device}; name the devices of one kind, "
@@ -309,6 +323,8 @@ class Station:
             self.session.close()
         if self.assemblers:
             self.assemblers.close()
+        if self.spare:
+            self.spare.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 

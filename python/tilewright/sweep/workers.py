@@ -30,11 +30,10 @@ from ..tune.worker import FailedError, LostError, Worker
 from . import artefacts
 from .records import Record
 from .shapes import Shape
-from .station import Settings, Task, gpu_count, serve
+from .station import Settings, Task, compiling_at_once, gpu_count, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
 CONNECT_SECONDS = 10
-AHEAD = 3  # tasks that a worker compiles while it measures another
 
 
 class GoneError(TileError):
@@ -52,8 +51,11 @@ class Pool(Protocol):
     def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Calls that the workers share."""
 
-    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
-        """Measures what `source` gives until that is None; `found` hears of each: a record, or why none."""
+    def run(
+        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+    ) -> None:
+        """Measures what `source` gives until that is None; `found` hears of each: a record, or why none. A worker takes
+        at most `ahead` tasks beside the one that it measures; None: as many as it compiles at a time."""
 
     def close(self) -> None: ...
 
@@ -85,6 +87,7 @@ def open_pools(text: str, settings: Settings) -> list[Pool]:
     for name in devices(text):
         number = device_of(name)
         kinds.setdefault("cpu" if number is None else _core.device_info(number)["name"], []).append(name)
+    settings = dataclasses.replace(settings, stations=sum(map(len, kinds.values())))
     return [Local(settings, names) for names in kinds.values()]
 
 
@@ -170,7 +173,9 @@ class Local:
         with ThreadPoolExecutor(self.count) as threads:
             return list(threads.map(one, calls))
 
-    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
+    def run(
+        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+    ) -> None:
         lock = threading.Lock()
         returned: queue.SimpleQueue[Task] = queue.SimpleQueue()
 
@@ -182,11 +187,18 @@ class Local:
             with lock:
                 found(task, outcome)
 
-        problems = side_by_side(lambda number: self._serve(number, next_task, tell, returned), range(self.count))
+        def serve_one(number: int) -> None:
+            self._serve(number, next_task, tell, returned, self._ahead(number, ahead))
+
+        problems = side_by_side(serve_one, range(self.count))
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
-            self.run(lambda: None if returned.empty() else returned.get(), found)
+            self.run(lambda: None if returned.empty() else returned.get(), found, ahead)
+
+    def _ahead(self, number: int, most: int | None) -> int:
+        at_once = compiling_at_once(self.settings.stations, device_of(self.names[number]))
+        return at_once if most is None else min(most, at_once)
 
     def _serve(
         self,
@@ -194,11 +206,12 @@ class Local:
         next_task: Callable[[], Task | None],
         tell: Callable[[Task, Record | str], None],
         returned: queue.SimpleQueue[Task],
+        ahead: int,
     ) -> None:
         mine, deaths = list[Task](), 0
         try:
             while True:
-                while len(mine) <= AHEAD and (task := next_task()) is not None:
+                while len(mine) <= ahead and (task := next_task()) is not None:
                     mine.append(task)
                 if not mine:
                     return
@@ -375,14 +388,17 @@ class Cluster:
         except (OSError, TimeoutError, distributed.CancelledError) as error:
             raise GoneError(f"the Dask scheduler is gone: {error or type(error).__name__}") from None
 
-    def run(self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None]) -> None:
+    def run(
+        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+    ) -> None:
         from distributed import as_completed
 
+        most = self.ahead if ahead is None else min(self.ahead, (1 + ahead) * self.count)
         waiting: dict[Any, Task] = {}
         pool = as_completed()
 
         def feed() -> None:
-            while len(waiting) < self.ahead and (task := source()) is not None:
+            while len(waiting) < most and (task := source()) is not None:
                 future = self._measured(task)
                 waiting[future] = task
                 pool.add(future)

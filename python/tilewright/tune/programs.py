@@ -13,18 +13,34 @@ from .space import Candidate, Facts, Problem
 from .trial import Program
 from .worker import Assemblers
 
+# Hints by which a kernel does the same work in another way: candidates that differ in them alone are counted once.
+SAME_WORK = ("num_warps", "num_stages", "raster", "group")
+
 
 def estimate(
-    problem: Problem, facts: Facts, layout: memory.Layout, machine: cost.Machine, candidate: Candidate
+    problem: Problem,
+    facts: Facts,
+    layout: memory.Layout,
+    machine: cost.Machine,
+    candidate: Candidate,
+    counted: dict[Any, cost.Work] | None = None,
 ) -> tuple[cost.Work, float]:
-    """What a launch does, and how many seconds it should take, by the kernel as it is written."""
+    """What a launch does, and how many seconds it should take, by the kernel as it is written. `counted`: what such
+    calls have counted before, of the same problem."""
     kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
+    of_layouts = machine.is_gpu and asks_for_layouts(kernel.hints)
+    same = candidate.constants, tuple(hint for hint in candidate.hints if hint[0] not in SAME_WORK), grid
+    work = counted.get(same) if counted is not None and not of_layouts else None
+    if work is not None:
+        return work, cost.predict(work, machine, dict(kernel.hints))
     _, key = kernel.specialization(problem.args_of(candidate))
     module = kernel.capture(facts.target, key)
     module.lower("legal")
     work = cost.count(module, layout, _values(problem, facts, layout, candidate), grid, facts.constants)
+    if counted is not None:
+        counted[same] = work
     seconds = cost.predict(work, machine, dict(kernel.hints))
-    if machine.is_gpu and asks_for_layouts(kernel.hints):
+    if of_layouts:
         plain = kernel.replace_hints(**{n: None for n in kernel.hints if asks_for_layouts({n: kernel.hints[n]})})
         free = plain.capture(facts.target, key)
         free.lower("legal")

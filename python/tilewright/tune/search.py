@@ -27,13 +27,11 @@ from .programs import estimate, program_of
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
 from .statistics import Measurement, is_decided, survivors, winner
-from .trial import Program
-from .worker import Assemblers, FailedError, LostError, SafeBench
+from .trial import Program, launches_at_once
+from .worker import MAX_ASSEMBLERS, Assemblers, FailedError, LostError, SafeBench
 
 MIN_ROUNDS, MAX_ROUNDS = 8, 60
-SAMPLE_SECONDS = 0.02  # of one candidate in one round: quick kernels are launched several times
 WARM_UP_SECONDS = 0.3
-MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
 Done = TypeVar("Done")
 SAME = "is the same program as"
 UNLIKELY = "not tried, the cost model expects less"
@@ -338,7 +336,7 @@ class _Search:
                     bench.forget(number)
                     continue
                 samples[number] += taken
-                counts[number] = max(1, min(5, int(SAMPLE_SECONDS / max(taken[0], 1e-6))))
+                counts[number] = launches_at_once(taken[0])
             if not alive:
                 raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} kept working")
             measured = {number: Measurement.of(samples[number]) for number in alive}

@@ -20,6 +20,7 @@ from ..errors import TileError
 from . import memory
 from .compare import Comparer
 from .memory import Layout
+from .statistics import Measurement
 
 # How much results may differ, relative to the value plus the root mean square of all: sums in another order.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "tfloat32": 4e-3, "float16": 4e-3, "bfloat16": 3e-2}
@@ -27,6 +28,15 @@ NARROW_TOLERANCE = 0.5  # 8-bit floats: neighbours of a value
 CHUNK = 1 << 22
 SAMPLE = 1 << 20  # elements that tell the size of all
 LARGE = 1 << 20  # bytes that take longer to copy to the host than to compare on the GPU
+
+MIN_SAMPLES, MOST_SAMPLES = 8, 60
+ENOUGH = 0.01  # width of the interval, relative to the median
+SAMPLE_SECONDS, TRIAL_SECONDS = 0.02, 0.5
+
+
+def launches_at_once(seconds: float) -> int:
+    """How many launches make a sample: quick kernels are launched several times."""
+    return max(1, min(5, int(SAMPLE_SECONDS / max(seconds, 1e-6))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +102,10 @@ class Bench:
                 self.pristine[segment] = self.memory.allocate(size)
                 self.memory.copy(self.pristine[segment], address, size)
         self.launches[number] = dispatcher, args, program
+
+    def drop(self, number: int) -> None:
+        """The candidate is not asked for again: its code may be unloaded."""
+        self.launches.pop(number, None)
 
     def _views(self, program: Program) -> list[memory.View | None]:
         return [self.layout.views.get(position) for position in range(len(program.values))]
@@ -168,6 +182,16 @@ class Bench:
         """Seconds of `count` launches with the arguments as at first, and on a GPU with an empty L2 cache if asked."""
         written = self._written(self.launches[number][2])
         return [self._time_once(number, written, flush_l2) for _ in range(count)]
+
+    def sample(self, number: int, first: float) -> list[float]:
+        """Seconds of launches, the first of which took `first`, until their median is known well enough."""
+        samples: list[float] = []
+        end = time.monotonic() + TRIAL_SECONDS
+        while len(samples) < MOST_SAMPLES:
+            samples += self.time(number, launches_at_once(samples[-1] if samples else first))
+            if len(samples) >= MIN_SAMPLES and (Measurement.of(samples).width < ENOUGH or time.monotonic() > end):
+                break
+        return samples
 
     def _time_once(self, number: int, written: list[int], flush_l2: bool) -> float:
         self._restore(written)

@@ -3,25 +3,34 @@
 One has a `Bench` and runs candidates. A candidate that hangs or crashes takes this process with it and nothing else:
 the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver
 assembles one kernel at a time in a process. The parent sends (method, arguments) and gets ("ok", result), ("failed",
-text) or nothing any more; the first method says which of the two it shall be.
+text) or nothing any more; the first method says which of the two it shall be, or "open" that it shall have a context by
+then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from .. import compile, knobs
+from .. import _core, compile, knobs
 from ..errors import TileCompilationError, TileError
 from .memory import Layout
 from .trial import Bench, Program, WrongError
+
+MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
+# runpy warns of a module that its package has imported; it would be the last word of a process that crashes.
+QUIET = ("-W", "ignore::RuntimeWarning:runpy")
 
 
 class FailedError(Exception):
@@ -37,13 +46,14 @@ class Worker:
 
     START_SECONDS = 60.0
 
-    def __init__(self, kind: str, *arguments: Any) -> None:
-        """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"."""
+    def __init__(self, kind: str | None = None, *arguments: Any) -> None:
+        """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"; None:
+        the first call says it."""
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
         # -P: files of the current directory are no modules, unless the user's program says so.
-        command = [sys.executable, "-P", "-m", "tilewright.tune.worker", str(theirs.fileno())]
+        command = [sys.executable, "-P", *QUIET, "-m", "tilewright.tune.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
@@ -54,7 +64,8 @@ class Worker:
         )
         theirs.close()
         self.connection = Connection(ours.detach())
-        self.call(kind, *arguments, timeout=self.START_SECONDS)
+        if kind is not None:
+            self.call(kind, *arguments, timeout=self.START_SECONDS)
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
         """FailedError: this did not work. LostError: neither does anything else, start another worker."""
@@ -127,11 +138,45 @@ class Local:
         self.bench.close()
 
 
+class Spare:
+    """A process with a context on a GPU, for whoever needs a worker next: it starts while nobody waits for it."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.threads = ThreadPoolExecutor(1)
+        self.next: Future[Worker] = self.threads.submit(self._open)
+
+    def _open(self) -> Worker:
+        worker = Worker()
+        try:
+            worker.call("open", self.device, timeout=Worker.START_SECONDS)
+        except (FailedError, LostError):
+            worker.kill()
+            raise
+        return worker
+
+    def take(self, kind: str, *arguments: Any) -> Worker:
+        """As `Worker(kind, ...)`."""
+        try:
+            worker = self.next.result()
+        except (FailedError, LostError):  # what is wrong, a fresh one tells
+            worker = Worker()
+        self.next = self.threads.submit(self._open)
+        worker.call(kind, *arguments, timeout=Worker.START_SECONDS)
+        return worker
+
+    def close(self) -> None:
+        self.threads.shutdown()
+        with contextlib.suppress(FailedError, LostError):
+            self.next.result().kill()
+
+
 class SafeBench:
     """A worker that is replaced when a candidate takes it along."""
 
-    def __init__(self, layout: Layout, path: Path | None) -> None:
-        self.layout, self.path = layout, path
+    def __init__(self, layout: Layout, path: Path | None, start: Callable[..., Worker] | None = None) -> None:
+        """`start` gives a worker, as `Worker` itself does."""
+        self.layout, self.path, self.start = layout, path, start or Worker
         self.worker: Worker | Local | None = None
         self.reference: tuple[int, Program] | None = None
         self.known: dict[int, Program] = {}  # to be loaded again by a new worker
@@ -157,7 +202,7 @@ class SafeBench:
         return result
 
     def _start(self) -> None:
-        self.worker = Local(self.layout) if self.path is None else Worker("bench", self.layout, self.path)
+        self.worker = Local(self.layout) if self.path is None else self.start("bench", self.layout, self.path)
         if self.reference is not None:
             number, program = self.reference
             self.worker.call("first", number, program, timeout=60.0)
@@ -170,7 +215,15 @@ class SafeBench:
             self.worker.close()
 
 
-class Assembler:
+class Opener:
+    """What a process is before it is told what it shall be."""
+
+    def open(self, device: int) -> None:
+        """Makes its context on the device, which takes longer than what follows."""
+        _core.synchronize(device)
+
+
+class Assembler(Opener):
     """What the driver makes of PTX."""
 
     def assemble(self, ptx: bytes, target: str) -> bytes:
@@ -184,47 +237,91 @@ class Assembler:
 
 
 class Assemblers:
-    """As many processes that assemble as are needed at a time; safe in several threads."""
+    """Processes that assemble: as many as are needed at a time, at most `count`; safe in several threads."""
 
     SMALL = 16_000  # bytes of PTX, which take some hundredths of a second
+    AT_ONCE = 4  # processes that start: each opens a context, which others wait for
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS) -> None:
         self.timeout = timeout
-        self.idle: list[Worker] = []
+        self.lock = threading.Lock()
         self.all: list[Worker] = []
+        self.is_closed = False
+        # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
+        self.places: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        self.to_start = count
+        for _ in range(count):
+            self.places.put(None)
+
+    def start(self, device: int) -> None:
+        """Has all of them start now, in the background, with a context on the device."""
+
+        def some() -> None:
+            while not self.is_closed:
+                with self.lock:
+                    if not self.to_start:
+                        return
+                    self.to_start -= 1
+                worker = self.places.get()
+                with contextlib.suppress(FailedError, LostError):
+                    worker = worker or self._start()
+                    worker.call("open", device, timeout=Worker.START_SECONDS)
+                self.places.put(None if worker is None or worker.connection.closed else worker)
+
+        for _ in range(self.AT_ONCE):
+            threading.Thread(target=some, daemon=True).start()
 
     def call(self, method: str, *arguments: Any) -> Any:
+        return self._called(self.places.get(), method, *arguments)
+
+    def _called(self, worker: Worker | None, method: str, *arguments: Any) -> Any:
+        """A call to the process of a place, which is given back."""
         try:
-            worker = self.idle.pop()
-        except IndexError:
-            worker = self._start()
-        try:
-            result = worker.call(method, *arguments, timeout=self.timeout)
+            worker = worker or self._start()
+            return worker.call(method, *arguments, timeout=self.timeout)
         except LostError as error:
+            worker = None
             raise TileCompilationError(f"the driver's assembler {error}") from error
         except FailedError as error:
-            self.idle.append(worker)
             raise TileCompilationError(str(error)) from error
-        self.idle.append(worker)
-        return result
+        finally:
+            self.places.put(worker)
 
     def _start(self) -> Worker:
         try:
             worker = Worker("assembler")
-        except LostError as error:
-            raise TileCompilationError(f"the driver's assembler {error}") from error
-        self.all.append(worker)
-        return worker
+        except OSError as error:
+            raise LostError(f"does not start: {error}") from error
+        with self.lock:
+            self.all.append(worker)
+            if not self.is_closed:
+                return worker
+        worker.kill()
+        raise LostError("is closed")
+
+    def _idle(self) -> Worker | None:
+        """A process that waits for work; its place is taken. None: there is none."""
+        with contextlib.suppress(queue.Empty):
+            worker = self.places.get_nowait()
+            if worker is not None:
+                return worker
+            self.places.put(None)
+        return None
 
     def assemble(self, ptx: bytes, target: str) -> bytes:
-        """As `compile.assemble`. What is small is done at once, before another process could have started."""
-        if len(ptx) < self.SMALL:
+        """As `compile.assemble`. What is small is done here where no process waits for work: at once, before another
+        one could have started."""
+        worker = self._idle()
+        if worker is None and len(ptx) < self.SMALL:
             return compile.assemble(ptx, target)
-        code: bytes = self.call("assemble", ptx, target)
+        code: bytes = self._called(worker, "assemble", ptx, target) if worker else self.call("assemble", ptx, target)
         return code
 
     def close(self) -> None:
-        for worker in self.all:
+        with self.lock:
+            self.is_closed = True
+            every = list(self.all)
+        for worker in every:
             worker.kill()
 
 
@@ -244,6 +341,9 @@ def _first_line(error: Exception) -> str:
 def _station(*arguments: Any) -> Any:
     from ..sweep.station import Station
 
+    # The thread that measures waits for the interpreter behind those that capture, at each answer of its process.
+    sys.setswitchinterval(0.0005)
+
     return Station(*arguments)
 
 
@@ -255,8 +355,8 @@ def main() -> None:
             method, arguments = connection.recv()
         except EOFError:  # the parent has what it wanted
             return
-        if served is not None:
-            connection.send(_run(served, method, arguments))
+        if served is not None or method == "open":
+            connection.send(_run(served or Opener(), method, arguments))
         elif method == "assembler":
             served = Assembler()
             connection.send(("ok", None))
