@@ -35,6 +35,7 @@ typedef struct tw_known_type {
   X(PyTypeObject, value)                                                                                               \
   X(PyTypeObject, attribute)                                                                                           \
   X(PyTypeObject, location)                                                                                            \
+  X(PyTypeObject, span)                                                                                                \
   X(PyObject, build_error)                                                                                             \
   X(PyObject, ndarray)     /* numpy.ndarray */                                                                         \
   X(PyObject, generic)     /* numpy.generic */                                                                         \

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tilewright import tile as ct
-from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, loops
+from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, loops, source
 from tilewright.capture.source import source_of
 from tilewright.errors import TileTypeError
 
@@ -898,3 +898,41 @@ def test_lambdas_of_constants() -> None:
         for each in (function, nowhere):
             returned = source_of(each).tree.body[-1]
             assert isinstance(returned, ast.Return) and returned.value and ast.unparse(returned.value) == body
+
+
+def test_of_a_lambda_its_own_lines_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be long; it is parsed only where the lines of a lambda do not say what it is."""
+    whole: list[Any] = []
+    of_file = source._lambdas_in
+    monkeypatch.setattr(source, "_lambdas_in", lambda lines: (whole.append(1), of_file(lines))[1])
+
+    def made() -> Any:
+        return lambda a: (a, captured_by)
+
+    captured_by, every = 1, [lambda x: x + 1, lambda x: x + 2]
+    pair = {
+        "first": lambda x, y=lambda z: z * 2: (
+            x
+            - 1
+        ),
+        "second": lambda x: -x,
+    }  # fmt: skip
+    for function, text in (
+        (every[1], "x + 2"),
+        (made(), "(a, captured_by)"),
+        (pair["first"], "x - 1"),
+        (pair["first"].__defaults__[0], "z * 2"),
+        (pair["second"], "-x"),
+    ):
+        found = source_of(function)
+        returned = found.tree.body[-1]
+        assert isinstance(returned, ast.Return) and returned.value and ast.unparse(returned.value) == text
+        assert returned.value.lineno + found.line_offset in range(
+            function.__code__.co_firstlineno, function.__code__.co_firstlineno + 4
+        )
+    if (spread := lambda x:
+            x * 3) and True:  # fmt: skip
+        assert ast.unparse(source_of(spread).tree.body[-1]) == "return x * 3" and not whole
+    monkeypatch.setattr(source, "_AROUND", ())
+    hidden = lambda x: x * 4  # noqa: E731
+    assert ast.unparse(source_of(hidden).tree.body[-1]) == "return x * 4" and whole

@@ -333,6 +333,102 @@ NAMES = (
 )
 
 
+def test_a_span_again() -> None:
+    """Of other operands; what is around it stays, and ops in regions follow."""
+    b = _core.Builder("f")
+    body = simple(b, ["i32", "i32", "i1"])
+    x, y, c = body.args
+    span = b.span()
+    z = b.op("tile.add", [x, y])
+    inner = b.block()
+    b.enter(inner)
+    w = b.op("tile.mul", [z, x])
+    b.op("scf.yield", [w], None, [])
+    b.leave()
+    other = b.block()
+    b.enter(other)
+    b.op("scf.yield", [y], None, [])
+    b.leave()
+    v = b.op("scf.if", [c], None, ["i32"], [inner, other])
+    b.end_span(span)
+    new_v, same_y, new_x = b.repeat(span, [x], [z], [v, y, x])
+    b.op("tile.print", [new_v, same_y, new_x], {"format": "{} {} {}"}, [])
+    text = finish(b, body, ["i32", "i32", "i1"]).text()
+    assert text.count("scf.if") == 2
+    names = re.findall(r"(%\S+) = tile\.add (%\S+), (%\S+)", text)
+    assert names[1][1:] == (names[0][0], names[0][2])
+    assert re.search(rf"tile\.mul {names[1][0]}, {names[0][0]}", text)
+
+
+def test_an_empty_span_again() -> None:
+    b = _core.Builder("f")
+    body = simple(b, ["i32", "i32"])
+    x, y = body.args
+    span = b.span()
+    b.end_span(span)
+    (found,) = b.repeat(span, [x], [y], [x])
+    b.op("tile.print", [found], {"format": "{}"}, [])
+    assert re.search(r"print .*%arg1", finish(b, body, ["i32", "i32"]).text())
+
+
+def test_a_span_that_uses_what_cannot_be_seen_is_not_repeated() -> None:
+    b = _core.Builder("f")
+    body = simple(b, ["i32", "i1"])
+    x, c = body.args
+    blocks, spans, found = [], [], []
+    for _ in range(2):
+        block = b.block()
+        b.enter(block)
+        y = b.op("tile.add", [x, x])
+        span = b.span()
+        z = b.op("tile.mul", [y, x])
+        b.end_span(span)
+        spans.append((span, y, z))
+        found.append(b.repeat(spans[0][0], [x], [y], [spans[0][2]]) if len(spans) == 1 else None)
+        if len(spans) == 2:
+            assert b.repeat(spans[0][0], [x], [y], [spans[0][2]]) is None  # y of the other block
+            assert b.repeat(spans[0][0], [spans[0][1]], [y], [spans[0][2]]) is not None
+        b.op("scf.yield", [], None, [])
+        b.leave()
+        blocks.append(block)
+    assert found[0] is not None
+    b.op("scf.if", [c], None, [], blocks)
+    finish(b, body, ["i32", "i1"]).verify()
+
+
+def test_misuse_of_spans() -> None:
+    b, other = _core.Builder("f"), _core.Builder("g")
+    body = simple(b, ["i32", "f32"])
+    x, y = body.args
+    span = b.span()
+    z = b.op("tile.add", [x, x])
+    with pytest.raises(ValueError, match="has not ended"):
+        b.repeat(span, [x], [x], [])
+    inner = b.block()
+    b.enter(inner)
+    with pytest.raises(ValueError, match="in the block in which it began"):
+        b.end_span(span)
+    b.leave()
+    b.end_span(span)
+    with pytest.raises(ValueError, match="ends once"):
+        b.end_span(span)
+    with pytest.raises(TypeError, match="of another type"):
+        b.repeat(span, [x], [y], [])
+    with pytest.raises(ValueError, match="as many operands"):
+        b.repeat(span, [x], [], [])
+    with pytest.raises(TypeError, match="Value of this builder"):
+        b.repeat(span, [1], [x], [])
+    with pytest.raises(TypeError, match="Value of this builder"):
+        b.repeat(span, [x], [x], [None])
+    with pytest.raises(TypeError, match="a span of this builder"):
+        other.repeat(span, [], [], [])
+    with pytest.raises(TypeError, match="a span of this builder"):
+        b.end_span(z)
+    finish(b, body, ["i32", "f32"])
+    with pytest.raises(RuntimeError):
+        b.repeat(span, [x], [x], [z])
+
+
 def random_regions(b: Any, pick: random.Random) -> list[Any]:
     regions = []
     for _ in range(pick.randrange(3)):

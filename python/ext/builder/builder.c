@@ -180,6 +180,11 @@ static PyMethodDef builder_methods[] = {
     {"op", FAST(tw_builder_op), METH_FASTCALL,
      "op(name, operands, attributes=None, types=None, regions=()) -> Value, tuple or None: append an op."},
     {"constant", FAST(tw_builder_constant), METH_FASTCALL, "constant(type, number) -> Value: a scalar or a splat."},
+    {"span", tw_builder_span, METH_NOARGS, "span() -> Span: of the ops that are appended from now on."},
+    {"end_span", tw_builder_end_span, METH_O, "end_span(span): the last op is the last of it."},
+    {"repeat", FAST(tw_builder_repeat), METH_FASTCALL,
+     "repeat(span, operands, instead, results) -> the ops of a span again, for other operands: what they have for "
+     "results; None where not all that they use can be seen."},
     {"name", tw_builder_name, METH_VARARGS, "name(value, text): what the program calls a value, unless it has a name."},
     {"set", tw_builder_set, METH_VARARGS, "set(name, value): an attribute of the module."},
     {"finish", builder_finish, METH_NOARGS, "finish() -> Module."},
@@ -203,7 +208,8 @@ int tw_ext_add_builder(PyObject *module) {
       PyErr_NewExceptionWithDoc("tilewright._core.BuildError", "An op refused its operands.", NULL, NULL);
   if (!state->build_error || PyModule_AddObjectRef(module, "BuildError", state->build_error) < 0)
     return -1;
-  if (tw_ext_add_type(module, &builder_spec, &state->builder) || tw_block_add(module) || tw_attribute_add(module))
+  if (tw_ext_add_type(module, &builder_spec, &state->builder) || tw_block_add(module) || tw_attribute_add(module) ||
+      tw_span_add(module))
     return -1;
   return tw_location_add(module);
 }

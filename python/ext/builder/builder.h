@@ -6,6 +6,7 @@
  *   blocks.c       blocks and values, and which of them can be seen
  *   attributes.c   attributes from Python's values
  *   operations.c   ops and constants
+ *   repeats.c      ops once more, for other values
  *
  * Functions that fail have set an exception. */
 #ifndef TILEWRIGHT_PYTHON_BUILDER_H
@@ -21,6 +22,7 @@ typedef struct tw_block_state {
   struct tw_block_state *next;  /* all blocks of the builder, the one entered (or, before that, made) last first */
   struct tw_block_state *outer; /* what was open when this block was entered */
   MlirBlock block;
+  MlirOperation last; /* of its ops; null where there is none */
   tw_block_phase_t phase;
   bool owned; /* by us, until an op takes it */
 } tw_block_state_t;
@@ -40,6 +42,7 @@ typedef struct tw_py_builder {
   MlirAttribute function;    /* the name of the one that is called, or null */
   MlirLocation here, caller; /* of the next ops; of the call that they are in */
   bool in_call;
+  bool has_lost_ops; /* blocks went with an op that was refused */
 } tw_py_builder_t;
 
 /* What a builder gives out begins like this. */
@@ -108,6 +111,10 @@ MlirValue tw_builder_read_value(tw_py_builder_t *self, PyObject *object);
 /* Adds the attributes of a dict (or None) to an op. */
 int tw_builder_read_attributes(tw_py_builder_t *self, PyObject *dict, MlirOperationState *state);
 
+/* --- operations.c ---------------------------------------------------------------------------------- */
+
+void tw_builder_append(tw_py_builder_t *self, MlirOperation op);
+
 /* --- methods of Builder, gathered by builder.c; types of what they give, added to the module -------------- */
 
 PyObject *tw_builder_file(PyObject *self, PyObject *path);
@@ -122,9 +129,13 @@ PyObject *tw_builder_attribute(PyObject *self, PyObject *text);
 PyObject *tw_builder_set(PyObject *self, PyObject *arguments);
 PyObject *tw_builder_op(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 PyObject *tw_builder_constant(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
+PyObject *tw_builder_span(PyObject *self, PyObject *unused);
+PyObject *tw_builder_end_span(PyObject *self, PyObject *span);
+PyObject *tw_builder_repeat(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 
 int tw_location_add(PyObject *module);
 int tw_block_add(PyObject *module);
 int tw_attribute_add(PyObject *module);
+int tw_span_add(PyObject *module);
 
 #endif

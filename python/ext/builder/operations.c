@@ -8,6 +8,11 @@
 
 static MlirStringRef str(const char *text) { return mlirStringRefCreateFromCString(text); }
 
+void tw_builder_append(tw_py_builder_t *self, MlirOperation op) {
+  mlirBlockAppendOwnedOperation(self->top->block, op);
+  self->top->last = op;
+}
+
 static int read_operands(tw_py_builder_t *self, PyObject *operands, MlirOperationState *state) {
   Py_ssize_t count = tw_sequence_size(operands, "operands");
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -123,9 +128,11 @@ PyObject *tw_builder_op(PyObject *object, PyObject *const *args, Py_ssize_t coun
   if (num_regions)
     take_regions(args[4], num_regions, &state);
   MlirOperation op = mlirOperationCreate(&state);
-  if (mlirOperationIsNull(op))
+  if (mlirOperationIsNull(op)) {
+    self->has_lost_ops |= num_regions > 0;
     return tw_builder_raise(self, "the op refuses its operands");
-  mlirBlockAppendOwnedOperation(self->top->block, op);
+  }
+  tw_builder_append(self, op);
   return results_of(self, op);
 }
 
@@ -180,6 +187,6 @@ PyObject *tw_builder_constant(PyObject *object, PyObject *const *args, Py_ssize_
   MlirOperation op = mlirOperationCreate(&state);
   if (mlirOperationIsNull(op))
     return tw_builder_raise(self, "not a constant");
-  mlirBlockAppendOwnedOperation(self->top->block, op);
+  tw_builder_append(self, op);
   return tw_value_new(self, self->top, mlirOperationGetResult(op, 0));
 }

@@ -23,6 +23,7 @@ from .. import tile as ct
 from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
 from ..names import advice, thread_advice
 from .emit import Emitter
+from .repeats import Repeats
 from .rules import TILE, Rules
 from .source import Source
 from .values import Tile, Unusable, is_numpy_scalar
@@ -51,6 +52,7 @@ class Capture:
         self.written: set[int] = set()  # positions of array parameters that are stored to
         self.links: dict[str, None] = {}  # files with functions of C++ that it calls
         self.plans: dict[Any, Any] = {}  # what loops have learnt (loops.py)
+        self.repeats = Repeats()
         self.tiles: set[str] = set()  # names of those that have one
         self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import TileRecursionError, TileSyntaxError, TileTypeError
 from .frame import RETURN, VALUE, Frame
 from .parameters import bind_local, binder_of
+from .repeats import Repeated
 from .simt import constants
 from .source import own_nodes, source_of
 from .values import LocalFunction, Tile, Unusable, describe, require_tile_or_number
@@ -33,6 +34,7 @@ def inline(
     on_yield: Callable[[Frame, Any], None] | None = None,
 ) -> Any:
     """What a call of the user's function gives. `on_yield` is what its `yield` does, if it is a generator."""
+    repeated: Repeated | None = None
     if isinstance(function, LocalFunction):
         env = bind_local(function, args, keywords)
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
@@ -51,6 +53,11 @@ def inline(
             if part == "__code__" or getattr(function, part) is not None:
                 frame.capture.note_read(function, part, getattr(function, part))
         of_library = frame.of_library or function.__module__ in _LIBRARIES
+        if frame.capture.rules.repeats and on_yield is None and not frame.capture.checked:
+            repeated = Repeated(frame, function, env, of_library)
+            if (found := repeated.copied()) is not None:
+                return found[0]
+            repeated.begin()
         called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
@@ -73,7 +80,10 @@ def inline(
         builder.end_call(location)
         builder.file(frame.source.file, frame.source.name)
     capture.active.pop()
-    return returned_value(called, name)
+    value = returned_value(called, name)
+    if repeated is not None:
+        repeated.captured(value)
+    return value
 
 
 def _check_operands(function: types.FunctionType, args: list[Any]) -> None:

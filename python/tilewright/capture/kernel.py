@@ -15,7 +15,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import _core, hints, link
+from .. import _core, collector, hints, link
 from ..dtype import DType, int32
 from ..errors import TileError, TileTypeError, TileValueError
 from ..structure import (
@@ -181,7 +181,7 @@ class Capturing:
         _Binding(self.frame, iter(self.block.args)).bind(names, arguments[: len(names)])
 
     def body(self) -> Frame:
-        with _deep_stack():
+        with _deep_stack(), collector.paused():
             run_body(self.frame, self.source.tree.body)
         self.frame.at(self.source.tree)
         return self.frame

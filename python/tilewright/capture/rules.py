@@ -54,6 +54,7 @@ class Rules:
     holds_arrays = False  # a NumPy array from outside is an array of constants
     refers_to_records = False  # a name for an element of an array of structs is one for its place
     wide = False  # whether numbers of Python are int64 and float64 as arguments
+    repeats = False  # whether calls like one before get copies of its ops: those say where the first one was
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
     methods: dict[str, Any] = {}  # noqa: RUF012  # of numbers of device code, beside those of all

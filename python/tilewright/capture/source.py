@@ -133,15 +133,37 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
 
 
 def _parse_lambda(function: types.FunctionType, lines: list[str]) -> tuple[ast.FunctionDef, int] | None:
-    """The innermost lambda whose expression holds all that the instructions of `function` come from."""
+    """The innermost lambda whose expression holds all that the instructions of `function` come from.
+
+    Its own lines are parsed first: most often they are a statement, or read like one. The file is the last resort.
+    """
     places = [(line, end, at, end_at) for line, end, at, end_at in function.__code__.co_positions() if end_at]
-    lambdas = _lambdas_in(lines)
-    if lambdas is None:
-        return None
-    found = [n for n in lambdas if all(_is_inside(n.body, *p) for p in places)]
-    if not places:  # the result is a constant, whose place Python 3.12 does not keep
-        found = [n for n in found if _has_instructions(n, function.__code__)]
-    return (lambda_as_function(found[-1]), 0) if found else None
+    first = function.__code__.co_firstlineno
+    last = max([first, *(end or 0 for _, end, _, _ in places)])
+    for lambdas, offset in _lambdas_by_and_by(lines, first, last):
+        moved = [(line and line - offset, end and end - offset, *columns) for line, end, *columns in places]
+        found = [n for n in lambdas if all(_is_inside(n.body, *p) for p in moved)]
+        if not places:  # the result is a constant, whose place Python 3.12 does not keep
+            found = [n for n in found if _has_instructions(n, function.__code__, offset)]
+        if found:
+            return lambda_as_function(found[-1]), offset
+    return None
+
+
+_AROUND = (("", ""), ("if 1:\n", ""), ("call(\n", "\n)"), ("{\n", "\n}"))  # what makes lines a statement
+
+
+def _lambdas_by_and_by(lines: list[str], first: int, last: int) -> Iterator[tuple[list[ast.Lambda], int]]:
+    """Those in the lines of one and in some lines more, then those in the file, and what their numbers lack."""
+    for end in range(last, min(last + 4, len(lines)) + 1):
+        block = "".join(lines[first - 1 : end])
+        for before, behind in _AROUND:
+            try:
+                tree = ast.parse(before + block + behind)
+            except SyntaxError:
+                continue
+            yield [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)], first - 1 - before.count("\n")
+    yield _lambdas_in(lines) or [], 0
 
 
 _files: list[tuple[list[str], list[ast.Lambda] | None]] = []  # lines of the last files, and their lambdas
@@ -161,9 +183,9 @@ def _lambdas_in(lines: list[str]) -> list[ast.Lambda] | None:
     return found
 
 
-def _has_instructions(node: ast.Lambda, code: types.CodeType) -> bool:
+def _has_instructions(node: ast.Lambda, code: types.CodeType, offset: int) -> bool:
     """Whether a lambda begins in the line of `code` and has its instructions, parameters and constants."""
-    if node.lineno != code.co_firstlineno:
+    if node.lineno + offset != code.co_firstlineno:
         return False
     constants = compile(ast.Expression(node), code.co_filename, "eval").co_consts
     made = [c for c in constants if isinstance(c, types.CodeType)][-1]  # those of its defaults are before it

@@ -24,6 +24,7 @@ class _Compute(_Numba):
 
     name = "compute"
     refers_to_records = False  # an operator is given copies
+    repeats = True
 
     def generic(self, x: str, y: str) -> str:
         if x == y or bfloat16.name not in (x, y):

@@ -63,6 +63,7 @@ class Captured:
         self.position = position
 
     def __tw_value__(self, frame: Frame) -> Any:
+        frame.capture.repeats.spoil()
         return _running.arrays[-1][self.position]
 
 
