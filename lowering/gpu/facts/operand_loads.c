@@ -104,10 +104,11 @@ static MlirValue in_iteration(MlirOperation mma, MlirValue value) {
 }
 
 tw_ops_t tw_loads_behind(MlirOperation mma, int operand) {
-  MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
+  MlirValue read = mlirOperationGetOperand(mma, operand), value = in_iteration(mma, read);
   loads_behind_t behind = {.block = mlirOperationGetBlock(mma)};
+  bool made = !mlirValueEqual(read, value) || mlirOperationIsNull(tw_load_behind(value));
   int all = 0;
-  if (tw_loop_around(mma) != NULL && mlirOperationIsNull(tw_load_behind(value)) && add_behind(&behind, value))
+  if (tw_loop_around(mma) != NULL && made && add_behind(&behind, value))
     all = behind.loads.count;
   behind.loads.count = 0;
   for (int i = 0; i < all; i++)

@@ -11,11 +11,11 @@
  *   %l = tile.load %A[%i, %k] padding zero : memref<?x?xf32, ...> -> tensor<128x32xtf32>
  *   %d = tile.mma %l, ...
  *
- * What must hold: products alone read the rounded tile, through transpositions and reshapes; nothing reads the one that
- * is not; a tensor map describes the array, and boxes make up the tile, and so of the other operands of these products
- * that are loaded. The accelerator rounds as the cast does, ties to even. Should threads load the tile in the end, they
- * round it. Runs when masks are bounds, and before anything asks
- * where operands will lie. */
+ * What must hold: products alone read the rounded tile, as it is or transposed, and its lines are along k, so that
+ * they may find it where it lies (what goes through registers is rounded there); nothing reads the tile that is not
+ * rounded; a tensor map describes the array, and boxes make up the tile, and so of the other operands of these
+ * products that are loaded. The accelerator rounds as the cast does, ties to even. Should threads load the tile in
+ * the end, they round it. Runs when masks are bounds, and before anything asks where operands will lie. */
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/grid/resize_tiles.h"
@@ -40,29 +40,36 @@ static bool is_served(MlirOperation product) {
   return true;
 }
 
-static bool is_of_products(MlirValue tile, int depth) {
+/* Whether neighbours in memory are neighbours along k, so that a product may find its operand where it lies. */
+static bool lies_along_k(MlirOperation product, MlirOpOperand use, int axis) {
+  bool is_right = mlirOpOperandGetOperandNumber(use) == 1;
+  int rank = (int)tw_rank(mlirValueGetType(mlirOperationGetOperand(product, 0)));
+  return axis == rank - 1 - is_right;
+}
+
+/* `axis`: that along which the tile has neighbours in memory. */
+static bool is_of_products(MlirValue tile, int axis, bool may_turn) {
   TW_EACH_USE(use, tile) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    bool renames = tw_op_is(op, TW_TILE_PERMUTE) || tw_op_is(op, TW_TILE_RESHAPE);
-    bool renamed = renames && depth > 0 && is_of_products(mlirOperationGetResult(op, 0), depth - 1);
-    if (!renamed && !(tw_op_is_product(op) && is_served(op)))
+    bool turns = may_turn && tw_op_is(op, TW_TILE_PERMUTE) && tw_rank(mlirValueGetType(tile)) == 2;
+    bool turned = turns && is_of_products(mlirOperationGetResult(op, 0), 1 - axis, false);
+    if (!turned && !(tw_op_is_product(op) && lies_along_k(op, use, axis) && is_served(op)))
       return false;
   }
   return true;
 }
 
-static bool rounds_for_products(MlirOperation op) {
-  enum { DEPTH = 4 };
+static bool rounds_for_products(MlirOperation op, int axis) {
   return tw_op_class(op) == TW_CLASS_CAST &&
          mlirTypeIsATF32(tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)))) &&
-         is_of_products(mlirOperationGetResult(op, 0), DEPTH);
+         is_of_products(mlirOperationGetResult(op, 0), axis, true);
 }
 
 /* Whether all that reads the tile are such casts, and there is one. */
-static bool is_rounded(MlirValue tile) {
+static bool is_rounded(MlirOperation load) {
   bool any = false;
-  TW_EACH_USE(use, tile) {
-    if (!rounds_for_products(mlirOpOperandGetOwner(use)))
+  TW_EACH_USE(use, mlirOperationGetResult(load, 0)) {
+    if (!rounds_for_products(mlirOpOperandGetOwner(use), tw_contiguous_axis(load)))
       return false;
     any = true;
   }
@@ -90,7 +97,7 @@ static void load_rounded(MlirOperation load) {
 bool tw_round_loads(MlirOperation func) {
   tw_ops_t loads = tw_ops_in(func, tw_op_loads_tile, MlirWalkPreOrder);
   for (int i = 0; i < loads.count; i++)
-    if (is_rounded(mlirOperationGetResult(loads.at[i], 0)) && engine_brings(loads.at[i]))
+    if (is_rounded(loads.at[i]) && engine_brings(loads.at[i]))
       load_rounded(loads.at[i]);
   tw_ops_free(&loads);
   return true;

@@ -18,10 +18,12 @@
  *   }
  *
  * What must hold: the product has 128 columns or fewer, and is as short as the loads then (of 256, the other
- * warpgroup's product covers them, and it is slower: docs/design/measurements.md). It reads registers, all that it and
+ * warpgroup's product covers them, and it is slower: docs/design/measurements.md), or words of 32 bits, which are
+ * rounded and no more. It reads registers, all that it and
  * its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
  * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
  * product, too. The order of products stays. */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/specialize_warps.h"
@@ -109,10 +111,12 @@ static void start_early(MlirOperation product) {
 }
 
 static bool gains(MlirOperation op) {
-  enum { SHORT_COLUMNS = 128 };
-  return tw_op_is_async_product(op) && tw_mma_reads_registers(op) &&
-         tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 1) <= SHORT_COLUMNS &&
-         tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR);
+  enum { SHORT_COLUMNS = 128, WORD_BITS = 32 };
+  if (!tw_op_is_async_product(op) || !tw_mma_reads_registers(op) ||
+      !tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR))
+    return false;
+  bool short_ = tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 1) <= SHORT_COLUMNS;
+  return short_ || tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)))) == WORD_BITS;
 }
 
 bool tw_early_products(MlirOperation func) {

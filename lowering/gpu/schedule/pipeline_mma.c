@@ -26,7 +26,9 @@
  *   %r = tile.mma %c#1, %v, %c#0
  *
  * The same is done where %p is computed from loads alone (a normalized or scaled tile): these stand in front of the
- * late product, which then runs while %p is computed; not for a product of few columns, which is shorter than that.
+ * late product, which then runs while %p is computed; not for a product of few columns, which is shorter than that. An
+ * operand of tf32 that is loaded and rounded is such a one. (Loaded alone, it would be written to registers that a
+ * product under way reads, as the assembler sees it, which then waits for each instruction.)
  *
  * There is neither a prologue nor a guard: the tile at index -1 lies outside of the array, so it is zero, and the first
  * product adds 0 * 0 to %init. A gathered %v is masked instead. If another loop takes %r and goes on in the same way (a
@@ -34,10 +36,11 @@
  * product of the loop before.
  *
  * What must hold: both products are marked by tile-select-mma, so they run by themselves; %p depends on the first, or
- * on loads that go through shared memory, and is of 16 bits; %d is only yielded; %v is loaded for this product only, at
- * a position that depends on nothing that the loop carries; the loop writes to no array; and the registers suffice for
- * all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing, or where %v is
- * read by others, too (latent keys that are the values). */
+ * on loads that go through shared memory, and is of 16 or 32 bits; %d is only yielded; %v is loaded for this product
+ * only, at a position that depends on nothing that the loop carries; the loop writes to no array; and the registers
+ * suffice for all accumulators and %p at once. Else the loop stays, with a remark where only registers were missing, or
+ * where %v is read by others, too (latent keys that are the values). */
+#include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -137,25 +140,36 @@ static bool first_products(MlirOperation loop, MlirValue value, tw_slice_t *out)
   return found;
 }
 
+/* Whether the left operand has words of 32 bits, which are rounded between the load and the product. */
+static bool takes_words(MlirOperation product) {
+  return tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(product, 0)))) == 32;
+}
+
 /* The loads that the left operand is computed from, with all that they need. */
 static bool first_loads(MlirOperation loop, MlirOperation product, tw_slice_t *out) {
   tw_ops_t loads = tw_loads_behind(product, 0);
+  MlirOperation alone = tw_load_behind(mlirOperationGetOperand(product, 0));
+  if (!mlirOperationIsNull(alone) && mlirBlockEqual(mlirOperationGetBlock(alone), tw_loop_body(loop)) &&
+      takes_words(product))
+    tw_ops_add(&loads, alone);
   *out = (tw_slice_t){.block = tw_loop_body(loop)};
   for (int i = 0; i < loads.count; i++)
     tw_slice_add_op(out, loads.at[i]);
+  bool any = loads.count > 0;
   tw_ops_free(&loads);
-  return loads.count > 0;
+  return any;
 }
 
 /* Words of 32 bits that each thread has of a tile. */
 static int64_t words(MlirType tile, int num_warps) {
-  return tw_count(tile) * tw_bits(tile) / 32 / TW_WARP_LANES / num_warps;
+  return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 32 / TW_WARP_LANES / num_warps;
 }
 
 /* Words that a thread holds once the product is rotated: every accumulator, the operand, and beside it the next one,
- * twice as wide, where that is computed meanwhile. */
+ * in float32, where that is computed meanwhile. */
 static int64_t words_held(const rotation_t *r, int num_warps) {
-  int64_t sum = (r->by_loads ? 3 : 1) * words(mlirValueGetType(mlirOperationGetOperand(r->product, 0)), num_warps);
+  int operands = !r->by_loads ? 1 : takes_words(r->product) ? 2 : 3;
+  int64_t sum = operands * words(mlirValueGetType(mlirOperationGetOperand(r->product, 0)), num_warps);
   MlirBlock body = tw_loop_body(r->loop);
   TW_EACH_OP(op, body)
     if (tw_op_is_product(op))

@@ -267,7 +267,8 @@ static tw_mma_place_t find_place(MlirOperation mma, int operand, bool *transpose
     return TW_PLACE_SHARED;
   *transposed = false;
   tw_mma_written_t own = written(mma, operand, 1);
-  bool words = tw_memory_bits(tw_element(type)) == WORD_BITS && !mlirOperationIsNull(load) && tw_promotes(load);
+  MlirOperation behind = tw_load_behind(value);
+  bool words = tw_memory_bits(tw_element(type)) == WORD_BITS && !mlirOperationIsNull(behind) && tw_promotes(behind);
   if (operand == 0 && (words || !own.transposes))
     return TW_PLACE_REGISTERS;
   bool fits = tw_wgmma_operand_of(own.buffer, operand == 1, false, k, other, shape);

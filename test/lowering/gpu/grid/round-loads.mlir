@@ -3,8 +3,8 @@
 
 !M = memref<?x?xf32, strided<[?, 1]>>
 
-// %B through a transposition, too. What is summed as it is, or stored as tf32 again, stays; and so does an array of which
-// nobody knows that a map describes it, and a load with another padding.
+// %B through a transposition, too. What is summed as it is stays; and so do an array of which nobody knows that a map
+// describes it, another padding, what shall not go by the engine, and lines that are not along k.
 // CHECK-LABEL: func.func @products
 // CHECK: %[[A:.*]] = tile.load %arg0[%{{.*}}, %{{.*}}] padding zero {tile.cache = 1 : i32} : {{.*}} -> tensor<64x32xtf32>
 // CHECK: %[[B:.*]] = tile.load %arg1[{{.*}}] padding zero : {{.*}} -> tensor<64x32xtf32>
@@ -16,6 +16,8 @@
 // CHECK: tile.load %arg1[{{.*}}] padding zero : {{.*}} -> tensor<64x32xf32>
 // CHECK: arith.addf
 // CHECK: tile.load %arg1[{{.*}}] padding zero {tile.allow_tma = false} : {{.*}} -> tensor<64x32xf32>
+// CHECK: tile.load %arg0[{{.*}}] padding zero : {{.*}} -> tensor<64x32xtf32>
+// CHECK: tile.load %arg1[{{.*}}] padding zero : {{.*}} -> tensor<32x64xf32>
 module attributes {tile.target = "sm_90a"} {
   func.func @products(%A: !M {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %B: !M {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %C: !M, %Z: !M, %i: i32) attributes {tile.kernel} {
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -39,7 +41,12 @@ module attributes {tile.target = "sm_90a"} {
     %rw = arith.truncf %w : tensor<64x32xf32> to tensor<64x32xtf32>
     %tw = tile.permute %rw [1, 0] : tensor<64x32xtf32>
     %f = tile.mma %rs, %tw, %e : tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>
-    tile.store %f, %Z[%i, %i] : tensor<64x64xf32>, !M, i32, i32
+    %l = tile.load %A[%i, %i] padding zero : !M, i32, i32 -> tensor<64x32xf32>
+    %rl = arith.truncf %l : tensor<64x32xf32> to tensor<64x32xtf32>
+    %r = tile.load %B[%i, %i] padding zero : !M, i32, i32 -> tensor<32x64xf32>
+    %rr = arith.truncf %r : tensor<32x64xf32> to tensor<32x64xtf32>
+    %g = tile.mma %rl, %rr, %f : tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>
+    tile.store %g, %Z[%i, %i] : tensor<64x64xf32>, !M, i32, i32
     return
   }
 }

@@ -106,7 +106,8 @@ module attributes {tile.target = "sm_90a"} {
     %zero = arith.constant dense<0.0> : tensor<256x128xf32>
     %s = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32>) : i32 {
       %a = tile.load %x[%c0, %k] padding zero : !F, i32, i32 -> tensor<256x32xtf32>
-      %b = tile.load %y[%k, %c0] padding zero : !F, i32, i32 -> tensor<32x128xtf32>
+      %w = tile.load %y[%k, %c0] padding zero : !F, i32, i32 -> tensor<32x128xf32>
+      %b = arith.truncf %w : tensor<32x128xf32> to tensor<32x128xtf32>
       %d = tile.mma %a, %b, %acc : tensor<256x32xtf32>, tensor<32x128xtf32>, tensor<256x128xf32>
       scf.yield %d : tensor<256x128xf32>
     }

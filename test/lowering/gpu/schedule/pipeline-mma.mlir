@@ -124,3 +124,31 @@ module attributes {tile.target = "sm_90a"} {
     return %r : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// A right operand of tf32 by rows is the left one of the product that is computed: rounded in registers, beside the
+// product of the iteration before.
+// CHECK-LABEL: @rows_of_tf32
+// CHECK: %[[R:.*]]:2 = scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}) -> (tensor<128x128xf32>, tensor<128x32xtf32>)
+// CHECK: %[[W:.*]] = tile.load %arg1[{{.*}}] padding zero : {{.*}} -> tensor<32x128xf32>
+// CHECK: %[[D:.*]] = tile.mma %[[P]], %{{.*}}, %[[A]] {tile.family = "wgmma", tile.places = "rs", tile.transposed_rhs}
+// CHECK: scf.yield %[[D]], %{{.*}} : tensor<128x128xf32>, tensor<128x32xtf32>
+// CHECK: tile.mma %[[R]]#1, %{{.*}}, %[[R]]#0
+!F = memref<?x?xf32, strided<[?, 1]>>
+module attributes {tile.target = "sm_90a"} {
+  func.func @rows_of_tf32(%x: !F {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %y: !F {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 4, 1>}, %z: !F, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %s = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !F, i32, i32 -> tensor<128x32xtf32>
+      %w = tile.load %y[%k, %c0] padding zero : !F, i32, i32 -> tensor<32x128xf32>
+      %b = arith.truncf %w : tensor<32x128xf32> to tensor<32x128xtf32>
+      %d = tile.mma %a, %b, %acc : tensor<128x32xtf32>, tensor<32x128xtf32>, tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
+    }
+    tile.store %s, %z[%c0, %c0] : tensor<128x128xf32>, !F, i32, i32
+    return
+  }
+}
