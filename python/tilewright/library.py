@@ -107,10 +107,15 @@ def gelu(x, /, approximate="none"):
     return _like(0.5 * wide * (1 + inner), x)
 
 
+def _narrow(x):
+    """What a function gives of float32 and a constant, which is float64 in Numba's code."""
+    return ct.astype(x, ct.float32)
+
+
 def _with_sign_of(y, x):
     """float32 y, with the sign of x."""
     sign = ct.bitcast(x, ct.int32) & -0x80000000
-    return ct.bitcast((ct.bitcast(y, ct.int32) & 0x7FFFFFFF) | sign, ct.float32)
+    return ct.bitcast((ct.bitcast(_narrow(y), ct.int32) & 0x7FFFFFFF) | sign, ct.float32)
 
 
 # log(1 + f) = f + f * f * p(f), where 1 + f is from 3/4 to 3/2.
@@ -159,6 +164,7 @@ _EXPM1 = (
     0.4999999701976776,
 )
 _LN_2_HIGH, _LN_2_LOW = 0.693359375, -2.12194440e-4
+_ROUNDS = 1.5 * 2.0**23  # a float32 that is added to it has its integer in the last bits
 
 
 def expm1(x, /):
@@ -169,10 +175,10 @@ def expm1(x, /):
 
 def _expm1_32(x):
     """x = n * log(2) + r: 2**n * (exp(r) - 1) + (2**n - 1), half of it first, which is finite where n is 128."""
-    kept = ct.minimum(ct.maximum(x, -26.0, propagate_nan=True), 89.0, propagate_nan=True)  # -1 or infinity beyond
-    unit = 1.5 * 2.0**23
-    marked = kept * math.log2(math.e) + unit  # n is in its last bits
-    n = marked - unit
+    near = ct.minimum(ct.maximum(x, -26.0, propagate_nan=True), 89.0, propagate_nan=True)
+    kept = _narrow(near)  # the result is -1 or infinity beyond
+    marked = kept * math.log2(math.e) + _ROUNDS
+    n = marked - _ROUNDS
     r = kept + n * -_LN_2_HIGH + n * -_LN_2_LOW
     half = ct.bitcast((ct.bitcast(marked, ct.int32) << 23) + 0x3F000000, ct.float32)
     y = (r * r * _polynomial(r, _EXPM1) + r) * half + (half - 0.5)
@@ -268,7 +274,7 @@ def erf(x, /):
         far = 1 - ct.exp(-(size * size)) * _polynomial(place, _ERFCX_64)
         return ct.where(size < 1, near, ct.where(wide < 0, -far, far))
     near = wide * _polynomial(wide * wide, _ERF_NEAR)
-    far = 1 - ct.exp2(_polynomial(ct.minimum(size, 4.0, propagate_nan=True), _LOG2_ERFC))
+    far = 1 - ct.exp2(_polynomial(_narrow(ct.minimum(size, 4.0, propagate_nan=True)), _LOG2_ERFC))
     return _like(ct.where(size < 1, near, _with_sign_of(far, wide)), x)
 
 
@@ -301,8 +307,8 @@ def atan2(y, x, /):
 def _atan2_32(y, x):
     height, width = ct.abs(y), ct.abs(x)
     least, most = ct.minimum(height, width, propagate_nan=True), ct.maximum(height, width, propagate_nan=True)
-    quotient = least / ct.maximum(most, 2.0**-149, propagate_nan=True)
-    ratio = ct.where(least == math.inf, 1.0, quotient)
+    quotient = least / _narrow(ct.maximum(most, 2.0**-149, propagate_nan=True))
+    ratio = _narrow(ct.where(least == math.inf, 1.0, quotient))
     square = ratio * ratio
     angle = ratio * square * _polynomial(square, _ATAN) + ratio
     angle = ct.where(height > width, math.pi / 2 - angle, angle)
