@@ -129,6 +129,7 @@ _LOG1P = (
     0.3333354890346527,
     -0.5000005960464478,
 )
+_LN_2_OF_BITS = math.log(2) * 2.0**-23
 
 
 def log1p(x, /):
@@ -143,7 +144,7 @@ def _log1p_32(x):
     moved = (ct.bitcast(near, ct.int32) - 0x3F400000) & -0x800000  # e as an exponent: times 2**23
     small = ct.bitcast(ct.bitcast(x, ct.int32) - moved, ct.float32)
     f = small + (ct.bitcast(0x40800000 - moved, ct.float32) * 0.25 - 1)
-    y = ct.astype(moved, ct.float32) * (math.log(2) * 2**-23) + (f * f * _polynomial(f, _LOG1P) + f)
+    y = ct.astype(moved, ct.float32) * _LN_2_OF_BITS + (f * f * _polynomial(f, _LOG1P) + f)
     y = ct.where((x > -1) & (x < math.inf), y, x * math.inf + math.inf)
     return _with_sign_of(ct.where(x == -1, -math.inf, y), x)
 
@@ -163,7 +164,7 @@ _EXPM1 = (
     0.1666654646396637,
     0.4999999701976776,
 )
-_LN_2_HIGH, _LN_2_LOW = 0.693359375, -2.12194440e-4
+_LN_2_HIGH, _LN_2_LOW, _LOG2_E = 0.693359375, -2.12194440e-4, math.log2(math.e)
 _ROUNDS = 1.5 * 2.0**23  # a float32 that is added to it has its integer in the last bits
 
 
@@ -177,7 +178,7 @@ def _expm1_32(x):
     """x = n * log(2) + r: 2**n * (exp(r) - 1) + (2**n - 1), half of it first, which is finite where n is 128."""
     near = ct.minimum(ct.maximum(x, -26.0, propagate_nan=True), 89.0, propagate_nan=True)
     kept = _narrow(near)  # the result is -1 or infinity beyond
-    marked = kept * math.log2(math.e) + _ROUNDS
+    marked = kept * _LOG2_E + _ROUNDS
     n = marked - _ROUNDS
     r = kept + n * -_LN_2_HIGH + n * -_LN_2_LOW
     half = ct.bitcast((ct.bitcast(marked, ct.int32) << 23) + 0x3F000000, ct.float32)

@@ -243,3 +243,16 @@ def test_logarithms_of_float32() -> None:
             exact = function(x.astype(np.float64))
             assert np.array_equal(found[:8], exact[:8], equal_nan=True)
             assert (np.abs(found[8:] - exact[8:]) <= 2 * np.spacing(np.abs(exact[8:]).astype(np.float32))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sin", "tan", "sinh", "tanh", "asinh", "cbrt", "erf", "expm1", "log1p", "sqrt"])
+def test_zeros_keep_their_signs(name: str, dtype: Any) -> None:
+    @ct.kernel
+    def kernel(X, Z):
+        ct.store(Z, (0,), getattr(ct, name)(ct.load(X, (0,), (64,))))
+
+    x = np.resize(np.array([-0.0, 0.0, 0.0, -0.0], dtype), 64)
+    z = np.ones(64, dtype)
+    ct.launch(None, (1,), kernel, (x, z))
+    assert np.array_equal(np.signbit(z), np.signbit(x)) and (z == 0).all()

@@ -529,8 +529,8 @@ static MlirValue tanh_near_zero(tw_emitter_t *e, MlirValue x) {
                                   0.13331490755081177, -0.3333328366279602};
   if (is_f64(x))
     return divide(e, sinh_near_zero(e, x), emit_cosh(e, x, false));
-  MlirValue z = mul(e, x, x);
-  return twg_fma(e, mul(e, x, z), polynomial(e, z, 5, narrow), x);
+  MlirValue z = mul(e, x, x); /* a product at the end keeps the sign of 0 */
+  return mul(e, twg_fma(e, polynomial(e, z, 5, narrow), z, k(e, x, 1)), x);
 }
 
 static MlirValue inverse_of_large(tw_emitter_t *e, MlirValue x) {
