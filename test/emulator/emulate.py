@@ -134,6 +134,9 @@ class Rewriter:
             return self.wgmma(result, text, types)
         if text.startswith("fence.proxy.async"):
             return "  call void @emu_fence()\n  call void @race_fence()\n" + self.same(result, types)
+        if text.startswith("mul.wide.u32"):
+            wide = "".join(f"  %w{i} = zext i32 %a{i} to i64\n" for i in range(2))
+            return wide + "  %p = mul i64 %w0, %w1\n  ret i64 %p\n"
         if text == "mov.b64 $0, $1;":
             return f"  ret {result} %a0\n"
         if text.startswith("wgmma.wait_group"):

@@ -115,6 +115,50 @@ static MlirValue int_binary(tw_emitter_t *e, MlirOperation op, const MlirValue *
 
 static bool rule_int_binary(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, int_binary); }
 
+/* The 32 bits that an operand of 64 is widened from; null if it is not. */
+static MlirValue widened_from(tw_emitter_t *e, const tw_values_t *narrow, MlirValue value, int r) {
+  int64_t number;
+  if (narrow->count)
+    return narrow->at[narrow->count == 1 ? 0 : r];
+  return tw_known_int(value, &number) ? twg_const_i32(e, (int32_t)(uint32_t)number) : (MlirValue){NULL};
+}
+
+/* A product of two widened words is one instruction. LLVM forgets that they are: it computes on with all 64 bits, for
+ * which a product takes three more. */
+static bool multiply_words(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t narrow[2] = {{NULL, 0}}, x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
+  int words = 0, count = x.count > y.count ? x.count : y.count;
+  for (int i = 0; i < 2; i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    MlirOperation def = tw_def(operand);
+    int64_t number;
+    bool is_word = !mlirOperationIsNull(def) && tw_op_is(def, TW_ARITH_EXTUI) &&
+                   mlirTypeEqual(tw_element(mlirValueGetType(mlirOperationGetOperand(def, 0))), e->i32);
+    if (is_word)
+      narrow[i] = twg_operand(e, def, 0);
+    else if (!tw_known_int(operand, &number) || number < 0 || number > UINT32_MAX)
+      return false;
+    words += is_word;
+  }
+  if (words == 0)
+    return false;
+  tw_values_t out = twg_new_values(e, count);
+  for (int r = 0; r < count; r++) {
+    MlirValue operands[2];
+    for (int i = 0; i < 2; i++)
+      operands[i] = widened_from(e, &narrow[i], mlirOperationGetOperand(op, i), r);
+    out.at[r] = twg_asm(e, "mul.wide.u32 $0, $1, $2;", "=l,r,r", e->i64, 2, operands, TW_PTX_NOTHING);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+static bool rule_muli(tw_emitter_t *e, MlirOperation op) {
+  bool wide =
+      tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) && mlirTypeEqual(tw_result_element(op), e->i64);
+  return (wide && multiply_words(e, op)) || rule_int_binary(e, op);
+}
+
 static bool known(MlirOperation op, intptr_t operand, int64_t *value) {
   return tw_known_int(mlirOperationGetOperand(op, operand), value);
 }
@@ -310,7 +354,7 @@ TWG_RULE(TW_ARITH_MINNUMF, twg_rule_float_binary)
 TWG_RULE(TW_ARITH_NEGF, rule_float_unary)
 TWG_RULE(TW_ARITH_ADDI, rule_int_binary)
 TWG_RULE(TW_ARITH_SUBI, rule_int_binary)
-TWG_RULE(TW_ARITH_MULI, rule_int_binary)
+TWG_RULE(TW_ARITH_MULI, rule_muli)
 TWG_RULE(TW_ARITH_ANDI, rule_int_binary)
 TWG_RULE(TW_ARITH_ORI, rule_int_binary)
 TWG_RULE(TW_ARITH_XORI, rule_int_binary)
