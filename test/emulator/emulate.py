@@ -143,6 +143,8 @@ class Rewriter:
             return self.wgmma_wait(result, text, types)
         if text.startswith(("fence.acq_rel.", "fence.sc.")):
             return "  call void @emu_order()\n  ret void\n"
+        if "griddepcontrol.launch_dependents" in text:  # one kernel at a time
+            return "  ret void\n"
         if text.startswith("nanosleep"):
             return "  call void @emu_turn()\n  ret void\n"
         if text.startswith("activemask"):  # a thread runs alone

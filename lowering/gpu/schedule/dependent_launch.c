@@ -8,10 +8,11 @@
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
  *
  * After: the kernel itself waits for its predecessor (programmatic dependent launch), on every path and before the
- * first access to memory that others see; and it lets its successor start as soon as its own blocks have.
+ * first access to memory that others see; and it lets its successor start as soon as its own blocks have. Those that
+ * have ended have let it: the last LAST_BLOCKS of the grid say so, and all of a persistent kernel.
  *
  *   llvm.func @k(%ptr: i64) attributes {nvvm.kernel} {
- *     nvvm.griddepcontrol launch_dependents
+ *     llvm.inline_asm has_side_effects "... @last griddepcontrol.launch_dependents; ..."
  *     %tid = nvvm.read.ptx.sreg.tid.x : i32
  *     nvvm.griddepcontrol wait
  *     %x = llvm.inline_asm has_side_effects "ld.global..." ...
@@ -20,15 +21,20 @@
  * comes with the hint dependent_launch = 0 is left as it is, and so are targets without the feature. A kernel of
  * threads needs the hint 1: it tends to have very many short blocks, each of which would run both instructions.
  *
+ * Why not each block: the hardware takes some 700 of these words in a microsecond, and would start more blocks than
+ * that (docs/design/measurements.md).
+ *
  * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
  * block or in blocks that follow it without a choice, before the first op that is not known to be harmless: arithmetic,
  * reads of special registers, shared memory and its barriers are. Letting the successor start is always right: a
  * successor that was launched to overlap waits in its turn until this kernel has ended. */
 #include "lowering/gpu/facts/inline_ptx.h"
+#include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
+#include "tilewright/base.h"
 
 #include "mlir-c/Dialect/LLVM.h"
 
@@ -96,6 +102,46 @@ static void put(MlirOperation before, const char *action) {
   tw_build(&at, "nvvm.griddepcontrol", (tw_op_parts_t){.num_attrs = 1, .attrs = &kind});
 }
 
+enum { LAST_BLOCKS = 1024 }; /* as many as are there at a time, unless they are so short that waiting costs little */
+
+static MlirWalkResult find_axes(MlirOperation op, void *user) {
+  bool *axes = user;
+  axes[1] |= mlirStringRefEqual(tw_op_name(op), tw_str("nvvm.read.ptx.sreg.ctaid.y"));
+  axes[2] |= mlirStringRefEqual(tw_op_name(op), tw_str("nvvm.read.ptx.sreg.ctaid.z"));
+  return MlirWalkResultAdvance;
+}
+
+/* Whether a block is one of the last is asked of its place along the axes that the kernel reads: of a grid with others,
+ * more blocks or fewer say so. */
+static void let_successor_start(MlirOperation func, MlirOperation before) {
+  if (tw_launch_has_persistent(func)) {
+    put(before, "launch_dependents");
+    return;
+  }
+  static const char names[] = "xyz";
+  bool axes[TW_GRID_AXES] = {true};
+  mlirOperationWalk(func, find_axes, axes, MlirWalkPreOrder);
+  tw_strbuf_t text = {0};
+  tw_strbuf_printf(&text, "{ .reg .pred last; .reg .u32 place, count, p, n; mov.u32 place, 0; mov.u32 count, 1; ");
+  for (int axis = TW_GRID_AXES - 1; axis >= 0; axis--)
+    if (axes[axis])
+      tw_strbuf_printf(&text,
+                       "mov.u32 p, %%ctaid.%c; mov.u32 n, %%nctaid.%c; mad.lo.u32 place, place, n, p; "
+                       "mul.lo.u32 count, count, n; ",
+                       names[axis], names[axis]);
+  tw_strbuf_printf(&text,
+                   "add.u32 place, place, %d; setp.ge.u32 last, place, count; "
+                   "@last griddepcontrol.launch_dependents; }",
+                   LAST_BLOCKS);
+  tw_builder_t at = tw_build_before(before);
+  tw_attr_t attrs[] = {{"asm_string", mlirStringAttrGet(at.context, tw_str(tw_strbuf_cstr(&text)))},
+                       {"constraints", mlirStringAttrGet(at.context, tw_str(""))},
+                       {"has_side_effects", mlirUnitAttrGet(at.context)},
+                       {TW_PTX_DOES, tw_ptx_does_attr(at.context, TW_PTX_SETS_UP)}};
+  tw_build(&at, "llvm.inline_asm", (tw_op_parts_t){.num_attrs = 4, .attrs = attrs});
+  tw_strbuf_free(&text);
+}
+
 static bool is_wanted(MlirOperation op) {
   return tw_op_is(op, TW_LLVM_FUNC) && tw_has_attr(op, "nvvm.kernel") &&
          tw_hint_dependent_launch(op, !tw_has_attr(op, "tile.simt")) && !tw_launch_cooperative(op, false);
@@ -111,7 +157,7 @@ bool tw_run_dependent_launch(MlirOperation module) {
       continue;
     MlirBlock entry = tw_region_block(op, 0);
     put(find_place(entry), "wait");
-    put(mlirBlockGetFirstOperation(entry), "launch_dependents");
+    let_successor_start(op, mlirBlockGetFirstOperation(entry));
     tw_launch_set_dependent_launch(op, true);
   }
   return true;

@@ -1,4 +1,5 @@
-// A kernel waits for its predecessor before it touches memory that others see, and lets its successor start at once.
+// A kernel waits for its predecessor before it touches memory that others see. Its last blocks let its successor start at
+// once, others when they end.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(tile-dependent-launch)' | FileCheck %s
 
 module attributes {tile.target = "sm_90a"} {
@@ -6,7 +7,10 @@ module attributes {tile.target = "sm_90a"} {
   // CHECK-LABEL: llvm.func @straight
   // CHECK-SAME: dependent_launch = 1 : i32
   llvm.func @straight(%p: i64, %shared: !llvm.ptr<3>) attributes {nvvm.kernel} {
-    // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+    // CHECK-NEXT: llvm.inline_asm has_side_effects
+    // CHECK-SAME: %ctaid.x
+    // CHECK-NOT: %ctaid.y
+    // CHECK-SAME: @last griddepcontrol.launch_dependents
     // CHECK-NEXT: nvvm.read.ptx.sreg.tid.x
     // CHECK-NEXT: llvm.store {{.*}} !llvm.ptr<3>
     // CHECK-NEXT: llvm.br
@@ -19,6 +23,25 @@ module attributes {tile.target = "sm_90a"} {
     // CHECK-NEXT: llvm.load
     %g = llvm.inttoptr %p : i64 to !llvm.ptr<1>
     %x = llvm.load %g : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+
+  // The place in the grid is one along all axes that the kernel reads.
+  // CHECK-LABEL: llvm.func @axes
+  // CHECK-NEXT: llvm.inline_asm
+  // CHECK-SAME: %ctaid.z
+  // CHECK-SAME: %ctaid.x
+  // CHECK-NEXT: nvvm.read.ptx.sreg.ctaid.z
+  llvm.func @axes(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    %z = nvvm.read.ptx.sreg.ctaid.z : i32
+    llvm.store %z, %p : i32, !llvm.ptr<1>
+    llvm.return
+  }
+
+  // Of a persistent kernel all blocks are there from the start.
+  // CHECK-LABEL: llvm.func @persistent
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+  llvm.func @persistent() attributes {nvvm.kernel, tile.launch = {persistent = 1 : i32}} {
     llvm.return
   }
 
