@@ -11,6 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count
-from tilewright.tune.worker import SafeBench
+from tilewright.tune.memory import PREFIX
+from tilewright.tune.worker import SafeBench, Worker
 
 KERNELS = '''
 from tilewright import tile as ct
@@ -336,6 +339,22 @@ def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.Mon
         station.close()
 
 
+def test_a_station_that_is_no_longer_needed_leaves_nothing(place: str) -> None:
+    """Its copy of the arguments lies in memory, however the sweep ends."""
+    (shape,) = shapes.of_command(ARGUMENTS, GRID)
+    for ends in (Worker.close, lambda worker: worker.connection.close()):
+        worker = Worker("station", Settings(place), "cpu")
+        assert worker.call("measure", Task(shape, ()), [], timeout=60.0).measured
+        ends(worker)
+        copies = [path for folder in ("/dev/shm", tempfile.gettempdir()) for path in Path(folder).glob(f"{PREFIX}*")]
+        worker.process.wait(30)
+        worker.kill()
+        end = time.monotonic() + 60  # there may be some of other tests
+        while any(path.exists() for path in copies):
+            assert time.monotonic() < end, copies
+            time.sleep(0.05)
+
+
 def test_stations_share_the_processors_of_their_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(32)))
     large, small = {"memory_bytes": 140 << 30}, {"memory_bytes": 8 << 30}
@@ -388,6 +407,16 @@ def test_workers_that_are_not_what_was_asked_for(place: str) -> None:
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["cpu*0", "cpu*1000", "", "cpu,,cpu", "cuda:0,cuda:0", "cuda*2", "cuda,cuda:1"])
+def test_devices_that_nobody_can_mean(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker at all, or two on one GPU, which would measure each other."""
+    monkeypatch.setattr(workers, "gpu_count", lambda: 2)
+    with pytest.raises(TileValueError, match="is no device; expected|is named 2 times; two workers on one GPU"):
+        workers.devices(text)
+    assert workers.devices("cuda") == workers.devices("cuda:0, cuda:1") == ["cuda:0", "cuda:1"]
+    assert workers.devices("cpu*2,cuda:1") == ["cpu", "cpu", "cuda:1"]
 
 
 def test_a_cluster_of_two_processes(place: str, tmp_path: Path) -> None:

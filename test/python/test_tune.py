@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -160,7 +161,7 @@ def test_a_worker_that_dies_says_how() -> None:
         with pytest.raises(LostError, match="crashed with signal 11"):
             worker.call("time", 0, 1, timeout=5.0)
     finally:
-        path.unlink()
+        memory.remove(path)
 
 
 def test_a_worker_that_hangs_is_told_with_its_last_words() -> None:
@@ -219,7 +220,7 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
         with pytest.raises(LostError, match="a kernel on CUDA device 0 failed while it ran"):
             worker.call("first", 0, program, timeout=20.0)
     finally:
-        path.unlink()
+        memory.remove(path)
     increments = torch.zeros(4096, device="cuda")
     again = tune.search(increment, (increments, 64), space={"T": (128, 256)}, grid=blocks, record_file=None, **QUICK)
     assert len(again.measured()) >= 1 and not increments.any()
@@ -292,7 +293,7 @@ def test_a_spare_process_becomes_what_is_asked_for() -> None:
             worker.close()
     finally:
         spare.close()
-        path.unlink()
+        memory.remove(path)
 
 
 def test_what_processes_are_asked_for_is_there() -> None:
@@ -365,6 +366,27 @@ def test_layouts_are_ranked_by_the_compilers_estimate() -> None:
     assert "#tile.linear" in module.text()
 
 
+def test_copies_of_arrays_do_not_outlive_their_process() -> None:
+    """One that is killed leaves a file, which the next one that saves removes; one that lives keeps its own."""
+    code = (
+        "import numpy, tilewright.tune.memory as m; x = numpy.zeros(4);"
+        "print(m.save(m.describe((x,), [0])), flush=True); input()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    copy = Path(child.stdout.readline().strip())
+    layout = memory.describe((np.zeros(4),), [0])
+    memory.remove(memory.save(layout))
+    assert copy.exists()
+    child.kill()
+    child.wait()
+    assert copy.exists()
+    mine = memory.save(layout)
+    assert mine.exists() and not copy.exists()
+    memory.remove(mine)
+    assert not mine.exists()
+
+
 @pytest.mark.parametrize("hint", [{"num_warps": 8}, {"num_stages": 2}, {"raster": 1}, {"group": 4}])
 def test_candidates_that_differ_in_how_alone_are_counted_once(hint: dict[str, int]) -> None:
     """The operations in which work is counted are the same."""
@@ -396,7 +418,7 @@ def test_views_of_one_array_stay_views() -> None:
         assert path.stat().st_mode & 0o777 == 0o600
         room, bases = memory.load(layout, path)
     finally:
-        path.unlink()
+        memory.remove(path)
     first, second, reverse = (memory.array_at(None, bases[0], layout.views[i]) for i in range(3))
     assert bases[0] % 256 == base.ctypes.data % 256
     bits = np.float32(7).view(np.uint32)
@@ -591,7 +613,7 @@ def test_a_record_is_a_file_of_its_own(tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.warns(UserWarning, match="it is no plain file"):
         assert record.read(path) == []
-    path.unlink()
+    memory.remove(path)
     path.with_name(path.name + ".lock").symlink_to(other)
     with pytest.raises(OSError):
         record.write(path, entry())

@@ -175,11 +175,11 @@ class Session:
                     bench.call("drop", number, timeout=60.0)
 
     def close(self) -> None:
+        if self.path is not None:  # first: whoever waits for the end of this process may end it
+            memory.remove(self.path)
         if self.bench is not None:
             self.bench.close()
             self.bench = None
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
         self.memory.close()
 
 
@@ -317,6 +317,11 @@ class Station:
         best = found.best.candidate
         times = [None if t.measurement is None else 1e6 * t.measurement.median for t in (found.best, found.untuned)]
         return Decided(dict(best.constants) | dict(best.hints), *times)
+
+    def stop(self) -> None:
+        """The process ends now, and its own processes with it: the copy of the arguments must not stay."""
+        if self.session is not None and self.session.path is not None:
+            memory.remove(self.session.path)
 
     def close(self) -> None:
         if self.session is not None:

@@ -95,13 +95,20 @@ def devices(text: str) -> list[str]:
     """`cuda:0,cuda:1`, `cpu*2`, `auto` as one name a worker."""
     found = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(auto|cpu|cuda(?::\d+)?)\s*(?:\*\s*(\d{1,3}))?\s*", part)
+        match = re.fullmatch(r"\s*(auto|cpu|cuda(?::\d+)?)\s*(?:\*\s*([1-9]\d{0,2}))?\s*", part)
         if match is None:
             raise TileValueError(
                 f"--on {text!r}: {part!r} is no device; expected auto, cpu, cpu*2, cuda, cuda:1, or a cluster as in "
                 "dask://host:8786"
             )
         found += _devices_of(match[1]) * int(match[2] or 1)
+    numbers = [device_of(name) for name in found]
+    twice = [n for n in numbers if n is not None and numbers.count(n) > 1]
+    if twice:
+        raise TileValueError(
+            f"--on {text!r}: cuda:{twice[0]} is named {numbers.count(twice[0])} times; two workers on one GPU would "
+            "measure each other"
+        )
     return found
 
 
@@ -271,7 +278,7 @@ def _dask(text: str, settings: Settings) -> list[Pool]:
     except ImportError:
         raise TileError(f"--on {text} needs Dask: pip install tilewright[sweep]") from None
     where = Where.read(text)
-    local = re.fullmatch(r"local(?:\*(\d{1,3}))?", where.address)
+    local = re.fullmatch(r"local(?:\*([1-9]\d{0,2}))?", where.address)
     cluster = None
     try:
         if local:

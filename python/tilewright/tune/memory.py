@@ -7,8 +7,10 @@ is the same modulo 256, so that a kernel sees the same facts of it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
+import fcntl
 import os
 import shutil
 import tempfile
@@ -21,6 +23,7 @@ from .. import _core
 from ..dtype import BY_NAME
 
 ALIGNMENT = 256
+PREFIX = "tilewright-arrays-"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,12 +155,15 @@ def array_at(device: int | None, base: int, view: View) -> Any:
     return plain if view.dtype == f"uint{8 * size}" else _core.ArrayView(plain, view.dtype)
 
 
+_LOCKED: dict[Path, int] = {}  # files of this process, and the descriptor by which it holds each
+
+
 def save(layout: Layout) -> Path:
-    """Writes the segments to a file that only this user can read: in memory where there is room, else on disk."""
-    folder = "/dev/shm" if _has_room("/dev/shm", layout.size) else None
-    handle, name = tempfile.mkstemp(prefix="tilewright-tune-", dir=folder)
-    os.close(handle)
-    path = Path(name)
+    """Writes the segments to a file that only this user can read: in memory where there is room, else on disk. It is
+    there until `remove`; that of a process which was killed is removed by the next one that saves."""
+    folder = Path("/dev/shm" if _has_room("/dev/shm", layout.size) else tempfile.gettempdir())
+    _remove_left(folder)
+    path = _create(folder)
     memory = Memory(layout.device)
     memory.synchronize()
     try:
@@ -168,9 +174,41 @@ def save(layout: Layout) -> Path:
             at += size
         content.flush()
     except BaseException:
-        path.unlink()
+        remove(path)
         raise
     return path
+
+
+def _create(folder: Path) -> Path:
+    """A file under a lock, which the process's end opens, however it ends."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=PREFIX, dir=folder)
+        path = Path(name)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        if path.exists():  # nobody took it for one that was left, before it was locked
+            _LOCKED[path] = handle
+            return path
+        os.close(handle)
+
+
+def remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    handle = _LOCKED.pop(path, None)
+    if handle is not None:
+        os.close(handle)
+
+
+def _remove_left(folder: Path) -> None:
+    """The files of processes that are gone: nobody holds them."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if os.fstat(handle).st_uid == os.getuid():
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+            finally:
+                os.close(handle)
 
 
 def _has_room(folder: str, size: int) -> bool:

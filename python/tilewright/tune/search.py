@@ -288,7 +288,7 @@ class _Search:
         finally:
             bench.close()
             if path is not None:
-                path.unlink(missing_ok=True)
+                memory.remove(path)
 
     def _try(self, bench: SafeBench) -> None:
         """The first launch of each; the first that works gives the reference."""

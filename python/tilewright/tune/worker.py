@@ -21,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from .. import _core, compile, knobs
 from ..errors import TileCompilationError, TileError
@@ -223,6 +223,13 @@ class Opener:
         _core.synchronize(device)
 
 
+@runtime_checkable
+class Stops(Protocol):
+    """What leaves files or processes behind unless it is told of the end."""
+
+    def stop(self) -> None: ...
+
+
 class Assembler(Opener):
     """What the driver makes of PTX."""
 
@@ -347,28 +354,31 @@ def _station(*arguments: Any) -> Any:
     return Station(*arguments)
 
 
-def main() -> None:
-    connection = Connection(int(sys.argv[1]))
+def serve(connection: Connection) -> None:
+    """Until the parent has what it wanted, or is gone."""
     served: Any = None
-    while True:
-        try:
+    try:
+        while True:
             method, arguments = connection.recv()
-        except EOFError:  # the parent has what it wanted
-            return
-        if served is not None or method == "open":
-            connection.send(_run(served or Opener(), method, arguments))
-        elif method == "assembler":
-            served = Assembler()
-            connection.send(("ok", None))
-        else:
-            try:
-                served = Bench(*arguments) if method == "bench" else _station(*arguments)
+            if served is not None or method == "open":
+                connection.send(_run(served or Opener(), method, arguments))
+            elif method == "assembler":
+                served = Assembler()
                 connection.send(("ok", None))
-            except (TileError, MemoryError, OSError) as error:
-                doing = "copying the arguments: " if method == "bench" else ""
-                connection.send(("lost", f"{doing}{_first_line(error)}"))
+            else:
+                try:
+                    served = Bench(*arguments) if method == "bench" else _station(*arguments)
+                    connection.send(("ok", None))
+                except (TileError, MemoryError, OSError) as error:
+                    doing = "copying the arguments: " if method == "bench" else ""
+                    connection.send(("lost", f"{doing}{_first_line(error)}"))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+    finally:
+        if isinstance(served, Stops):
+            served.stop()
 
 
 if __name__ == "__main__":
-    main()
+    serve(Connection(int(sys.argv[1])))
     os._exit(0)  # no clean-up of a context that may be lost
