@@ -396,6 +396,24 @@ def test_a_kernel_that_does_not_run_as_given(place: str, tmp_path: Path) -> None
         swept(wrong, tmp_path)
 
 
+@pytest.mark.parametrize("extent", ["1e3", "True", "{N"])
+def test_an_extent_that_is_no_number(place: str, tmp_path: Path, extent: str) -> None:
+    shape = shapes.Shape((f"X=f32[{extent}]", "Y=f32[64]", "T=64", "MODE=0"), (), GRID)
+    with pytest.raises(TileValueError, match=f"the extent '{re.escape(extent)}' is no number"):
+        Sweep(Plan(place, (shape,), ("T=32",), on="cpu"), tmp_path)
+
+
+def test_a_shape_that_cannot_be_measured_leaves_the_others(place: str, tmp_path: Path) -> None:
+    """A sweep over many shapes runs overnight. What is wrong with one is told at the end."""
+    large, small = "X=f32[99999999999999]", "X=f32[64]"
+    each = ((large, "MODE=0"), (small, "MODE=2"), (small, "MODE=0"))
+    rows = [shapes.Shape((array, "Y=f32[64]", "T=64", mode), (), GRID) for array, mode in each]
+    sweep = Sweep(Plan(place, tuple(rows), ("T=32",), on="cpu", keep=False), tmp_path)
+    with pytest.raises(TileValueError, match=r"allocate .*\(and 1 more shapes are without a measurement\)"):
+        sweep.run()
+    assert [len(outcome.measured) for outcome in sweep.outcomes] == [0, 2]
+
+
 def test_workers_that_are_not_what_was_asked_for(place: str) -> None:
     if not gpu_count():
         with pytest.raises(TileValueError, match="this worker has no GPU, which cuda:0 asks for"):
@@ -531,6 +549,32 @@ def test_the_command_from_axes_to_records_and_a_page(
     ):
         assert cli.main(wrong) == 1
         assert told in capsys.readouterr().err
+
+
+def test_a_full_disk_is_named_whatever_else_it_takes(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page does not fit either; the error is that of the records, and what was measured is shown."""
+    add, added = records.Writer.add, []
+
+    def add_two(writer: records.Writer, record: records.Record) -> None:
+        if len(added) == 2:
+            raise TileError("'trials.jsonl' takes no more records: No space left on device")
+        added.append(add(writer, record))
+
+    def no_page(*_: Any) -> None:
+        raise TileError("the page 'scale.html' cannot be written: No space left on device")
+
+    monkeypatch.setattr(records.Writer, "add", add_two)
+    monkeypatch.setattr(page, "write", no_page)
+    arguments = [word for text in ARGUMENTS for word in ("--arg", text)]
+    rest = ["--grid", GRID, "--axis", "T=16..256*2", "--on", "cpu", "--forget", "-o", str(tmp_path)]
+    assert cli.main(["sweep", place, *arguments, *rest]) == 1
+    told = capsys.readouterr()
+    assert "2 measured" in told.out and "as given" in told.out
+    assert "the page 'scale.html' cannot be written" in told.err
+    assert told.err.strip().splitlines()[-1].endswith("takes no more records: No space left on device")
+    assert len(records.read([tmp_path]).records) == 2
 
 
 class Checker(html.parser.HTMLParser):

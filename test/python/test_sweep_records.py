@@ -203,6 +203,13 @@ def test_moves_beyond_noise() -> None:
     assert [m.ratio for m in moves(before, after, 0.3)] == [0.5]
 
 
+def test_the_command_says_that_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert cli.main(["records", "best", str(empty)]) == 0
+    assert capsys.readouterr().err == f"there is no record in {empty}\n"
+
+
 def test_the_command_lists_merges_compares_and_prunes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = written(tmp_path / "old.jsonl", record(10.0), record(11.0, choice={}))
     new = written(tmp_path / "new.jsonl", record(14.0, compiler="d"), record(0.0, choice={}, status="failed", why="no"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import cli
-from ..errors import TileValueError
+from ..errors import TileError, TileValueError
 from . import fit, page, records, shapes
 from .records import Record, choice_text
 from .run import Event, Outcome, Plan, Sweep
@@ -75,9 +75,15 @@ def command_sweep(options: argparse.Namespace) -> int:
         print(told, file=sys.stderr)
     try:
         sweep.run()
-    finally:
+    except BaseException:
         shown.end()
-        _report(sweep, options.html)
+        try:
+            _report(sweep, options.html)
+        except TileError as error:  # a full disk takes neither
+            print(error, file=sys.stderr)
+        raise
+    shown.end()
+    _report(sweep, options.html)
     return 0
 
 
@@ -139,6 +145,8 @@ def _read(places: Sequence[str]) -> list[Record]:
     found = records.read(places)
     if told := found.told():
         print(told, file=sys.stderr)
+    if not found.records:
+        print(f"there is no record in {', '.join(places)}", file=sys.stderr)
     return list(found.records.values())
 
 

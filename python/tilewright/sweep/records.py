@@ -209,7 +209,7 @@ def _lines(path: Path) -> Iterator[str]:
             left -= len(line)
             whole = line.endswith(b"\n")
             yield line.decode(errors="replace")
-            while not whole and (rest := file.readline(1 << 20)):  # of a line that is too long
+            while not whole and left > 0 and (rest := file.readline(1 << 20)):  # of a line that is too long
                 left -= len(rest)
                 whole = rest.endswith(b"\n")
 

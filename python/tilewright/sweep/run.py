@@ -25,7 +25,7 @@ from .expressions import Expression
 from .records import Record, Writer
 from .shapes import Shape
 from .station import Decided, Settings, Task
-from .workers import Pool, open_pools, side_by_side
+from .workers import GoneError, Pool, open_pools, side_by_side
 
 FINALISTS = 4
 RANKED_AT_ONCE = 32  # by one worker
@@ -102,6 +102,10 @@ class Outcome:
         return next((r for r in found if records.choice_key(r.choice) == won), found[0] if found else None)
 
 
+class ShapeError(TileValueError):
+    """A shape of which nothing can be measured; others may do."""
+
+
 class Sweep:
     """A plan on its way. `tell` hears of each trial."""
 
@@ -142,10 +146,18 @@ class Sweep:
         return self.outcomes
 
     def _shapes(self, pool: Pool) -> None:
+        """One after the other. What is wrong with one is told when the others are done."""
+        problems = []
         for shape in self.plan.shapes:
             if self._is_over():
                 break
-            self._shape(pool, shape)
+            try:
+                self._shape(pool, shape)
+            except ShapeError as error:
+                problems.append(error)
+        if problems:
+            more = f" (and {len(problems) - 1} more shapes are without a measurement)" if problems[1:] else ""
+            raise TileValueError(f"{problems[0].message}{more}")
 
     def _on_each(self, pools: Sequence[Pool]) -> None:
         """Devices of several kinds, each with all candidates. One that gives up leaves the others to go on."""
@@ -156,7 +168,12 @@ class Sweep:
         return self.end is not None and time.monotonic() > self.end
 
     def _shape(self, pool: Pool, shape: Shape) -> None:
-        base: Record = pool.ask("describe", shape)
+        try:
+            base: Record = pool.ask("describe", shape)
+        except GoneError:
+            raise
+        except TileError as error:
+            raise ShapeError(f"{shape}: {error}") from None
         given = self._given(shape)
         constants = [n for n in self.kernel.parameters if n in constant_parameters(self.kernel.function)]
         axes = [
@@ -177,7 +194,7 @@ class Sweep:
         pool.run(trials.next, trials.found, sampler.ahead)
         if not outcome.measured and outcome.records:
             reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
-            raise TileValueError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
+            raise ShapeError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
         if self.plan.keep and outcome.measured and not self._is_over():
             self._decide(pool, outcome)
 

@@ -39,7 +39,11 @@ def extents(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if array:
             if "?" in array[2]:
                 raise TileValueError(f"--arg {text!r}: to be measured an array needs its extents as numbers")
-            found[array[1]] = tuple(int(n) for n in array[2].split(",") if n)
+            parts = [n for n in array[2].split(",") if n]
+            wrong = next((n for n in parts if not (n.isascii() and n.isdigit())), None)
+            if wrong is not None:
+                raise TileValueError(f"--arg {text!r}: the extent {wrong!r} is no number")
+            found[array[1]] = tuple(map(int, parts))
     return found
 
 
