@@ -654,6 +654,24 @@ def browser() -> str | None:
 
 
 @pytest.mark.skipif(browser() is None, reason="there is no Chromium here")
+def test_ticks_are_numbers_and_no_label_lies_on_the_roof() -> None:
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pictures are matplotlib's")
+    rows = [r for r in some_records() if r.measured]
+    figure, axis = plt.subplots(figsize=(10, 4.2))
+    page._against_model(axis, rows)
+    figure.canvas.draw()
+    ticks = [text.get_text() for way in (True, False) for text in axis.get_yticklabels(minor=way) if text.get_text()]
+    assert len(ticks) > 2 and all(0 < float(tick) < 1000 for tick in ticks)
+    figure, axis = plt.subplots(figsize=(10, 4.2))
+    page._roofline(axis, rows)
+    figure.canvas.draw()
+    (label,) = [text for text in axis.texts if "GB/s" in text.get_text()]
+    box, line = label.get_window_extent(), axis.lines[0]
+    (x0, y0), (x1, y1), _ = axis.transData.transform(line.get_xydata())
+    at_right = y0 + (y1 - y0) * (box.x1 - x0) / (x1 - x0)
+    assert at_right <= box.y0 + 1 and box.x0 > axis.get_window_extent().x0
+
+
 def test_a_browser_opens_the_page(tmp_path: Path) -> None:
     """It runs the script without an error, and asks no other place for anything."""
     path = tmp_path / "page.html"

@@ -30,7 +30,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem;border-top:1px solid 
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #eee}
 th{cursor:pointer;background:#f6f6f6;position:sticky;top:0}
-td.t,th.t{text-align:left;max-width:30rem;overflow-wrap:anywhere}
+td.t,th.t{text-align:left;max-width:30rem;overflow-wrap:break-word}
 tr.best td{font-weight:600;color:#c23b22}tr.failed td{color:#888}
 figure{margin:1rem 0}figure svg{max-width:100%;height:auto}figcaption{color:#555;font-size:13px}
 .scroll{max-height:32rem;overflow:auto;border:1px solid #ddd}summary{cursor:pointer}
@@ -256,6 +256,8 @@ def _values(rows: Sequence[Record], name: str) -> list[str]:
 
 
 def _against_model(axis: Any, rows: Sequence[Record]) -> None:
+    from matplotlib.ticker import LogFormatter
+
     found = [r for r in rows if r.predicted_us > 0]
     given = _given(rows)
     for r in reversed(found):
@@ -265,6 +267,9 @@ def _against_model(axis: Any, rows: Sequence[Record]) -> None:
     axis.plot(ends, ends, color="#999", lw=0.8)
     axis.set_xscale("log")
     axis.set_yscale("log")
+    for side in (axis.xaxis, axis.yaxis):  # 160, not 1.6 × 10²
+        side.set_major_formatter(LogFormatter())
+        side.set_minor_formatter(LogFormatter())
     axis.set_xlabel("the model's µs")
     axis.set_ylabel("measured µs")
     axis.grid(True, which="major", alpha=0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Sequence
 from typing import Any, BinaryIO
@@ -177,8 +178,8 @@ def draw_roofline(axis: Any, machine: Machine, points: Sequence[Point], bits: Se
         axis.plot([low, knee, high], [low * machine.bandwidth, peak, peak], color=PEAK, lw=1)
         what = f"{b}-bit products" if b else "elementwise"
         axis.text(high, peak, f"{what}: {peak / 1e12:.4g} TFLOP/s", ha="right", va="bottom", fontsize=8)
-    at = low * 1.5
-    axis.text(at, at * machine.bandwidth * 1.15, f"{machine.bandwidth / 1e9:,.0f} GB/s", fontsize=8, rotation=35)
+    at = math.sqrt(low * min(knees, default=high))  # its corner is at the line, which rises
+    axis.text(at, at * machine.bandwidth, f"{machine.bandwidth / 1e9:,.0f} GB/s ", ha="right", va="bottom", fontsize=8)
     for point in points:
         label = None
         if point.label:
