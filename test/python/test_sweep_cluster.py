@@ -10,6 +10,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,17 @@ def test_the_address_of_a_cluster_says_who_does_what() -> None:
     assert read("dask://h:1?kinds=H200,L4&compile=CPU").compilers == {"CPU": 1.0}
     with pytest.raises(TileError, match="a resource has a number, as in \\?GPU=1"):
         read("dask://h:1?GPU=yes")
+
+
+def test_a_worker_has_as_many_tasks_as_it_has_threads() -> None:
+    """So that others are compiled while one is measured, and none waits where another worker is free."""
+    rows = [{"nthreads": n, "resources": {"GPU": 1} if n != 2 else {}} for n in (1, 2, 4, 64)]
+    client = types.SimpleNamespace(scheduler_info=lambda n_workers: {"workers": dict(enumerate(rows))})
+    users = workers.Users(client, None, 1)
+    assert users.tasks_of({}) == [2, 2, 4, 5]
+    assert users.tasks_of({"GPU": 1.0}) == [2, 4, 5]
+    with pytest.raises(TileError, match="no worker of the cluster has the resource CPU=1; its 4 workers have GPU"):
+        users.tasks_of({"CPU": 1.0})
 
 
 # --- on the stand-in driver -------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from ..tune.worker import FailedError, LostError, Worker
 from . import artefacts
 from .records import Record
 from .shapes import Shape
-from .station import Settings, Task, compiling_at_once, gpu_count, serve
+from .station import COMPILING, Settings, Task, compiling_at_once, gpu_count, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
 CONNECT_SECONDS = 10
@@ -325,11 +325,17 @@ class Users:
         if self.cluster is not None:
             self.cluster.close(timeout=10)
 
-    def workers_with(self, resources: dict[str, float]) -> int:
-        """How many workers have the resources; where none has, a task would wait for one without an end."""
-        every = self.client.scheduler_info(n_workers=-1)["workers"].values()
+    def tasks_of(self, resources: dict[str, float]) -> list[int]:
+        """Of each worker that has the resources, how many tasks it may have at a time: two, one to compile and one to
+        measure, or more where it has threads for them. Where none has them, a task would wait for one without an
+        end."""
+        every = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
         rows = [worker.get("resources") or {} for worker in every]
-        found = sum(all(row.get(name, 0) >= amount for name, amount in resources.items()) for row in rows)
+        found = [
+            max(2, min(int(worker.get("nthreads") or 1), 1 + COMPILING))
+            for worker, row in zip(every, rows, strict=True)
+            if all(row.get(name, 0) >= amount for name, amount in resources.items())
+        ]
         if resources and not found:
             wanted = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
             known = ", ".join(sorted({name for row in rows for name in row})) or "none"
@@ -337,20 +343,22 @@ class Users:
                 f"no worker of the cluster has the resource {wanted}; its {len(rows)} workers have {known}; start one "
                 f"with dask worker --resources {wanted}"
             )
-        return max(1, found)
+        return found or [2]
 
 
 class Cluster:
-    """The workers of a Dask cluster that have some resources: each has two tasks at a time, one to compile and one to
-    measure. With `compilers`, what is measured was compiled by workers with those resources, as far as they could."""
+    """The workers of a Dask cluster that have some resources: each has some tasks at a time, of which one is measured
+    and the others are compiled. With `compilers`, what is measured was compiled by workers with those resources, as
+    far as they could."""
 
     def __init__(
         self, settings: Settings, users: Users, device: str, resources: dict[str, float], compilers: dict[str, float]
     ) -> None:
         self.settings, self.users, self.client = settings, users, users.client
         self.device, self.resources, self.compilers = device, resources, compilers
-        self.count = users.workers_with(resources)
-        self.ahead = 2 * self.count + (2 * users.workers_with(compilers) if compilers else 0)
+        tasks = users.tasks_of(resources)
+        self.count = len(tasks)
+        self.ahead = sum(tasks) + (sum(users.tasks_of(compilers)) if compilers else 0)
         self.wanted: dict[Shape, artefacts.Wanted | None] = {}
 
     def _check(self) -> None:
