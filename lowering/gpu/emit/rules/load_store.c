@@ -238,7 +238,8 @@ static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t place
       load = load_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), l->padding, words);
     else
       load = guarded_load(e, form_of(placed.bits << vector), pointer, offset,
-                          inside ? (MlirValue){NULL} : twg_access_guard(e, &placed, r), l->padding, words);
+                          inside || twg_lies_inside(&placed, r) ? (MlirValue){NULL} : twg_access_guard(e, &placed, r),
+                          l->padding, words);
     if (!mlirAttributeIsNull(l->late))
       tw_set_attr(load, TW_LATE, l->late);
     twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
@@ -330,7 +331,7 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
       store_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), words);
     else
       guarded_store(e, form_of(placed.bits << vector), pointer, offset,
-                    inside ? placed.owner : twg_access_guard(e, &placed, r), words);
+                    inside || twg_lies_inside(&placed, r) ? placed.owner : twg_access_guard(e, &placed, r), words);
   }
 }
 
