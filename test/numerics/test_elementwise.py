@@ -103,6 +103,17 @@ def test_quotients_of_rows_are_the_nearest_floats(backends: Backends) -> None:
     backends.run_all(kernel, len(y) // 4, lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
 
 
+@ct.kernel
+def sides_of(Y, n: int):
+    at = ct.arange(512, dtype=ct.int32)
+    ct.store(Y, (0, 0), ct.where(at < n, 1, ct.where(at >= n - 3, 2, 0)).reshape((1, 512)))
+
+
+@pytest.mark.parametrize("n", [-(2**31) + 3, -1, 0, 1, 255, 511, 512, 2**31 - 1])
+def test_positions_below_a_number(backends: Backends, n: int) -> None:
+    backends.run_all(sides_of, (1,), lambda: [np.zeros((1, 512), np.int32), n])
+
+
 def by_name(op: Any) -> str:
     return op if isinstance(op, str) else getattr(op, "name", getattr(op, "__tw_op__", str(op)))
 

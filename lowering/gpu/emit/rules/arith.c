@@ -243,6 +243,31 @@ static MlirValue compare(tw_emitter_t *e, MlirOperation op, const MlirValue *x) 
                   twg_convert_float(e, x[1], element, e->f32));
 }
 
+enum { FEW_POSITIONS = 4 /* of a thread */ };
+
+/* Positions below a number, or not, of 32 bits: a thread's own place is taken from the number once, so that each
+ * register is a comparison with a constant. None is negative: a negative number is below them as 0 is. */
+static bool compare_positions(tw_emitter_t *e, MlirOperation op) {
+  int predicate = (int)tw_attr_int(op, "predicate", 0);
+  MlirOperation iota = tw_def(mlirOperationGetOperand(op, 0));
+  tw_values_t bound = twg_operand(e, op, 1);
+  tw_layout_t l;
+  bool asks = predicate == TW_SLT || predicate == TW_SGE;
+  if (!asks || mlirOperationIsNull(iota) || !tw_op_is(iota, TW_TILE_IOTA) || !twg_are_same(bound) ||
+      !mlirTypeEqual(mlirValueGetType(bound.at[0]), e->i32) ||
+      !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(iota, 0)), &l) || !tw_layout_disjoint(&l, 0))
+    return false;
+  MlirValue left = twg_binary(e, "llvm.intr.smax", bound.at[0], twg_const_i32(e, 0));
+  left = twg_binary(e, "llvm.sub", left, twg_thread_coord(e, &l, 0));
+  tw_values_t out = twg_new_values(e, bound.count);
+  for (int r = 0; r < out.count; r++) {
+    uint32_t place = tw_layout_coord(&l, tw_layout_image(&l, TW_REGISTER, (uint32_t)r), 0);
+    out.at[r] = twg_icmp(e, predicate == TW_SLT ? TW_SGT : TW_SLE, left, twg_const_i32(e, place));
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 /* Bits of registers that differ in neighbours only for which the mask is equal. */
 static int equal_registers(MlirOperation op) {
   MlirValue mask = mlirOperationGetResult(op, 0);
@@ -257,7 +282,7 @@ static bool rule_compare_ints(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   int equal = equal_registers(op);
   if (equal == 0)
-    return twg_each_register(e, op, compare);
+    return (x.count >= FEW_POSITIONS && compare_positions(e, op)) || twg_each_register(e, op, compare);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < out.count; r++) {
     MlirValue operands[] = {x.at[r], y.at[y.count == 1 ? 0 : r]};

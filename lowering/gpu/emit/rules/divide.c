@@ -213,7 +213,11 @@ typedef struct {
   MlirValue divisor, size, near, down, low, back;
 } exact_inverse_t;
 
-enum { FEW_PAIRS = 4 /* by one divisor */, MOST_PAIRS = 32 /* of which two copies are worth their length */ };
+enum {
+  FEW_PAIRS = 4,   /* by one divisor */
+  MOST_PAIRS = 64, /* of which two copies are worth their length */
+  AT_ONCE = 8      /* of which quotients and dividends have registers at a time */
+};
 
 static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y) {
   in_range_t by = bring_in_range(e, op, y);
@@ -242,14 +246,19 @@ static MlirValue divide_plain(tw_emitter_t *e, MlirValue x, const exact_inverse_
   return corrected(e, quotient, x, by->size, by->near);
 }
 
-/* Whether all divisors are plain, and no quotient is NaN. */
-static MlirValue are_plain(tw_emitter_t *e, const exact_inverse_t *known, int count, tw_values_t quotients) {
+static MlirValue are_plain_divisors(tw_emitter_t *e, const exact_inverse_t *known, int count) {
   MlirValue plain = is_plain_divisor(e, known[0].divisor);
   for (int i = 1; i < count; i++)
     plain = twg_binary(e, "llvm.and", plain, is_plain_divisor(e, known[i].divisor));
-  for (int r = 0; r < quotients.count; r += 2) {
-    MlirValue other = quotients.at[r + 1 < quotients.count ? r + 1 : r];
-    plain = twg_binary(e, "llvm.and", plain, twg_fcmp(e, TW_ORD, quotients.at[r], other));
+  return plain;
+}
+
+/* Whether they are, and no quotient is NaN. */
+static MlirValue are_plain(tw_emitter_t *e, MlirValue divisors, const MlirValue *quotients, int count) {
+  MlirValue plain = divisors;
+  for (int r = 0; r < count; r += 2) {
+    MlirValue other = quotients[r + 1 < count ? r + 1 : r];
+    plain = twg_binary(e, "llvm.and", plain, twg_fcmp(e, TW_ORD, quotients[r], other));
   }
   return plain;
 }
@@ -261,33 +270,29 @@ static int find_divisor(const exact_inverse_t *known, int count, MlirValue divis
   return i;
 }
 
-/* The way back is behind the branch, where it may become part of what follows. */
-static void divide_both_ways(tw_emitter_t *e, MlirOperation op, exact_inverse_t *known, int count) {
-  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
-  tw_values_t out = twg_new_values(e, x.count), merged = twg_new_values(e, x.count + count);
+/* Some registers. The way back is behind the branch, where it may become part of what follows. */
+static void divide_both_ways(tw_emitter_t *e, MlirOperation op, const exact_inverse_t *known, int count,
+                             MlirValue divisors, int first, int num, tw_values_t out) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), merged = twg_new_values(e, num + count);
   MlirBlock other = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
-  for (int i = 0; i < count; i++) {
-    known[i] = invert_exactly(e, op, known[i].divisor);
-    merged.at[x.count + i] = known[i].back;
-  }
-  for (int r = 0; r < x.count; r++)
-    merged.at[r] = divide_plain(e, x.at[r], &known[find_divisor(known, count, y.at[r])]);
-  tw_values_t quotients = {merged.at, x.count};
-  twg_branch_if(e, are_plain(e, known, count, quotients), join, merged.count, merged.at, other, 0, NULL);
+  for (int i = 0; i < count; i++)
+    merged.at[num + i] = known[i].back;
+  for (int r = 0; r < num; r++)
+    merged.at[r] = divide_plain(e, x.at[first + r], &known[find_divisor(known, count, y.at[first + r])]);
+  twg_branch_if(e, are_plain(e, divisors, merged.at, num), join, merged.count, merged.at, other, 0, NULL);
   e->block = other;
-  for (int r = 0; r < x.count; r++) {
-    MlirValue operands[] = {x.at[r], y.at[r]};
+  for (int r = 0; r < num; r++) {
+    MlirValue operands[] = {x.at[first + r], y.at[first + r]};
     merged.at[r] = divide_exact(e, op, operands);
   }
   for (int i = 0; i < count; i++)
-    merged.at[x.count + i] = twg_const_float(e, e->f32, 1);
+    merged.at[num + i] = twg_const_float(e, e->f32, 1);
   twg_branch(e, join, merged.count, merged.at);
   e->block = join;
   for (int i = 0; i < merged.count; i++)
     merged.at[i] = mlirBlockAddArgument(join, e->f32, e->location);
-  for (int r = 0; r < x.count; r++)
-    out.at[r] = times(e, merged.at[r], merged.at[x.count + find_divisor(known, count, y.at[r])]);
-  twg_set_result(e, op, 0, out);
+  for (int r = 0; r < num; r++)
+    out.at[first + r] = times(e, merged.at[r], merged.at[num + find_divisor(known, count, y.at[first + r])]);
 }
 
 static bool divide_shared_exactly(tw_emitter_t *e, MlirOperation op) {
@@ -301,10 +306,16 @@ static bool divide_shared_exactly(tw_emitter_t *e, MlirOperation op) {
     known[i].divisor = y.at[r];
     count += i == count;
   }
-  bool pays = FEW_PAIRS * count <= y.count;
-  if (pays)
-    divide_both_ways(e, op, known, count);
-  return pays;
+  if (FEW_PAIRS * count > y.count)
+    return false;
+  for (int i = 0; i < count; i++)
+    known[i] = invert_exactly(e, op, known[i].divisor);
+  MlirValue divisors = are_plain_divisors(e, known, count);
+  tw_values_t out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r += AT_ONCE)
+    divide_both_ways(e, op, known, count, divisors, r, x.count - r < AT_ONCE ? x.count - r : AT_ONCE, out);
+  twg_set_result(e, op, 0, out);
+  return true;
 }
 
 /* ---- the rule ------------------------------------------------------------------------------------ */

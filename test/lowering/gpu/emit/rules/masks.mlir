@@ -1,11 +1,14 @@
-// A mask of indices is compared once for all elements of a vector that it cannot part: %n is a multiple of 8.
+// A mask of indices is compared once for all elements of a vector that it cannot part: %n is a multiple of 8. Where it may
+// part them, the thread's place is taken from the number once, and each is a comparison with a constant.
 // RUN: tw-opt %s --pass-pipeline='builtin.module(func.func(tile-plan-block,tile-assign-layouts),tile-to-nvvm)' | FileCheck %s
 
 // CHECK-LABEL: llvm.func @masked
 // CHECK: llvm.icmp "slt"
 // CHECK-NOT: llvm.icmp "slt"
 // CHECK-LABEL: llvm.func @parted
-// CHECK-COUNT-8: llvm.icmp "slt"
+// CHECK: %[[MOST:.*]] = llvm.intr.smax
+// CHECK: %[[LEFT:.*]] = llvm.sub %[[MOST]]
+// CHECK-COUNT-8: llvm.icmp "sgt" %[[LEFT]]
 // CHECK-NOT: llvm.icmp "slt"
 !A = memref<?xbf16, strided<[1]>>
 module attributes {tile.target = "sm_90a"} {
