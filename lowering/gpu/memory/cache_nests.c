@@ -19,13 +19,21 @@
  *   scf.for %c = 0 to 16 step 1 {                       // each walk
  *     %first, %kept = (as above)
  *     scf.for %j = 0 to %kept step 1 { %x = tile.local_load %b[%first + %j] ... }
- *     scf.for %j = %kept to %n step 1 { (as before) }
+ *     scf.for %j = %kept to %fours step 4 {             // %fours = %kept + ((%n - %kept) & -4)
+ *       %x0 = tile.load %X[%image, %c, %j] ; ... ; %x3 = tile.load %X[%image, %c, %j + 3]
+ *       (as before, four times)
+ *     }
+ *     scf.for %j = %fours to %n step 1 { (as before) }
  *
+ * Few blocks share a multiprocessor, so that what has no stage must have several tiles of a block under way.
  * cache_tiles.c decides what is kept, and builds the walks. */
 #include "lowering/gpu/memory/cache_nests.h"
 
+#include "base/memory.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/loops.h"
+
+#include <stdlib.h>
 
 static bool is_int(MlirValue value, int64_t wanted) {
   int64_t known;
@@ -123,4 +131,72 @@ void tw_start_nest(const tw_builder_t *at, tw_nest_t nest, int stages, tw_build_
   tw_builder_t left = loop_to(at, started, constant(at, stages), &rest);
   tw_build_commit(&left);
   end_loop(&left);
+}
+
+/* ---- what has no stage --------------------------------------------------------------------------------- */
+
+enum { FOUR = 4 };
+
+static bool is_among(const tw_ops_t *ops, MlirOperation op) {
+  for (int i = 0; i < ops->count; i++)
+    if (mlirOperationEqual(ops->at[i], op))
+      return true;
+  return false;
+}
+
+/* The ops of an iteration but those loads. Its carried values go on to the next map. */
+static void copy_iteration(const tw_builder_t *at, MlirOperation loop, const tw_ops_t *loads, tw_map_t *map) {
+  TW_EACH_OP(op, tw_loop_body(loop))
+    if (!is_among(loads, op) && !mlirOperationEqual(op, tw_loop_yield(loop)))
+      tw_copy_op(at, op, map);
+}
+
+/* A body of four iterations. */
+static MlirRegion build_four(MlirOperation loop, const tw_ops_t *loads) {
+  intptr_t num = mlirOperationGetNumResults(loop);
+  MlirBlock old = tw_loop_body(loop), body = mlirBlockCreate(0, NULL, NULL);
+  MlirLocation location = mlirOperationGetLocation(loop);
+  tw_builder_t at = tw_build_at_end(body, location);
+  MlirValue iv = mlirBlockAddArgument(body, tw_i32(at.context), location);
+  MlirValue *carried = tw_allocate((size_t)num, sizeof *carried);
+  tw_map_t maps[FOUR] = {{0}};
+  for (intptr_t i = 0; i < num; i++)
+    carried[i] = mlirBlockAddArgument(body, mlirValueGetType(tw_carried(loop, i)), location);
+  for (int k = 0; k < FOUR; k++) {
+    tw_map_one(&maps[k], tw_loop_iv(loop), of_two(&at, "arith.addi", iv, constant(&at, k)));
+    for (int i = 0; i < loads->count; i++)
+      (void)tw_copy_slice(&at, mlirOperationGetResult(loads->at[i], 0), old, &maps[k]);
+  }
+  for (int k = 0; k < FOUR; k++) {
+    for (intptr_t i = 0; i < num; i++)
+      tw_map_one(&maps[k], tw_carried(loop, i), carried[i]);
+    copy_iteration(&at, loop, loads, &maps[k]);
+    for (intptr_t i = 0; i < num; i++)
+      carried[i] = tw_map_value(&maps[k], tw_carried_next(loop, i));
+    tw_map_free(&maps[k]);
+  }
+  tw_build(&at, "scf.yield", (tw_op_parts_t){.num_operands = num, .operands = carried});
+  free(carried);
+  MlirRegion region = mlirRegionCreate();
+  mlirRegionAppendOwnedBlock(region, body);
+  return region;
+}
+
+void tw_load_in_fours(MlirOperation loop, const tw_ops_t *loads) {
+  tw_builder_t at = tw_build_before(loop);
+  intptr_t num = mlirOperationGetNumResults(loop);
+  MlirValue from = mlirOperationGetOperand(loop, 0);
+  MlirValue many = of_two(&at, "arith.subi", bound_of(loop), from);
+  many = of_two(&at, "arith.maxsi", of_two(&at, "arith.andi", many, constant(&at, -FOUR)), constant(&at, 0));
+  MlirValue *operands = tw_allocate((size_t)(TW_FOR_INITS + num), sizeof *operands);
+  operands[0] = from;
+  operands[1] = of_two(&at, "arith.addi", from, many);
+  operands[2] = constant(&at, FOUR);
+  for (intptr_t i = 0; i < num; i++)
+    operands[TW_FOR_INITS + i] = tw_carried_init(loop, i);
+  MlirOperation four = tw_build_for(&at, TW_FOR_INITS + num, operands, build_four(loop, loads));
+  mlirOperationSetOperand(loop, 0, operands[1]);
+  for (intptr_t i = 0; i < num; i++)
+    mlirOperationSetOperand(loop, TW_FOR_INITS + i, mlirOperationGetResult(four, i));
+  free(operands);
 }

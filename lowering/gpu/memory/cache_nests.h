@@ -26,4 +26,8 @@ typedef void (*tw_build_copies_t)(const tw_builder_t *at, void *user, MlirValue 
                                   MlirValue stage);
 void tw_start_nest(const tw_builder_t *at, tw_nest_t nest, int stages, tw_build_copies_t copy, void *user);
 
+/* Has the first iterations of a loop by 1 run four at a time, with some of its loads in front of all else, so that four
+ * tiles are under way. Nothing in it may write what they read. */
+void tw_load_in_fours(MlirOperation loop, const tw_ops_t *loads);
+
 #endif /* TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_NESTS_H */

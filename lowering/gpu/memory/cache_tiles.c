@@ -30,8 +30,7 @@
  *   scf.for %j = %kept to %n step 1 { (as before) }
  *
  * A walk may be a loop in a loop, too (cache_nests.c). A row whose least length is known by that gets more stages, and
- * leaves a multiprocessor fewer blocks, if these still have enough under way: what has no room in shared memory is then
- * found in the L2 cache, which the rows of many blocks would not share.
+ * leaves a multiprocessor fewer blocks, if these still have enough under way.
  *
  * What must hold: loops of one block from 0 to the same bound by 1; loads directly in the first of them and in a later
  * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
@@ -65,7 +64,7 @@ enum {
   MAX_STAGES = 32,
   MAX_NEST_STAGES = 60, /* a wait names the groups that are under way by a number of 6 bits */
   WARPS = 24,
-  FEW_BLOCKS = 2,
+  FEW_BLOCKS = 4,
   BYTES_UNDER_WAY = 1 << 16, /* of a multiprocessor, so that memory is never idle */
   MIN_PIECE_BITS = 32
 };
@@ -465,7 +464,7 @@ static void wait_for_stage(const tw_builder_t *at, const cache_plan_t *plan) {
 }
 
 /* The loop again behind itself, for the iterations from `kept` on. */
-static void split_walk(MlirOperation loop, MlirValue kept) {
+static MlirOperation split_walk(MlirOperation loop, MlirValue kept) {
   MlirOperation rest = mlirOperationClone(loop);
   mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(loop), loop, rest);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(loop); i++) {
@@ -474,6 +473,20 @@ static void split_walk(MlirOperation loop, MlirValue kept) {
   }
   mlirOperationSetOperand(rest, 0, kept);
   mlirOperationSetOperand(loop, 1, kept);
+  return rest;
+}
+
+/* The loads of a walk that are kept, as a copy of its loop has them. */
+static tw_ops_t loads_in_copy(const cache_plan_t *plan, int walk, MlirOperation copy) {
+  tw_ops_t found = {NULL, 0};
+  MlirOperation like = mlirBlockGetFirstOperation(tw_loop_body(copy));
+  TW_EACH_OP(op, tw_loop_body(plan->walks.at[walk])) {
+    for (int t = 0; t < plan->num_tiles; t++)
+      if (mlirOperationEqual(plan->tiles[t].loads[walk], op))
+        tw_ops_add(&found, like);
+    like = mlirOperationGetNextInBlock(like);
+  }
+  return found;
 }
 
 /* `first`: the stage of the first iteration; null: 0. */
@@ -517,7 +530,10 @@ static void rewrite_nests(const tw_builder_t *before, cache_plan_t *plan) {
     tw_nest_t nest = nest_of(plan, w);
     tw_builder_t at = tw_build_before(nest.inner);
     tw_stretch_t stretch = tw_stretch(&at, nest, plan->stages, tw_loop_iv(nest.outer));
-    split_walk(nest.inner, stretch.kept);
+    MlirOperation rest = split_walk(nest.inner, stretch.kept);
+    tw_ops_t loads = loads_in_copy(plan, w, rest);
+    tw_load_in_fours(rest, &loads);
+    tw_ops_free(&loads);
     read_kept(plan, w, stretch.first);
   }
 }

@@ -1,32 +1,36 @@
-// Walks that are loops in loops: 16 channels of %n tiles, which are 32 KB at least, so that two blocks on a multiprocessor
-// have enough under way, and each has room for 56 tiles.
+// Walks that are loops in loops: 16 channels of %n tiles, which are 32 KB at least, so that four blocks on a multiprocessor
+// have enough under way, and each has room for 28 tiles; the others are loaded four at a time.
 // RUN: tw-opt %s -split-input-file --pass-pipeline='builtin.module(func.func(tile-cache-tiles),canonicalize,cse)' | FileCheck %s
 
 #l = #tile.linear<register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [0, 128]], warp = [[0, 256], [0, 512]]>
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // CHECK-LABEL: @group
-// CHECK: %[[B:.*]] = tile.alloc_shared : <56x1x1024xbf16
+// CHECK: %[[B:.*]] = tile.alloc_shared : <28x1x1024xbf16
 // CHECK: scf.for %[[C:.*]] = %c0_i32 to %c16_i32
 // CHECK: %[[FIRST:.*]] = arith.muli
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %[[KEPT:.*]] step
 // CHECK: %[[S:.*]] = arith.addi %[[FIRST]], %[[J]]
 // CHECK: tile.async_copy %arg0[%[[C]], %[[J]]] into %[[B]][%[[S]]]
 // CHECK-NEXT: tile.async_commit
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c56_i32
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c28_i32
 // CHECK-NEXT: tile.async_commit
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: tile.async_wait 56
+// CHECK: tile.async_wait 28
 // CHECK: tile.local_load %[[B]]
-// CHECK: scf.for
+// CHECK: scf.for %{{.*}} step %c4_i32
+// CHECK-COUNT-4: tile.load %arg0
+// CHECK-COUNT-4: arith.addf
+// CHECK: scf.for %{{.*}} step %c1_i32
 // CHECK: tile.load %arg0
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: tile.local_load %[[B]]
 // CHECK: tile.store
-// CHECK: scf.for
-// CHECK: tile.load %arg0
+// CHECK: scf.for %{{.*}} step %c4_i32
+// CHECK-COUNT-4: tile.load %arg0
+// CHECK-COUNT-4: tile.store
 // In place nothing is kept.
 // CHECK-LABEL: @in_place
 // CHECK-NOT: tile.alloc_shared
