@@ -80,3 +80,32 @@ def test_an_array_is_split():
     assert [part.to_numpy().tolist() for part in x.split(2)] == [[0, 1], [2, 3], [4]]
     with pytest.raises(ValueError, match="split takes an array with one axis by 1 or more"):
         x.split(0)
+
+
+@cuda.jit
+def counted(first, last, step, out):
+    total = 0
+    for i, j in enumerate(range(first, last, step)):
+        total += (i + 1) * j
+    out[0] = total
+    total = 0
+    for i, (j, k) in enumerate(zip(range(first, last), range(last, first, -2)), 3):
+        total += i * j * k
+    out[1] = total
+    for i in range(first):
+        if i == last:
+            found = last
+            break
+    else:
+        found = i * 2
+    out[2] = found
+
+
+@pytest.mark.parametrize("bounds", [(2, 10, 3), (10, 2, -3), (5, 5, 1), (7, -4, -2)])
+def test_enumerate_counts_over_ranges_that_the_launch_knows(run, bounds):
+    *_, out = run(counted, 1, 1, *map(np.int64, bounds), np.zeros(3, np.int64))
+    first, last, step = bounds
+    pairs = enumerate(zip(range(first, last), range(last, first, -2), strict=False), 3)
+    products = sum(i * j * k for i, (j, k) in pairs)
+    found = last if 0 <= last < first else (first - 1) * 2
+    assert out.tolist() == [sum((i + 1) * j for i, j in enumerate(range(*bounds))), products, found]

@@ -27,7 +27,7 @@ from .expressions import evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
 from .operators import condition
-from .source import assigned_names, is_read_later
+from .source import assigned_names, is_read_later, reads
 from .statements import handles, run_statements
 from .static import iterated
 from .templates import (
@@ -96,7 +96,11 @@ class _Loop:
         unknown = [
             name for name in self.assigned if isinstance(self.before.get(name, MISSING), Unusable | type(MISSING))
         ]
-        return [name for name in unknown if is_read_later(self.frame.source.tree, self.node, name)]
+        return [
+            name
+            for name in unknown
+            if is_read_later(self.frame.source.tree, self.node, name) or reads(self.node.orelse, name)
+        ]
 
     # -- planning
 

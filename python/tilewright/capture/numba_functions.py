@@ -98,9 +98,7 @@ class _Functions:
         up, down = (emit.binary("mul", rounded, scale), emit.binary("truediv", rounded, scale))
         found = emit.select(is_left, up, down)
         is_finite = emit.compare("equal", emit.binary("sub", found, found), 0)
-        return emit.cast(
-            emit.select(is_finite, found, wide), value.dtype
-        )  # too large for the scale
+        return emit.cast(emit.select(is_finite, found, wide), value.dtype)  # too large for the scale
 
     def power_of_ten(self, frame: Frame, n: Any) -> Any:
         """Exact up to 10^22: `pow` of GPUs need not be."""

@@ -13,7 +13,7 @@ import linecache
 import sys
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..errors import Place, TileSyntaxError
 from .values import lambda_as_function
@@ -292,6 +292,13 @@ def _holder(node: ast.expr) -> list[str]:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return [node.id] if isinstance(node, ast.Name) else []
+
+
+def reads(nodes: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements read a variable."""
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in nodes for n in ast.walk(s)
+    )
 
 
 def is_read_later(tree: ast.AST, node: ast.AST, name: str) -> bool:

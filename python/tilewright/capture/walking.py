@@ -38,13 +38,20 @@ def walks(frame: Frame, iterables: Any) -> bool:
 
 
 def _counts(value: Any) -> bool:
-    """A range from a number on, one by one, whose end the launch knows."""
-    return isinstance(value, Range) and type(value.start) is int and value.step == 1 and type(value.stop) is not int
+    """A range that the launch knows."""
+    return isinstance(value, Range) and any(type(n) is not int for n in (value.start, value.stop, value.step))
+
+
+def _is_plain(value: Range) -> bool:
+    """From a number on, one by one."""
+    return type(value.start) is int and type(value.step) is int and value.step == 1
 
 
 def form_of(value: Any) -> str:
     """What the code of a loop over it hangs on."""
-    return value.form() if isinstance(value, Walk) else f"{value.start}" if isinstance(value, Range) else "array"
+    if isinstance(value, Range):
+        return f"{value.start}" if _is_plain(value) else "range"
+    return value.form() if isinstance(value, Walk) else "array"
 
 
 def leaves_of(value: Any) -> list[Any]:
@@ -52,11 +59,24 @@ def leaves_of(value: Any) -> list[Any]:
     return [leaf for part in value.parts for leaf in leaves_of(part)] if isinstance(value, Walk) else [value]
 
 
+def _whole(frame: Frame, value: Any) -> Any:
+    return frame.emit.constant(value, int64) if type(value) is int else frame.emit.cast(value, int64)
+
+
 def _length(frame: Frame, value: Any) -> Any:
     emit = frame.emit
     if isinstance(value, Range):
-        stop = emit.cast(value.stop, int64)
-        return emit.binary("sub", stop, emit.constant(value.start, int64)) if value.start else stop
+        start, stop, step = (_whole(frame, n) for n in (value.start, value.stop, value.step))
+        if _is_plain(value):
+            return emit.binary("sub", stop, start) if value.start else stop
+        size = emit.unary("abs", step)
+        if type(value.step) is int:
+            distance = emit.binary("sub", stop, start) if value.step > 0 else emit.binary("sub", start, stop)
+        else:
+            is_up = emit.compare("greater", step, 0)
+            distance = emit.select(is_up, emit.binary("sub", stop, start), emit.binary("sub", start, stop))
+        rounded = emit.binary("sub", emit.binary("add", distance, size), emit.constant(1, int64))
+        return emit.binary("floordiv", rounded, size)
     return emit.cast(simt_arrays.extent(frame, value, 0), int64)
 
 
@@ -86,7 +106,10 @@ def _part(value: Any, count: list[int]) -> ast.expr:
     name = f"${count[0]}"
     count[0] += 1
     if isinstance(value, Range):
-        return _from(value.start)
+        if _is_plain(value):
+            return _from(value.start)
+        steps = ast.BinOp(_loaded("$place"), ast.Mult(), _loaded(f"{name}step"))
+        return ast.BinOp(_loaded(f"{name}start"), ast.Add(), steps)
     return ast.Subscript(_loaded(name), _loaded("$place"), ast.Load())
 
 
@@ -105,8 +128,11 @@ def _counted(node: ast.For, value: Any) -> ast.For:
 
 def walk(frame: Frame, node: ast.For, value: Any) -> None:
     leaves = leaves_of(value)
-    names = ["$range", *(f"${i}" for i in range(len(leaves)))]
-    around = {name: frame.env.get(name) for name in names}
-    frame.env |= dict(zip(names, [Range(0, _least(frame, leaves), 1), *leaves], strict=True))
+    values = {"$range": Range(0, _least(frame, leaves), 1)} | {f"${i}": leaf for i, leaf in enumerate(leaves)}
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Range):
+            values |= {f"${i}start": _whole(frame, leaf.start), f"${i}step": _whole(frame, leaf.step)}
+    around = {name: frame.env.get(name) for name in values}
+    frame.env |= values
     run_statements(frame, [_counted(node, value)])
     frame.env |= around
