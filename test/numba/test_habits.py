@@ -89,7 +89,7 @@ def counted(first, last, step, out):
         total += (i + 1) * j
     out[0] = total
     total = 0
-    for i, (j, k) in enumerate(zip(range(first, last), range(last, first, -2)), 3):
+    for i, (j, k) in enumerate(zip(range(first, last), range(last, first, -2)), 3):  # noqa: B905
         total += i * j * k
     out[1] = total
     for i in range(first):
@@ -104,7 +104,7 @@ def counted(first, last, step, out):
 @pytest.mark.parametrize("bounds", [(2, 10, 3), (10, 2, -3), (5, 5, 1), (7, -4, -2)])
 def test_enumerate_counts_over_ranges_that_the_launch_knows(run, bounds):
     *_, out = run(counted, 1, 1, *map(np.int64, bounds), np.zeros(3, np.int64))
-    first, last, step = bounds
+    first, last, _ = bounds
     pairs = enumerate(zip(range(first, last), range(last, first, -2), strict=False), 3)
     products = sum(i * j * k for i, (j, k) in pairs)
     found = last if 0 <= last < first else (first - 1) * 2
