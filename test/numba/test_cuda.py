@@ -264,6 +264,22 @@ def filled(x, n, out):
     out[4] = known
 
 
+@cuda.jit
+def differences(x, out):
+    i = cuda.grid(1)
+    for k in range(x.shape[1]):
+        if k > 0:
+            out[i] += (x[i, k] - last) ** 2
+        for part in range(2):
+            last = x[i, k] + part
+
+
+def test_variables_of_the_iteration_before(run):
+    x = np.arange(12.0).reshape(3, 4) ** 2
+    _, out = run(differences, 1, 3, x, np.zeros(3))
+    np.testing.assert_array_equal(out, ((np.diff(x, axis=1) - 1) ** 2).sum(axis=1))
+
+
 def test_variables_that_some_way_does_not_assign(run):
     x = np.array([1.5, 2.5, 3.5], np.float32)
     *_, out = run(filled, 1, 4, x, 3, np.zeros(5))

@@ -27,7 +27,7 @@ from .expressions import evaluate
 from .frame import RETURN, VALUE, Frame
 from .iteration import unrolled
 from .operators import condition
-from .source import assigned_names, is_read_later, reads
+from .source import assigned_names, is_read_later, is_read_round, reads
 from .statements import handles, run_statements
 from .static import iterated
 from .templates import (
@@ -92,14 +92,15 @@ class _Loop:
         self._recall()
 
     def _filled(self) -> list[str]:
-        """Variables of the loop that are read behind it, though it may run zero times; False is a 0 of any type."""
+        """Variables that are read where the loop may not have assigned them; False is a 0 of any type."""
         unknown = [
             name for name in self.assigned if isinstance(self.before.get(name, MISSING), Unusable | type(MISSING))
         ]
+        tree, node = self.frame.source.tree, self.node
         return [
             name
             for name in unknown
-            if is_read_later(self.frame.source.tree, self.node, name) or reads(self.node.orelse, name)
+            if is_read_later(tree, node, name) or is_read_round(node, name) or reads(node.orelse, name)
         ]
 
     # -- planning

@@ -301,6 +301,21 @@ def reads(nodes: Sequence[ast.stmt], name: str) -> bool:
     )
 
 
+def is_read_round(loop: ast.For | ast.While, name: str) -> bool:
+    """Whether the body of a loop reads a variable under a condition, above where it assigns it: `if k > 0: f(last)`."""
+    mentions = [
+        (n.lineno, n.col_offset, isinstance(n.ctx, ast.Load), type(statement))
+        for statement in loop.body
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Name) and n.id == name
+    ]
+    if not mentions:
+        return False
+    line, _, is_load, statement = min(mentions, key=lambda row: row[:2])
+    reads_first = is_load or any(row[0] == line and row[2] for row in mentions)
+    return reads_first and statement in (ast.If, ast.For, ast.While)
+
+
 def is_read_later(tree: ast.AST, node: ast.AST, name: str) -> bool:
     """Whether the text behind `node` reads a variable before it assigns it."""
     known: dict[str, list[tuple[int, int, bool]]] | None = getattr(tree, "_tw_names", None)
