@@ -269,9 +269,9 @@ def differences(x, out):
     i = cuda.grid(1)
     for k in range(x.shape[1]):
         if k > 0:
-            out[i] += (x[i, k] - last) ** 2
+            out[i] += (x[i, k] - last) ** 2  # noqa: F821
         for part in range(2):
-            last = x[i, k] + part
+            last = x[i, k] + part  # noqa: F841
 
 
 def test_variables_of_the_iteration_before(run):
