@@ -1,6 +1,8 @@
 """What kernels of Numba users do with parts of arrays, tuples, enumerations and submodules."""
 
 import importlib
+import subprocess
+import sys
 from enum import IntEnum
 
 import numpy as np
@@ -109,3 +111,23 @@ def test_enumerate_counts_over_ranges_that_the_launch_knows(run, bounds):
     products = sum(i * j * k for i, (j, k) in pairs)
     found = last if 0 <= last < first else (first - 1) * 2
     assert out.tolist() == [sum((i + 1) * j for i, j in enumerate(range(*bounds))), products, found]
+
+
+def test_a_kernel_of_a_command_line():
+    program = """
+import numpy as np
+from tilewright.numba import cuda
+
+@cuda.jit
+def kernel(x):
+    x[cuda.grid(1)] += 1
+
+x = np.zeros(4)
+kernel[1, 4](x)
+print(x.tolist())
+exec("@cuda.jit\\\\ndef other(x): x[0] = 1")
+other[1, 1](x)
+"""
+    done = subprocess.run([sys.executable, "-c", program, "argument"], capture_output=True, text=True)
+    assert done.stdout == "[1.0, 1.0, 1.0, 1.0]\n"
+    assert "the source of other is not available" in done.stderr

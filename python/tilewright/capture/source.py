@@ -212,7 +212,9 @@ def _check_same(function: types.FunctionType, tree: ast.FunctionDef) -> None:
 
 
 def _unsaved_lines(function: types.FunctionType) -> list[str]:
-    """The lines of a function whose file only `inspect` can find (a notebook's cell)."""
+    """The lines of a function whose file only `inspect` can find (a notebook's cell), or of `python -c`."""
+    if (lines := _lines_of_command(function.__code__)) is not None:
+        return lines
     try:
         lines, _ = inspect.findsource(function)
     except (OSError, TypeError):
@@ -222,6 +224,21 @@ def _unsaved_lines(function: types.FunctionType) -> list[str]:
             [definition_place(function)],
         ) from None
     return lines
+
+
+def _lines_of_command(code: types.CodeType) -> list[str] | None:
+    """The text behind `python -c`, where the code was made of it."""
+    place = len(sys.orig_argv) - len(sys.argv)  # argv begins with "-c", the text's place
+    if code.co_filename != "<string>" or sys.argv[:1] != ["-c"] or not 0 < place < len(sys.orig_argv):
+        return None
+    text = sys.orig_argv[place]
+    try:
+        made = [compile(text, code.co_filename, "exec", dont_inherit=True)]
+    except SyntaxError:
+        return None
+    for one in made:
+        made += [c for c in one.co_consts if isinstance(c, types.CodeType)]
+    return text.splitlines(keepends=True) if code in made else None
 
 
 def _last_line(code: types.CodeType) -> int:
