@@ -125,7 +125,7 @@ def kernel(x):
 x = np.zeros(4)
 kernel[1, 4](x)
 print(x.tolist())
-exec("@cuda.jit\\\\ndef other(x): x[0] = 1")
+exec("@cuda.jit\\ndef other(x): x[0] = 1")
 other[1, 1](x)
 """
     done = subprocess.run([sys.executable, "-c", program, "argument"], capture_output=True, text=True)
