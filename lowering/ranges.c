@@ -222,6 +222,64 @@ static void narrow_by(MlirValue x, MlirValue condition, int steps, tw_range_t *o
   }
 }
 
+/* The least that `x` may be where a condition holds, or does not; `low` where that says nothing of it. */
+static int64_t least_by(MlirValue x, MlirValue condition, bool holds, int steps, int64_t low) {
+  static const int negated[] = {[TW_SLT] = TW_SGE, [TW_SLE] = TW_SGT, [TW_SGT] = TW_SLE, [TW_SGE] = TW_SLT};
+  MlirOperation op = tw_def(condition);
+  int64_t known;
+  if (mlirOperationIsNull(op) || steps == 0)
+    return low;
+  if (tw_op_is(op, holds ? TW_ARITH_ANDI : TW_ARITH_ORI)) {
+    low = least_by(x, mlirOperationGetOperand(op, 0), holds, steps - 1, low);
+    return least_by(x, mlirOperationGetOperand(op, 1), holds, steps - 1, low);
+  }
+  if (tw_op_is(op, TW_ARITH_XORI) && tw_known_int(mlirOperationGetOperand(op, 1), &known) && known)
+    return least_by(x, mlirOperationGetOperand(op, 0), !holds, steps - 1, low);
+  if (!tw_op_is(op, TW_ARITH_CMPI))
+    return low;
+  int64_t predicate = tw_attr_int(op, "predicate", -1);
+  if (predicate != TW_SLT && predicate != TW_SLE && predicate != TW_SGT && predicate != TW_SGE)
+    return low;
+  predicate = holds ? predicate : negated[predicate];
+  MlirValue a = mlirOperationGetOperand(op, 0), b = mlirOperationGetOperand(op, 1);
+  bool is_less = predicate == TW_SLT || predicate == TW_SLE, strictly = predicate == TW_SLT || predicate == TW_SGT;
+  MlirValue small = is_less ? a : b, large = is_less ? b : a;
+  int64_t least = tw_range_of(small).low;
+  return mlirValueEqual(large, x) && least < INT64_MAX ? max(low, least + strictly) : low;
+}
+
+/* The conditions of the branches around an op, in which it stands. */
+static int64_t least_where(MlirOperation op, MlirValue x, int64_t low) {
+  for (MlirBlock inner = mlirOperationGetBlock(op); !mlirBlockIsNull(inner);) {
+    MlirOperation branch = mlirBlockGetParentOperation(inner);
+    if (mlirOperationIsNull(branch) || tw_op_is(branch, TW_FUNC_FUNC))
+      break;
+    if (tw_op_is(branch, TW_SCF_IF))
+      low = least_by(x, mlirOperationGetOperand(branch, 0), mlirBlockEqual(inner, tw_region_block(branch, 0)),
+                     MOST_STEPS, low);
+    inner = mlirOperationGetBlock(branch);
+  }
+  return low;
+}
+
+int64_t tw_least_at(MlirOperation op, MlirValue x) {
+  int64_t low = least_where(op, x, tw_range_of(x).low), by;
+  MlirOperation sum = tw_def(x);
+  if (low >= 0 || mlirOperationIsNull(sum))
+    return low;
+  if (tw_op_is(sum, TW_ARITH_EXTSI))
+    return max(low, tw_least_at(op, mlirOperationGetOperand(sum, 0)));
+  /* a number that is large enough for its sum to wrap is no index */
+  bool adds = tw_op_is(sum, TW_ARITH_ADDI), subtracts = tw_op_is(sum, TW_ARITH_SUBI);
+  if ((!adds && !subtracts) || !tw_known_int(mlirOperationGetOperand(sum, 1), &by))
+    return low;
+  by = subtracts ? -by : by;
+  int64_t least = tw_least_at(op, mlirOperationGetOperand(sum, 0));
+  tw_range_t all = tw_range_of(mlirOperationGetOperand(sum, 0));
+  bool wraps = tw_bits(mlirValueGetType(x)) < 64 ? all.high + by > INT32_MAX : by > 0 && all.high > INT64_MAX - by;
+  return least >= 0 && by > INT32_MIN && by < INT32_MAX && !wraps ? max(low, least + by) : low;
+}
+
 static bool is_taken(MlirOperation branch, MlirBlock inner) {
   return tw_op_is(branch, TW_SCF_IF) && mlirBlockEqual(inner, tw_region_block(branch, 0));
 }

@@ -14,6 +14,9 @@ static inline bool tw_is_natural(MlirValue value) { return tw_range_of(value).lo
 /* Whether the sum of an i32 and a constant stays within 32 bits where the op stands: by the range of the number, or by
  * a condition of a branch around the op, as `x + 1` does where `x < n`. */
 bool tw_sum_stays(MlirOperation op, MlirValue x, int64_t by);
+/* The least that an integer may be where the op stands: by its range, or that of what a constant is added to, or by
+ * conditions of branches around the op. */
+int64_t tw_least_at(MlirOperation op, MlirValue x);
 /* Whether ranges decide an i1: then *out is its value. */
 bool tw_is_decided(MlirValue condition, bool *out);
 

@@ -54,14 +54,22 @@ static bool is_comparison(MlirOperation op) {
   return tw_op_is(op, TW_ARITH_CMPI) && !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
+/* Whether it asks whether a number is negative that the branches around it have positive, as of an index. */
+static bool is_never(MlirOperation comparison) {
+  int64_t bound;
+  return tw_attr_int(comparison, "predicate", -1) == TW_SLT &&
+         tw_known_int(mlirOperationGetOperand(comparison, 1), &bound) && bound == 0 &&
+         tw_least_at(comparison, mlirOperationGetOperand(comparison, 0)) >= 0;
+}
+
 /* What a loop's count tells of its numbers, as that they are not negative. */
 static void fold_comparisons(MlirOperation func) {
   tw_ops_t comparisons = tw_ops_in(func, is_comparison, MlirWalkPreOrder);
   for (int i = 0; i < comparisons.count; i++) {
     MlirValue result = mlirOperationGetResult(comparisons.at[i], 0);
     tw_builder_t at = tw_build_before(comparisons.at[i]);
-    bool holds;
-    if (tw_is_decided(result, &holds))
+    bool holds = false;
+    if (tw_is_decided(result, &holds) || is_never(comparisons.at[i]))
       mlirValueReplaceAllUsesOfWith(result, tw_const_int(&at, mlirValueGetType(result), holds));
   }
   tw_ops_free(&comparisons);

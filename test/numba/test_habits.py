@@ -131,3 +131,41 @@ other[1, 1](x)
     done = subprocess.run([sys.executable, "-c", program, "argument"], capture_output=True, text=True)
     assert done.stdout == "[1.0, 1.0, 1.0, 1.0]\n"
     assert "the source of other is not available" in done.stderr
+
+
+@cuda.jit
+def wraps(x, at, out):
+    i, j = cuda.grid(2)
+    out[i, j] = x[i - 1, j - 2] + x[at[i], -1]
+    own = cuda.local.array(4, float32)
+    for k in range(4):
+        own[k - 1] = k
+    out[i, j - 4] += own[i - 2]
+    if 0 < i:
+        out[i, j] += x[i - 1, j]
+
+
+def test_indices_below_zero_count_from_the_end(run):
+    x = np.arange(12.0).reshape(3, 4)
+    at = np.array([-1, 1, -3])
+    *_, out = run(wraps, (1, 1), (3, 4), x, at, np.zeros((3, 4)))
+    own = np.array([1.0, 2, 3, 0])
+    expected = [
+        [x[i - 1, j - 2] + x[at[i], -1] + own[i - 2] + (i > 0) * x[i - 1, j] for j in range(4)] for i in range(3)
+    ]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_guarded_index_is_not_compared_with_zero():
+    @cuda.jit
+    def stencil(x, y):
+        i = cuda.grid(1)
+        if i < 1 or i >= x.size - 1:
+            return
+        y[i] = x[i - 1] + x[i + 1]
+        while i < x.size:
+            y[i - 1] = x[i]
+            i += cuda.gridsize(1)
+
+    ptx, _ = cuda.compile_ptx(stencil, "void(float32[:], float32[:])")
+    assert "selp" not in ptx

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 from ..dtype import int32, int64, uint32, uint64
 from ..errors import TileValueError
 from .assertions import emit_assert
 from .frame import Frame
 from .values import Range, Tile, is_number
+
+
+def _least(bound: Any) -> Any:
+    """What a bound is never below, where that is known."""
+    return bound.least if isinstance(bound, Tile) else bound if is_number(bound) else None
 
 
 class Count:
@@ -31,6 +38,8 @@ class Count:
         if known == int64.min:
             raise TileValueError(f"the step of range is {known}; the least is {known + 1}")
         upward = isinstance(bounds.step, Tile) and (bounds.step.least or 0) > 0
+        rises = upward or (known is not None and known > 0)
+        self.least = _least(bounds.start) if rises else bounds.stop + 1 if known and is_number(bounds.stop) else None
         counts = known is None and (frame.capture.rules.simt or not upward)
         self.by_one = counts or known in (1, -1)
         self.by = step
@@ -70,6 +79,11 @@ class Count:
         self.value, self.dtype = self._after_iterations, int64
         self.lower, self.step = emit.constant(0, int64), emit.constant(1, int64)
         self.upper = emit.select(emit.compare("greater", step, 0), up, down)
+
+    def variable_at(self, position: Tile) -> Tile:
+        value = self.value(position)
+        is_natural = self.least is not None and self.least >= 0 and self.emit.rules.simt
+        return dataclasses.replace(value, least=self.least) if is_natural else value
 
     def _same(self, position: Tile) -> Tile:
         return position

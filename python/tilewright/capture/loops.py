@@ -560,7 +560,7 @@ def _plain_for(loop: _Loop, count: Count, name: str) -> bool:
     frame.builder.enter(body)
     index, *args = body.args
     frame.env = loop.bind(args)
-    frame.env[name] = frame.capture.rules.counted(frame.emit, count.value(Tile(index, count.dtype, ())))
+    frame.env[name] = frame.capture.rules.counted(frame.emit, count.variable_at(Tile(index, count.dtype, ())))
     loop.run_body()
     settled = loop.is_settled()
     if settled:
@@ -595,7 +595,7 @@ def _for_as_while(loop: _Loop, count: Count, name: str) -> bool:
     index, *args = body.args
     frame.env = loop.bind(args)
     position = Tile(index, count.dtype, ())
-    frame.env[name] = frame.capture.rules.counted(frame.emit, count.value(position))
+    frame.env[name] = frame.capture.rules.counted(frame.emit, count.variable_at(position))
     loop.run_body()
     settled = loop.is_settled()
     if settled:

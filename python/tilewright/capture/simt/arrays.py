@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from ... import assign
-from ...dtype import int32
+from ...dtype import int32, int64
 from ...errors import TileTypeError
 from ...shape_rules import dimensions
 from .. import memory
@@ -93,10 +93,20 @@ def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
 
 
 def _from_end(frame: Frame, array: Array, axis: int, index: Any) -> Any:
-    """A constant below zero counts from the end; an index known at run time only does not."""
+    """What is below zero counts from the end; where the rules say so, also what the launch knows only."""
+    if isinstance(index, Tile) and frame.capture.rules.wraps_indices and _may_be_negative(index):
+        place = frame.emit.cast(index, int64)
+        counted = frame.emit.binary("add", place, frame.emit.cast(extent(frame, array, axis), int64))
+        return frame.emit.select(frame.emit.compare("less", place, 0), counted, place)
     if type(index) is not int or index >= 0:
         return index
     return frame.emit.binary("add", extent(frame, array, axis), index)
+
+
+def _may_be_negative(index: Tile) -> bool:
+    if index.known is not None:
+        return index.known < 0
+    return index.dtype.min < 0 and (index.least is None or index.least < 0)
 
 
 # ---------------------------------------------------------------------------------------------
