@@ -141,7 +141,7 @@ def wraps(x, at, out):
     for k in range(4):
         own[k - 1] = k
     out[i, j - 4] += own[i - 2]
-    if 0 < i:
+    if i > 0:
         out[i, j] += x[i - 1, j]
 
 
