@@ -24,6 +24,7 @@
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/local_arrays.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/line_info.h"
 #include "lowering/gpu/machine/target.h"
@@ -331,10 +332,22 @@ static void parameter_types(tw_emitter_t *e, MlirBlock body, MlirType *out) {
   }
 }
 
+/* Registers of a thread whose arrays take this many of them, where the program says nothing: without a bound the
+ * assembler takes some more than 64, with which half the threads fit on a multiprocessor. On an H200 a pass of a radix
+ * sort takes 0.68 ms with 72 registers, 0.53 with 64 and 44 bytes of them in memory, 0.56 with 56. */
+enum { LEAST_WORDS = 16, MOST_WORDS = 40, REGISTERS_BESIDE_ARRAYS = 64 };
+
+static int64_t registers_beside_arrays(MlirOperation kernel) {
+  int64_t words = tw_words_in_registers(kernel);
+  return words >= LEAST_WORDS && words <= MOST_WORDS ? REGISTERS_BESIDE_ARRAYS : 0;
+}
+
 /* What the program says of a kernel of threads: .maxntid, .minnctapersm, .maxnreg; tiny floats as zeros. */
 static void add_bounds(tw_emitter_t *e, MlirOperation old, MlirOperationState *state) {
   int32_t most = (int32_t)tw_hint_most_threads(old, 0);
   int64_t blocks = tw_hint_occupancy(old, 0), registers = tw_hint_max_registers(old, 0);
+  if (most == 0 && registers == 0)
+    registers = registers_beside_arrays(old);
   MlirNamedAttribute added[4];
   int count = 0;
   if (most > 0)

@@ -97,3 +97,4 @@ def test_where_they_lie(kernel: Any, ranks: tuple[int, ...], in_memory: bool) ->
     plans.lower(captured.module, compiler.GPU_STAGES, captured.module.lower)
     ptx = captured.module.emit(compiler.EMIT_ASSEMBLY).decode()
     assert (".local" in ptx) == in_memory
+    assert (".maxnreg 64" in ptx) == (kernel is products)  # of 16 words

@@ -138,3 +138,14 @@ static bool has_walk(MlirBlock block, MlirValue number) {
 bool tw_is_written_out(MlirOperation loop) {
   return is_small_enough(loop) && has_walk(tw_loop_body(loop), tw_loop_iv(loop));
 }
+
+int64_t tw_words_in_registers(MlirOperation func) {
+  tw_ops_t arrays = tw_ops_in(func, goes_to_registers, MlirWalkPreOrder);
+  int64_t words = 0;
+  for (int i = 0; i < arrays.count; i++) {
+    MlirType type = mlirValueGetType(mlirOperationGetResult(arrays.at[i], 0));
+    words += (tw_count(type) * tw_bytes(tw_element(type)) + 3) / 4;
+  }
+  tw_ops_free(&arrays);
+  return words;
+}

@@ -15,5 +15,7 @@
 /* Whether a loop is written out: it indexes an array of the thread all of whose indices are known once such loops are,
  * and runs a known number of times that is small enough for its size. */
 bool tw_is_written_out(MlirOperation loop);
+/* Words of the arrays that so lie in registers, of all in the function. */
+int64_t tw_words_in_registers(MlirOperation func);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_FACTS_LOCAL_ARRAYS_H */

@@ -50,6 +50,7 @@ class Rules:
     callables = "expected an operation of tilewright.tile, a Python function, or a @ct.function"
     walks_arrays = False  # `for x in array` goes over its first axis
     fills = False  # whether a variable that some way does not assign has a value there: 0
+    raises = False  # `raise` ends the thread, and check mode tells of it
     wraps_indices = False  # an index below zero that is known at run time only counts from the end, too
     assigns_parts = False  # `array[1:3] = x` assigns the elements of the part
     holds_arrays = False  # a NumPy array from outside is an array of constants
