@@ -600,6 +600,33 @@ def beyond(x):
     x[cuda.grid(1) + 1] = 0
 
 
+@cuda.jit(device=True)
+def root(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x**0.5
+
+
+def raises(x, out):
+    i = cuda.grid(1)
+    if x[i] > 100:
+        raise OverflowError("too large")
+    out[i] = root(x[i]) + 1
+
+
+def test_raise_ends_the_thread(run):
+    _, out = run(cuda.jit(raises), 1, 4, np.array([4.0, 400, -1, 9]), np.zeros(4))
+    np.testing.assert_array_equal(out, [3, 0, 1, 4])
+
+
+@pytest.mark.parametrize(("bad", "told"), [(-1, "ValueError: negative"), (400, "OverflowError: too large")])
+def test_raise_is_told_of_with_debug(bad, told):
+    x, out = np.array([4.0, bad]), np.zeros(2)
+    with pytest.raises(TileCheckError, match=rf"thread \(1, 0, 0\).*{told}") as caught:
+        cuda.jit(raises, debug=True)[1, 2](x, out)
+    assert "test_cuda.py" in str(caught.value) and "raise " in str(caught.value)
+
+
 def test_debug_launches_in_check_mode():
     x = np.ones(4, np.float32)
     with pytest.raises(TileCheckError, match=r"thread \(3, 0, 0\)"):

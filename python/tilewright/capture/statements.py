@@ -78,7 +78,23 @@ def _pass(frame: Frame, node: ast.Pass) -> None:
 
 @handles(ast.Raise)
 def _raise(frame: Frame, node: ast.Raise) -> None:
-    static.raised(frame, node)
+    if not frame.capture.rules.raises:
+        static.raised(frame, node)
+        return
+    if frame.capture.checked:  # else it is silent, as in Numba
+        frame.at(node)
+        emit_assert(frame, frame.emit.constant(False, bool_), _told_by(frame, node.exc), node)
+    frame.env.pop(VALUE, None)  # what the function gives then is a 0
+    frame.env[RETURN] = True
+
+
+def _told_by(frame: Frame, raised: ast.expr | None) -> str:
+    """`ValueError: too large` of `ValueError("too large")`."""
+    if not isinstance(raised, ast.Call) or len(raised.args) != 1:
+        return "raise" if raised is None else ast.unparse(raised)
+    argument = raised.args[0]
+    text = evaluate(frame, argument) if isinstance(argument, ast.Constant | ast.Name) else None
+    return f"{ast.unparse(raised.func)}: {text if isinstance(text, str) else ast.unparse(argument)}"
 
 
 @handles(ast.Expr)
