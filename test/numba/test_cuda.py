@@ -604,7 +604,7 @@ def beyond(x):
 def root(x):
     if x < 0:
         raise ValueError("negative")
-    return x**0.5
+    return math.sqrt(x)
 
 
 def raises(x, out):
