@@ -141,7 +141,7 @@ class Specialization:
             if knobs.log_ir():
                 print(text, file=sys.stderr)
             image = self.fetch(text, self.target, self.plan) if self.fetch else None
-            image = image or image_of(captured.module, text, self.target, name, times, self.assembler, self.plan)
+            image = image or image_of(captured.module, text, self.target, name, times, self._assembler(), self.plan)
         if knobs.times():
             print(times, file=sys.stderr)
         variant = load(image, name, captured.written, self.target, self._better, self._overlapping)
@@ -151,6 +151,11 @@ class Specialization:
         if self.made is not None:
             self.made(self, image, variant)
         return variant, captured.reads, image
+
+    def _assembler(self) -> Assembler | None:
+        """Its own, if not `assemble`; none where the driver assembles a kernel that it loads, at once."""
+        by_load = getattr(self.kernel, "is_assembled_by_load", False) and not deadline.is_set()
+        return self.assembler or ((lambda ptx, _: ptx) if by_load else None)
 
     def _plain(self) -> Specialization | None:
         """Without the hints that share registers out; None where there are none."""
@@ -230,8 +235,7 @@ def image_of(
 ) -> Image:
     """The image of a module, from the disk cache (if `cached`) or built; `text` is the module's at the stage "tile".
 
-    Safe in several threads, each with a module of its own; they run at the same time, up to the driver's assembler,
-    which takes one at a time in a process.
+    Safe in several threads, each with a module of its own; they run at the same time, the driver's assembler, too.
     """
     address = _address(text, target, plan)
     cached = cached and knobs.cache()

@@ -172,3 +172,61 @@ def test_a_capture_pauses_the_collector() -> None:
 
     captured(kernel)
     assert seen == [False]
+
+
+def test_functions_of_the_kernel_are_alike_by_what_their_names_stand_for() -> None:
+    """What a name stands for may change between two calls, and may be an operand of one."""
+
+    def both(of, a, b):  # type: ignore[no-untyped-def]
+        return of(a) + of(b)
+
+    def kernel(x, y, n):  # type: ignore[no-untyped-def]
+        factor, at = x[n], n
+
+        def scaled(v):  # type: ignore[no-untyped-def]
+            return v * factor + x[at]
+
+        def again(v):  # type: ignore[no-untyped-def]
+            return scaled(v) - 1
+
+        total = scaled(y[n]) + scaled(y[n + 1]) + again(y[n + 2]) + again(y[n + 3])
+        total += both(scaled, y[n], y[n + 1]) + both(scaled, total, y[n])
+        factor = y[n]
+        total += scaled(x[n]) + again(factor) + scaled(factor)
+        at = n + 1
+        total += both(scaled, x[n], x[n]) + both(again, y[n], y[n + 1]) + both(lambda v: v + at, total, total)
+        factor = 2
+        y[n] = total + scaled(x[n]) + both(lambda v: v + at, total, y[n])
+
+    plain, found = without_repeats(kernel), captured(kernel)
+    assert found[0] == plain[0] and found[1] < plain[1]
+
+
+def test_functions_of_loops_and_branches() -> None:
+    def kernel(x, y, n):  # type: ignore[no-untyped-def]
+        here = n
+        for k in range(3):
+
+            def moved(v):  # type: ignore[no-untyped-def]
+                return v + x[here + k]  # noqa: B023
+
+            if n > 5:
+                y[k] = moved(x[k]) + moved(y[k])
+            else:
+                here = here + 1
+                y[k] = moved(x[k]) + moved(y[k])
+
+    assert captured(kernel)[0] == without_repeats(kernel)[0]
+
+
+def test_a_function_that_calls_itself() -> None:
+    def power(v, n):  # type: ignore[no-untyped-def]
+        return v * power(v, n - 1) if n > 0 else v
+
+    def kernel(x, y, n):  # type: ignore[no-untyped-def]
+        def times(v, n):  # type: ignore[no-untyped-def]
+            return v * times(v, n - 1) if n > 0 else v
+
+        y[n] = power(x[n], 3) + power(y[n], 3) + times(x[n], 2) + times(y[n], 2)
+
+    assert captured(kernel)[0] == without_repeats(kernel)[0]

@@ -262,3 +262,39 @@ def test_on_a_gpu(name):
     for output, expected in call.expected.items():
         np.testing.assert_array_equal(values[output].to_numpy()[: len(expected)], expected, err_msg=output)
     assert launching.counts["compilations"] == before
+
+
+ASSEMBLED = """
+import ctypes
+import os
+import sys
+import numpy as np
+from tilewright import compute
+from tilewright.compute import OpKind, ProxyArray
+
+class OnGpu:
+    def __init__(self, count, offset):
+        self.__cuda_array_interface__ = {
+            "shape": (count,), "typestr": "<f4", "data": (0x100000000000 + offset, False), "version": 3
+        }
+
+x, out = (ProxyArray(np.float32),) * 2 if sys.argv[1:] else (OnGpu(4096, 0), OnGpu(1, 65536))
+compute.make_reduce_into(x, out, OpKind.PLUS, np.float32(0), compute_capability=sys.argv[1:] or None)
+calls = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]).fake_calls
+print(calls(b"cuLinkComplete"), "links", calls(b"cuModuleLoadDataEx"), "loads")
+"""
+
+
+@pytest.mark.parametrize(("targets", "told"), [([], "0 links 2 loads"), (["90"], "2 links 0 loads")])
+def test_what_is_loaded_at_once_is_not_linked(targets, told, tmp_path):
+    """The driver assembles a kernel that it loads; machine code is made of what is made for GPUs by name."""
+    sys.path.insert(0, str(TESTS / "python"))
+    from fake_driver import find_driver
+
+    (tmp_path / "program.py").write_text(ASSEMBLED)
+    environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver()), "TILEWRIGHT_NO_CACHE": "1"}
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py", *targets], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert told in done.stdout + done.stderr, done.stdout + done.stderr

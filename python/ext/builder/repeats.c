@@ -176,32 +176,36 @@ static bool append_again(tw_py_builder_t *self, const tw_span_t *span, map_t *ma
   }
 }
 
-static bool read_pairs(tw_py_builder_t *self, PyObject *from, PyObject *to, map_t *map) {
+/* 1: read; 0: what was one operand is two now; -1: with an exception. */
+static int read_pairs(tw_py_builder_t *self, PyObject *from, PyObject *to, map_t *map) {
   Py_ssize_t count = tw_sequence_size(from, "operands");
   if (count < 0 || tw_sequence_size(to, "operands") != count) {
     if (!PyErr_Occurred())
       PyErr_SetString(PyExc_ValueError, "as many operands as before");
-    return false;
+    return -1;
   }
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *old = tw_sequence_item(from, i);
     if (!PyObject_TypeCheck(old, self->state->value) || ((tw_built_t *)old)->builder != self) {
       PyErr_SetString(PyExc_TypeError, "an operand must be a Value of this builder");
-      return false;
+      return -1;
     }
     MlirValue value = tw_builder_read_value(self, tw_sequence_item(to, i)), known = ((tw_value_t *)old)->value;
     if (mlirValueIsNull(value))
-      return false;
+      return -1;
     if (!mlirTypeEqual(mlirValueGetType(known), mlirValueGetType(value))) {
       PyErr_SetString(PyExc_TypeError, "an operand is of another type than before");
-      return false;
+      return -1;
     }
+    MlirValue other = map_get(map, known);
+    if (!mlirValueIsNull(other) && !mlirValueEqual(other, value))
+      return 0;
     if (!map_put(map, known, value)) {
       PyErr_NoMemory();
-      return false;
+      return -1;
     }
   }
-  return true;
+  return 1;
 }
 
 /* Whether all that the span uses can be seen from here. */
@@ -290,8 +294,9 @@ PyObject *tw_builder_repeat(PyObject *object, PyObject *const *arguments, Py_ssi
   }
   map_t map = {NULL, 0, 0};
   PyObject *found = NULL;
-  if (read_pairs(self, arguments[1], arguments[2], &map) && (span->is_read || read_span(span))) {
-    if (self->has_lost_ops || !can_see(self, span, &map))
+  int pairs = read_pairs(self, arguments[1], arguments[2], &map);
+  if (pairs >= 0 && (span->is_read || read_span(span))) {
+    if (!pairs || self->has_lost_ops || !can_see(self, span, &map))
       found = Py_NewRef(Py_None);
     else if (append_again(self, span, &map))
       found = values_of(self, arguments[3], &map);

@@ -26,7 +26,7 @@ from .emit import Emitter
 from .repeats import Repeats
 from .rules import TILE, Rules
 from .source import Source
-from .values import Tile, Unusable, is_numpy_scalar
+from .values import Array, Tile, Unusable, is_numpy_scalar
 
 RETURN, VALUE = "$return", "$value"
 
@@ -79,7 +79,7 @@ def _copied(value: Any) -> Any:
     return set(value) if type(value) is set else value
 
 
-_AS_THEY_ARE = {bool, int, float, str, type(None), types.FunctionType, types.BuiltinFunctionType}
+_AS_THEY_ARE = {bool, int, float, str, type(None), types.FunctionType, types.BuiltinFunctionType, Tile, Array}
 
 
 @dataclasses.dataclass(eq=False)

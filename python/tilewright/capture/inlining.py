@@ -34,9 +34,11 @@ def inline(
     on_yield: Callable[[Frame, Any], None] | None = None,
 ) -> Any:
     """What a call of the user's function gives. `on_yield` is what its `yield` does, if it is a generator."""
-    repeated: Repeated | None = None
     if isinstance(function, LocalFunction):
         env = bind_local(function, args, keywords)
+        repeated, found = _repeated(frame, function, env, frame.of_library, on_yield)
+        if found is not None:
+            return found[0]
         called = Frame(frame.capture, function.frame.source, env, frame.places(node), function.frame)
         key, body, name = function.node, function.node.body, function.name
     else:
@@ -48,16 +50,14 @@ def inline(
         env = {key: frame.adopt(value) for key, value in env.items()}
         if frame.capture.rules.simt:
             constants.check(frame, function, env)
+        of_library = frame.of_library or function.__module__ in _LIBRARIES
+        repeated, found = _repeated(frame, function, env, of_library, on_yield)
+        if found is not None:
+            return found[0]
         source = source_of(function)
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             if part == "__code__" or getattr(function, part) is not None:
                 frame.capture.note_read(function, part, getattr(function, part))
-        of_library = frame.of_library or function.__module__ in _LIBRARIES
-        if frame.capture.rules.repeats and on_yield is None and not frame.capture.checked:
-            repeated = Repeated(frame, function, env, of_library)
-            if (found := repeated.copied()) is not None:
-                return found[0]
-            repeated.begin()
         called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
@@ -84,6 +84,19 @@ def inline(
     if repeated is not None:
         repeated.captured(value)
     return value
+
+
+def _repeated(
+    frame: Frame, function: Any, env: dict[str, Any], of_library: bool, on_yield: Any
+) -> tuple[Repeated | None, tuple[Any] | None]:
+    """A call that may be repeated, and what it gives if it is like one before."""
+    if not frame.capture.rules.repeats or on_yield is not None or frame.capture.checked:
+        return None, None
+    repeated = Repeated(frame, function, env, of_library)
+    found = repeated.copied()
+    if found is None:
+        repeated.begin()
+    return repeated, found
 
 
 def _check_operands(function: types.FunctionType, args: list[Any]) -> None:

@@ -122,6 +122,10 @@ def _wrong(error: TypeError) -> str:
 
 
 def bind_local(function: LocalFunction, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    of = function.node.args
+    is_plain = not (of.posonlyargs or of.kwonlyargs or of.vararg or of.kwarg or keywords)
+    if is_plain and len(args) == len(of.args):
+        return {a.arg: value for a, value in zip(of.args, args, strict=True)}
     signature = _local_signature(function)
     try:
         bound = signature.bind(*args, **keywords)

@@ -56,6 +56,9 @@ class ComputeKernel(Kernel):
     decorator = "tilewright.compute"
 
     threads_on_cpu = 1  # of a block, at most
+    # Whether the driver assembles what it loads: in three fifths of the time that its linker takes, which alone hands
+    # machine code out; the driver caches it.
+    is_assembled_by_load = True
 
     def __init__(self, function: Any, /, **wanted: Any) -> None:
         super().__init__(function, **wanted)
@@ -96,6 +99,7 @@ class ComputeKernel(Kernel):
         """Compile for these arguments and the targets, by default that of the arrays, which is loaded then; nothing
         runs."""
         own, key = self.specialization(values)
+        self.is_assembled_by_load = not targets  # what is made for targets is machine code that is kept
         for target in targets or (own,):
             found = self.on_miss(target, key)
             if isinstance(found, BaseException):

@@ -119,26 +119,30 @@ def merging_once(op: Any, items: int):
     """
     split, EACH = splitting(op), tuple(range(items))
 
+    def taken(keys, arrays, i, x, j, y, b, end, limit, k, note):
+        from_right = i >= b
+        if i < b and j < end:
+            from_right = bool(op(arrays, y, x))
+        at, found = i, x
+        if from_right:
+            at, found = j, y
+        note(k, at)
+        at = i32.add(at, 1)
+        mine = keys[small(min(at, limit))]
+        if from_right:
+            j, y = at, mine
+        else:
+            i, x = at, mine
+        return found, i, x, j, y
+
     def merged(keys, arrays, a, b, end, behind, limit, note):
         left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
         i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
         x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
         found = ()
         for k in EACH:
-            from_right = i >= b
-            if i < b and j < end:
-                from_right = bool(op(arrays, y, x))
-            at, mine = i, x
-            if from_right:
-                at, mine = j, y
+            mine, i, x, j, y = taken(keys, arrays, i, x, j, y, b, end, limit, small(k), note)
             found = (*found, mine)
-            note(k, at)
-            at = i32.add(at, 1)
-            mine = keys[small(min(at, limit))]
-            if from_right:
-                j, y = at, mine
-            else:
-                i, x = at, mine
         return found
 
     return merged
@@ -295,12 +299,18 @@ class _Parts:
         """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""
         EACH, threads = self.each, self.threads
 
+        def of(load, me, step, valid):
+            return load(small(min(i32.add(me, step), valid - 1)))
+
+        def put(shared, me, step, value):
+            shared[i32.add(me, step)] = value
+
         def loaded(shared, load, valid):
             me, found = small(cuda.threadIdx.x), ()
             for k in EACH:
-                found = (*found, load(small(min(i32.add(me, k * threads), valid - 1))))
+                found = (*found, of(load, me, small(k * threads), valid))
             for k in EACH:
-                shared[i32.add(me, k * threads)] = found[k]
+                put(shared, me, small(k * threads), found[k])
 
         return loaded
 
@@ -309,20 +319,26 @@ class _Parts:
         write_key, write_value = self.pairs[0].write, self.pairs[-1].write
         has_values, loaded, EACH, threads = self.has_values, self._loaded(), self.each, self.threads
 
+        def put_key(target, keys, me, step, start, valid):
+            at = i32.add(me, step)
+            if at < valid:
+                write_key(target[0], start + at, keys[at])
+
+        def put_value(target, places, values, half, me, step, start, valid):
+            at = i32.add(me, step)
+            if at < valid:
+                write_value(target[1], start + at, values[places[i32.add(half, at)]])
+
         def stored(target, shared, half, start, valid, load_value):
             me, (keys, places, values) = small(cuda.threadIdx.x), shared
             if has_values:
                 loaded(values, load_value, valid)
             for k in EACH:
-                at = i32.add(me, k * threads)
-                if at < valid:
-                    write_key(target[0], start + at, keys[at])
+                put_key(target, keys, me, small(k * threads), start, valid)
             if has_values:
                 cuda.syncthreads()
                 for k in EACH:
-                    at = i32.add(me, k * threads)
-                    if at < valid:
-                        write_value(target[1], start + at, values[places[i32.add(half, at)]])
+                    put_value(target, places, values, half, me, small(k * threads), start, valid)
 
         return stored
 

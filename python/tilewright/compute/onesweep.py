@@ -296,21 +296,25 @@ def _ranker(items: int, digit):
             found = digit(bits, shift, mask)
         return found
 
+    def ranked(shared, lanes, own, bits, place, valid, shift, mask, me):
+        d = digit_there(bits, place, valid, shift, mask)
+        at = i32.add(own, d)
+        cuda.atomic.or_(lanes, at, me)
+        cuda.syncwarp(-1)
+        peers, before = lanes[at], shared[at]
+        lower = popc(i32.and_(peers, cuda.lanemask_lt()))
+        cuda.syncwarp(-1)
+        if i32.equal(lower, 0):
+            shared[at] = i32.add(before, popc(peers))
+            lanes[at] = small(0)
+        cuda.syncwarp(-1)
+        return i32.or_(i32.shl(i32.add(before, lower), BITS), d)
+
     def rank(shared, lanes, own, held, place, valid, shift, mask):
         found, me = (), i32.shl(1, lane())
         for r, bits in zip(rounds, held, strict=True):
-            d = digit_there(bits, i32.add(place, LANES * r), valid, shift, mask)
-            at = i32.add(own, d)
-            cuda.atomic.or_(lanes, at, me)
-            cuda.syncwarp(-1)
-            peers, before = lanes[at], shared[at]
-            lower = popc(i32.and_(peers, cuda.lanemask_lt()))
-            cuda.syncwarp(-1)
-            if i32.equal(lower, 0):
-                shared[at] = i32.add(before, popc(peers))
-                lanes[at] = small(0)
-            cuda.syncwarp(-1)
-            found = (*found, i32.or_(i32.shl(i32.add(before, lower), BITS), d))
+            rows = i32.add(place, LANES * r)
+            found = (*found, ranked(shared, lanes, own, bits, rows, valid, shift, mask, me))
         return found
 
     return rank

@@ -161,7 +161,7 @@ def _parts(column: Column, counted: int, part_of, looks_before, rows: Rows):
         for r, run in enumerate(places):
             items = held[r]
             befores = (fronts[r], *items[:-1]) if looks_before else items
-            of_run = tuple(part(arrays, v, b, at, p, room) for p, v, b in zip(run, items, befores, strict=True))
+            of_run = tuple(part(arrays, v, b, at, small(p), room) for p, v, b in zip(run, items, befores, strict=True))
             found = (*found, of_run)
         return found
 

@@ -91,7 +91,7 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
             found = tuple(tuple(item(near, at + p) for p in run) for run in places)
         else:
             room = room_at(at, last)
-            found = tuple(tuple(guarded(states, at, p, room) for p in run) for run in places)
+            found = tuple(tuple(guarded(states, at, small(p), room) for p in run) for run in places)
         return found
 
     return load
@@ -99,6 +99,10 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
 
 def storing_rows(write: Any, rows: Rows):
     places = rows.places
+
+    def guarded(states, at, p, room, value):
+        if p < room:
+            write(states, at + p, value)
 
     def store(states, at, whole, last, values):
         if whole:
@@ -110,8 +114,7 @@ def storing_rows(write: Any, rows: Rows):
             room = room_at(at, last)
             for run, held in zip(places, values, strict=True):
                 for p, value in zip(run, held, strict=True):
-                    if p < room:
-                        write(states, at + p, value)
+                    guarded(states, at, small(p), room, value)
 
     return store
 
