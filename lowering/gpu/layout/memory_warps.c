@@ -2,6 +2,7 @@
 #include "lowering/gpu/layout/memory_warps.h"
 
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/index_facts.h"
@@ -31,6 +32,12 @@ typedef struct {
 static int64_t bytes_of(MlirValue tile) {
   MlirType type = mlirValueGetType(tile);
   return tw_count(type) * tw_memory_bits(tw_element(type)) / 8;
+}
+
+/* What an access moves: not where it moves it to, though that gives a scatter its layout. */
+static MlirValue moved_by(MlirOperation op) {
+  MlirValue value = tw_op_scatters(op) ? tw_moved_tile(op) : twl_accessed(op);
+  return tw_is_tile(mlirValueGetType(value)) ? value : twl_accessed(op);
 }
 
 static void measure(moved_t *m, MlirValue value) {
@@ -72,9 +79,9 @@ static bool is_of_block(const moved_t *m, MlirOperation op) {
 static int64_t weighed_bytes(const moved_t *m, MlirOperation op) {
   bool again = tw_op_loads(op) && !m->scans && !mlirOperationIsNull(tw_enclosing_loop(op));
   if (!again)
-    return bytes_of(twl_accessed(op));
+    return bytes_of(moved_by(op));
   bool close = !is_of_block(m, op) || (tw_op_loads_tile(op) && m->is_kept(op));
-  return bytes_of(twl_accessed(op)) * (close ? CLOSE_WEIGHT : LOOP_WEIGHT);
+  return bytes_of(moved_by(op)) * (close ? CLOSE_WEIGHT : LOOP_WEIGHT);
 }
 
 /* Whether a gather before reads nearly the same. */
