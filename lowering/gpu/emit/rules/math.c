@@ -30,6 +30,11 @@ static MlirValue k(tw_emitter_t *e, MlirValue like, double value) {
   return twg_const_float(e, mlirValueGetType(like), value);
 }
 static MlirValue add(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fadd", x, y); }
+/* A product of f32 that is rounded, whatever it is added to: LLVM and ptxas make one operation of others and a sum. */
+static MlirValue mul_rounded(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  return twg_intrinsic(e, "llvm.nvvm.mul.rn.f", e->f32, 2, operands, TW_PTX_NOTHING);
+}
 static MlirValue sub(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fsub", x, y); }
 static MlirValue mul(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fmul", x, y); }
 static MlirValue negate(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.fneg", x); }
@@ -677,13 +682,13 @@ static long_power_t power_of_normal(tw_emitter_t *e, MlirValue x, MlirValue less
   MlirValue s = mul(e, f, inverse), z = mul(e, s, s);
   MlirValue missing = twg_fma(e, negate(e, s), f, twg_fma(e, k(e, x, -2), s, f)); /* f - s (2 + f) */
   missing = mul(e, missing, inverse);
-  MlirValue leading = mul(e, s, factor), rest = twg_fma(e, s, factor, negate(e, leading));
+  MlirValue leading = mul_rounded(e, s, factor), rest = twg_fma(e, s, factor, negate(e, leading));
   rest = twg_fma(e, s, k(e, x, step - high), rest);
   rest = twg_fma(e, missing, twg_fma(e, z, factor, factor), rest);
   rest = twg_fma(e, mul(e, leading, z), polynomial(e, z, 4, c), rest);
   MlirValue sum = twg_fma(e, exponent, unit, leading);
   rest = add(e, rest, sub(e, leading, twg_fma(e, exponent, minus_unit, sum)));
-  MlirValue log = add(e, sum, rest), whole = mul(e, y, log);
+  MlirValue log = add(e, sum, rest), whole = mul_rounded(e, y, log);
   rest = sub(e, rest, sub(e, log, sum));
   return (long_power_t){whole, twg_fma(e, y, rest, twg_fma(e, y, log, negate(e, whole)))};
 }
