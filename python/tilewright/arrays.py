@@ -12,6 +12,7 @@ CUDA Array Interface. `as_array(x)` makes a view of another library's GPU memory
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +79,8 @@ def _has_gpu() -> bool:
 
 def _extents(shape: Any) -> tuple[int, ...]:
     try:
-        extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+        several = isinstance(shape, Sequence) or getattr(shape, "ndim", 0) == 1  # a NumPy array
+        extents = tuple(map(operator.index, shape if several else (shape,)))
     except TypeError:
         raise TileTypeError(f"a shape is an integer or a tuple of integers, found {shape!r}") from None
     if any(n < 0 for n in extents):
@@ -254,8 +256,8 @@ class Array(_core.DeviceArray):
 
     def transpose(self, *axes: Any) -> Array:
         """A view with the axes in another order: reversed, or as given."""
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
-        order = tuple(order) or tuple(range(self.ndim))[::-1]
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence | None) else axes
+        order = tuple(order or ()) or tuple(range(self.ndim))[::-1]
         if sorted(order) != list(range(self.ndim)):
             raise TileValueError(f"an array of {self.ndim} axes cannot be transposed by {order}")
         return self._view(self.address, tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order))
@@ -265,7 +267,7 @@ class Array(_core.DeviceArray):
         return self.transpose()
 
     def reshape(self, *shape: Any, order: str = "C") -> Array:
-        """A view with another shape; the array must be contiguous. One extent may be -1."""
+        """A view with another shape; the array must be contiguous, of order "A" in either. One extent may be -1."""
         extents = list(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
         known = math.prod(n for n in extents if n != -1)
         if extents.count(-1) == 1 and known:
@@ -273,6 +275,8 @@ class Array(_core.DeviceArray):
         wanted = _extents(tuple(extents))
         if math.prod(wanted) != self.size:
             raise TileValueError(f"an array of shape {self.shape} cannot have the shape {tuple(extents)}")
+        if order == "A":
+            order = "F" if self._is_compact("F") and not self._is_compact("C") else "C"
         if order not in ("C", "F") or not self._is_compact(order):
             raise TileValueError(f"reshape needs an array that is contiguous in order {order}; copy it first")
         return self._view(self.address, wanted, _steps(wanted, self.itemsize, order))
@@ -462,8 +466,10 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None, stream: Any = N
 
 
 def empty_like(other: Any, *, device: Any = None, stream: Any = None) -> Array:
-    """An undefined array of the shape, dtype and order of another one."""
-    fortran = len(other.shape) > 1 and tuple(other.strides) == _steps(other.shape, other.dtype.itemsize, "F")
+    """An undefined array of the shape, dtype and order of another one: that of its axes, where it is a part of one."""
+    shape, steps = tuple(other.shape), tuple(other.strides)
+    rising = all(a <= b for a, b in itertools.pairwise(steps)) and len(set(steps)) > 1
+    fortran = len(shape) > 1 and (steps == _steps(shape, other.dtype.itemsize, "F") or (rising and steps[0] > 0))
     return empty(other.shape, other.dtype, device=device, stream=stream, order="F" if fortran else "C")
 
 

@@ -601,9 +601,20 @@ def test_views_of_shapes_and_dtypes() -> None:
     np.testing.assert_array_equal(a.view(np.int32).to_numpy(), HOST.view(np.int32))
     np.testing.assert_array_equal(a.view(np.uint8).to_numpy(), HOST.view(np.uint8))
     np.testing.assert_array_equal(a.ravel().to_numpy(), HOST.ravel())
+    np.testing.assert_array_equal(a.transpose(None).to_numpy(), HOST.T)
+    np.testing.assert_array_equal(a.ravel("A").to_numpy(), HOST.ravel("A"))
+    np.testing.assert_array_equal(a.T.ravel("A").to_numpy(), HOST.T.ravel("A"))
     assert (a.ndim, a.size, a.nbytes, len(a), a.dtype) == (3, 24, 96, 2, np.float32)
     assert a[1, 2, 3] == 23 and a[1:, 2:, 3:].item() == 23
     assert [row.shape for row in a] == [(3, 4)] * 2
+
+
+def test_arrays_like_others_have_their_order() -> None:
+    host = np.zeros((10, 12), order="F")
+    for part in (host, host[::2, ::2], host.T, host[::2, ::2].T, host[:, 1], HOST, HOST[::2, 1:]):
+        made = tilewright.empty_like(part, device="cpu")
+        assert made.strides == np.empty_like(part).strides
+    assert tilewright.empty(np.array([3, 4]), np.int32, device="cpu").shape == (3, 4)
 
 
 @pytest.mark.parametrize(
