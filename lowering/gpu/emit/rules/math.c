@@ -172,22 +172,30 @@ static split_float_t split_normal(tw_emitter_t *e, MlirValue x, int64_t least) {
   return out;
 }
 
-static split_float_t split(tw_emitter_t *e, MlirValue x) {
+static split_float_t split(tw_emitter_t *e, MlirValue x, int64_t least) {
   bool wide = is_f64(x);
   int mantissa = wide ? 52 : 23;
   MlirValue tiny = twg_fcmp(e, TW_OLT, x, k(e, x, wide ? 0x1p-1022 : 0x1p-126)); /* subnormals */
   x = twg_select(e, tiny, mul(e, x, k(e, x, ldexp(1, mantissa))), x);
-  split_float_t out = split_normal(e, x, wide ? TWO_THIRDS_64 : TWO_THIRDS);
+  split_float_t out = split_normal(e, x, least);
   MlirValue less = twg_select(e, tiny, k(e, x, -mantissa), k(e, x, 0));
   out.exponent = wide ? add(e, out.exponent, less) : twg_fma(e, out.exponent, k(e, x, 0x1p-23), less);
   return out;
 }
 
-/* ln(1 + f) - f = f^2 p for f in [-1/3, 1/3), f32: p. */
-static MlirValue log1p_rest_f32(tw_emitter_t *e, MlirValue f) {
-  static const double c[] = {0.14020393788814545, -0.15383613109588623, 0.13997168838977814, -0.1641702800989151,
-                             0.20011071860790253, -0.250077486038208,   0.33333200216293335, -0.49999937415122986};
-  return polynomial(e, f, 8, c);
+/* Of f32, with the coefficients and the order of operations of CUDA's library (13.0, from the PTX of nvcc), so that
+ * programs that compare with it find the same bits: ln(1 + f) for f in [-1/3, 1/3), and log2(1 + f) for f + 1 between
+ * the roots of 1/2 and 2. */
+static MlirValue log_near_one_f32(tw_emitter_t *e, MlirValue f) {
+  static const double c[] = {-0x1.0aa04ep-3, 0x1.2073ecp-3,  -0x1.f19b98p-4, 0x1.1e52aap-3, -0x1.55b172p-3,
+                             0x1.99da16p-3,  -0x1.fffe44p-3, 0x1.5554fp-2,   -0.5};
+  return twg_fma(e, mul(e, f, polynomial(e, f, 9, c)), f, f);
+}
+
+static MlirValue log2_near_one_f32(tw_emitter_t *e, MlirValue f) {
+  static const double c[] = {0x1.8d64fep-4,  -0x1.58fe6p-3, 0x1.5f9e54p-3,  -0x1.6e9c86p-3, 0x1.a417e8p-3,
+                             -0x1.ec7916p-3, 0x1.277f32p-2, -0x1.715492p-2, 0x1.ec7094p-2,  -0x1.715476p-1};
+  return twg_fma(e, f, k(e, f, (float)LOG2_E), mul(e, f, mul(e, f, polynomial(e, f, 10, c))));
 }
 
 /* 2 atanh(s) = 2 s + s z p, f64: p for z = s^2 <= 1/25. */
@@ -216,14 +224,13 @@ static MlirValue log_ends(tw_emitter_t *e, MlirValue x, split_float_t s, MlirVal
 static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
   if (rough && !is_f64(x))
     return mul(e, hardware(e, "lg2.approx.f32 $0, $1;", x), k(e, x, LN_2));
-  split_float_t s = split(e, x);
+  split_float_t s = split(e, x, is_f64(x) ? TWO_THIRDS_64 : TWO_THIRDS);
   MlirValue y;
   if (is_f64(x)) {
     y = twg_fma(e, s.exponent, k(e, x, 0x1.ef35793c76730p-45), log_f64_near_one(e, s.m));
     y = twg_fma(e, s.exponent, k(e, x, 0x1.62e42fefa3800p-1), y);
   } else {
-    MlirValue f = sub(e, s.m, k(e, x, 1));
-    y = twg_fma(e, s.exponent, k(e, x, LN_2), twg_fma(e, mul(e, f, f), log1p_rest_f32(e, f), f));
+    y = twg_fma(e, s.exponent, k(e, x, LN_2), log_near_one_f32(e, sub(e, s.m, k(e, x, 1))));
   }
   return log_ends(e, x, s, y);
 }
@@ -231,7 +238,7 @@ static MlirValue emit_log(tw_emitter_t *e, MlirValue x, bool rough) {
 static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
   if (rough && !is_f64(x))
     return hardware(e, "lg2.approx.f32 $0, $1;", x);
-  split_float_t s = split(e, x);
+  split_float_t s = split(e, x, is_f64(x) ? TWO_THIRDS_64 : ROOT_OF_HALF);
   MlirValue y;
   if (is_f64(x)) {
     MlirValue ln = log_f64_near_one(e, s.m), factor = k(e, x, LOG2_E);
@@ -239,11 +246,7 @@ static MlirValue emit_log2(tw_emitter_t *e, MlirValue x, bool rough) {
     low = twg_fma(e, ln, k(e, x, 0x1.777d0ffda0d24p-56), low);
     y = add(e, s.exponent, add(e, high, low));
   } else {
-    double factor = (float)LOG2_E;
-    MlirValue f = sub(e, s.m, k(e, x, 1)), rest = mul(e, mul(e, f, f), log1p_rest_f32(e, f));
-    MlirValue low = twg_fma(e, f, k(e, x, LOG2_E - factor), mul(e, rest, k(e, x, factor)));
-    y = twg_fma(e, f, k(e, x, factor), low);
-    y = add(e, y, s.exponent);
+    y = add(e, s.exponent, log2_near_one_f32(e, sub(e, s.m, k(e, x, 1))));
   }
   return log_ends(e, x, s, y);
 }

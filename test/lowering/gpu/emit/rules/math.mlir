@@ -342,3 +342,32 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [], lane = [[1], [2], [4], [8], [16]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // Logarithms of f32 have the bits of CUDA's: its coefficients, in its order.
+  // CHECK-LABEL: llvm.func @logarithms
+  // CHECK: llvm.mlir.constant(-0.130188569 : f32)
+  // CHECK: llvm.mlir.constant(0.0970201417 : f32)
+  // CHECK-COUNT-9: llvm.intr.fma
+  // CHECK: %[[P:.*]] = llvm.fmul
+  // CHECK: %[[L:.*]] = llvm.intr.fma(%[[P]], %[[F:.*]], %[[F]])
+  // CHECK: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[L]])
+  // CHECK-COUNT-11: llvm.intr.fma
+  // CHECK: llvm.fmul
+  // CHECK: %[[P2:.*]] = llvm.fmul
+  // CHECK: %[[L2:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[P2]])
+  // CHECK: llvm.fadd %{{.*}}, %[[L2]]
+  func.func @logarithms(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<32xf32, #l>
+    %y = math.log %x : tensor<32xf32, #l>
+    %z = math.log2 %x : tensor<32xf32, #l>
+    %s = arith.addf %y, %z : tensor<32xf32, #l>
+    tile.store %s, %a[%i] : tensor<32xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
