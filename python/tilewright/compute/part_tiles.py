@@ -265,6 +265,19 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
             found = tuple(tuple(shared[i32.add(own, p)] for p in run) for run in places)
         return found
 
+    def put(shared, behind, step, at, part, value):
+        """An item in its place, and where the next ones are put."""
+        (to, *more) = halves(at)
+        if rest:
+            left = i32.sub(i32.add(behind, step), to)
+            for place in more:
+                left = i32.sub(left, place)
+                to = place if i32.equal(part, 1) else to
+            to = left if i32.equal(part, counted) else to
+        if rest or i32.less(-1, part):
+            shared[to] = value
+        return i32.add(at, counts(part))
+
     def keep(shared, values, parts, found, mine):
         """Of two parts the second one begins behind the first, and what is left behind both."""
         own, (first, *others) = small(first_in_tile()), halves(mine)
@@ -274,17 +287,7 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
         for r, run in enumerate(places):
             at = i32.add(found[r], begins)
             for k in KS:
-                part = parts[r][k]
-                (to, *more) = halves(at)
-                if rest:
-                    left = i32.sub(i32.add(behind, run[k]), to)
-                    for place in more:
-                        left = i32.sub(left, place)
-                        to = place if i32.equal(part, 1) else to
-                    to = left if i32.equal(part, counted) else to
-                if rest or i32.less(-1, part):
-                    shared[to] = values[r][k]
-                at = i32.add(at, counts(part))
+                at = put(shared, behind, small(run[k]), at, parts[r][k], values[r][k])
 
     def copy(outputs, shared, first, count, write, room, base):
         last = small(min(count, room(outputs) - base))
