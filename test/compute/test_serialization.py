@@ -278,16 +278,29 @@ class OnGpu:
             "shape": (count,), "typestr": "<f4", "data": (0x100000000000 + offset, False), "version": 3
         }
 
-x, out = (ProxyArray(np.float32),) * 2 if sys.argv[1:] else (OnGpu(4096, 0), OnGpu(1, 65536))
-compute.make_reduce_into(x, out, OpKind.PLUS, np.float32(0), compute_capability=sys.argv[1:] or None)
+name, *targets = sys.argv[1:]
+x, out = (ProxyArray(np.float32),) * 2 if targets else (OnGpu(4096, 0), OnGpu(4096, 65536))
+for_gpus = {"compute_capability": targets or None}
+if name == "scan":
+    compute.make_inclusive_scan(x, out, OpKind.PLUS, None, **for_gpus)
+else:
+    compute.make_reduce_into(x, out, lambda a, b: a if a > b else b, np.float32(0), **for_gpus)
 calls = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]).fake_calls
 print(calls(b"cuLinkComplete"), "links", calls(b"cuModuleLoadDataEx"), "loads")
 """
 
 
-@pytest.mark.parametrize(("targets", "told"), [([], "0 links 2 loads"), (["90"], "2 links 0 loads")])
-def test_what_is_loaded_at_once_is_not_linked(targets, told, tmp_path):
-    """The driver assembles a kernel that it loads; machine code is made of what is made for GPUs by name."""
+@pytest.mark.parametrize(
+    ("name", "targets", "told"),
+    [
+        ("scan", [], "1 links 2 loads"),  # the kernel that clears, which others have, too
+        ("scan", ["90"], "2 links 0 loads"),
+        ("reduce", [], "2 links 2 loads"),
+    ],
+)
+def test_what_is_loaded_at_once_is_not_linked(name, targets, told, tmp_path):
+    """The driver assembles the one kernel of an object as it loads it; of several, and for GPUs by name, its linker
+    makes machine code."""
     sys.path.insert(0, str(TESTS / "python"))
     from fake_driver import find_driver
 
@@ -295,6 +308,10 @@ def test_what_is_loaded_at_once_is_not_linked(targets, told, tmp_path):
     environment = os.environ | {"TILEWRIGHT_CUDA_DRIVER": str(find_driver()), "TILEWRIGHT_NO_CACHE": "1"}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, tmp_path / "program.py", *targets], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, tmp_path / "program.py", name, *targets],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert told in done.stdout + done.stderr, done.stdout + done.stderr

@@ -56,9 +56,10 @@ class ComputeKernel(Kernel):
     decorator = "tilewright.compute"
 
     threads_on_cpu = 1  # of a block, at most
-    # Whether the driver assembles what it loads: in three fifths of the time that its linker takes, which alone hands
-    # machine code out; the driver caches it.
-    is_assembled_by_load = True
+    # Whether the driver assembles it as it loads it: in three fifths of the time that its linker takes, which alone hands
+    # machine code out, and assembles several kernels at a time. The driver caches what it has loaded.
+    is_assembled_by_load = False
+    is_common = False  # other objects have it, too
 
     def __init__(self, function: Any, /, **wanted: Any) -> None:
         super().__init__(function, **wanted)
@@ -99,7 +100,6 @@ class ComputeKernel(Kernel):
         """Compile for these arguments and the targets, by default that of the arrays, which is loaded then; nothing
         runs."""
         own, key = self.specialization(values)
-        self.is_assembled_by_load = not targets  # what is made for targets is machine code that is kept
         for target in targets or (own,):
             found = self.on_miss(target, key)
             if isinstance(found, BaseException):
@@ -119,7 +119,7 @@ _shared: dict[Any, dict[Any, Any]] = {}
 
 def common(kernel: ComputeKernel, key: Any) -> ComputeKernel:
     """A kernel that is the same for all objects that give the key: it is compiled once a process."""
-    kernel.shared = _shared.setdefault(key, {})
+    kernel.shared, kernel.is_common = _shared.setdefault(key, {}), True
     return kernel
 
 
@@ -258,10 +258,13 @@ class Launch:
 
 
 def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
-    """Compile the kernels of launches at the same time: while the driver assembles one, others are lowered."""
+    """Compile the kernels of launches at the same time. What is made for targets is machine code, which is kept."""
     by_kernel: dict[int, list[Launch]] = {}
     for launch in launches:
         by_kernel.setdefault(id(launch.kernel), []).append(launch)
+    own = [group[0].kernel for group in by_kernel.values() if not group[0].kernel.is_common]
+    for kernel in own:
+        kernel.is_assembled_by_load = len(own) == 1 and not targets
 
     def compile_each(group: list[Launch]) -> None:
         for launch in group:
