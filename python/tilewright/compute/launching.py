@@ -56,8 +56,8 @@ class ComputeKernel(Kernel):
     decorator = "tilewright.compute"
 
     threads_on_cpu = 1  # of a block, at most
-    # Whether the driver assembles it as it loads it: in three fifths of the time that its linker takes, which alone hands
-    # machine code out, and assembles several kernels at a time. The driver caches what it has loaded.
+    # Whether the driver assembles it as it loads it: in three fifths of the time that its linker takes, which alone
+    # hands machine code out, and assembles several kernels at a time. The driver caches what it has loaded.
     is_assembled_by_load = False
     is_common = False  # other objects have it, too
 
