@@ -82,14 +82,22 @@ bool tw_coarsen_allowed(const tw_coarsening_t *coarsen, const int64_t blocks[3],
   return true;
 }
 
-/* Of that many blocks of the launch in one along each axis. */
+/* A step of each turn of a multiprocessor, added up: in the last turn, where not all load, what they load comes sooner.
+ */
+static int64_t step_of_turns(const tw_coarsen_plan_t *plan, int64_t blocks, int64_t units) {
+  int64_t rest = blocks % units, last = plan->cycles * rest / units;
+  return blocks / units * plan->cycles + (rest == 0 ? 0 : last > plan->alone ? last : plan->alone);
+}
+
+/* Of that many blocks of the launch in one along each axis. What tiles compute beside the loop is hidden by the
+ * products of others, but for the last ones. */
 static int64_t coarsened_cycles(const tw_coarsening_t *coarsen, int plan, const uint32_t grid[3], int64_t steps,
                                 int64_t arrays, const tw_device_t *device) {
-  int64_t blocks = 1, step = coarsen->plans[plan].cycles, bytes = coarsen->plans[plan].bytes;
+  int64_t blocks = 1;
   for (int axis = 0; axis < 3; axis++)
     blocks *= tw_divide_up(grid[axis], coarsen->plans[plan].blocks[axis]);
-  int64_t own = tw_divide_up(blocks, device->sm_count) * steps * step;
-  return tw_launch_cycles(own, blocks * steps * bytes, arrays, device);
+  int64_t own = steps * step_of_turns(&coarsen->plans[plan], blocks, device->sm_count) + (coarsen->beside << plan);
+  return tw_launch_cycles(own, blocks * steps * coarsen->plans[plan].bytes, arrays, device);
 }
 
 /* Of plans that are about as fast, the one with the largest blocks: it loads the least. */

@@ -299,10 +299,11 @@ def tiles_that_are_cut_or_shared() -> None:
 # by 64 a block.
 FUSE = {
     "loop": {"word": 2, "per_step": 64, "steps": 0},
+    "beside": 0,
     "plans": [
-        {"blocks": (1, 1, 1), "cycles": 234, "bytes": 16384},
-        {"blocks": (2, 1, 1), "cycles": 320, "bytes": 24576},
-        {"blocks": (2, 2, 1), "cycles": 576, "bytes": 32768},
+        {"blocks": (1, 1, 1), "cycles": 234, "alone": 234, "bytes": 16384},
+        {"blocks": (2, 1, 1), "cycles": 320, "alone": 320, "bytes": 24576},
+        {"blocks": (2, 2, 1), "cycles": 576, "alone": 576, "bytes": 32768},
     ],
     "stores": [{"axis": 0, "word": 1, "tile": 64}],
 }
@@ -335,6 +336,16 @@ def blocks_that_are_fused() -> None:
     forced = make("A", threads=384, coarsen=FUSE, grid_scale=(-2, -1, 1), better=better)
     assert started(forced, (7, 3), 448) == (4, 3, 1, 0)
     assert started(forced, (7, 3), 449) == (7, 3, 1, 1) and made == [4, 2, 1]
+    busy = make("A", threads=384, coarsen=FUSE | {"beside": 100_000}, better=better)
+    assert started(busy, (64, 64), 4096) == (32, 64, 1, 2)  # 579,232 cycles, 527,680 of two in one, 694,912 of four
+    busy = make("A", threads=384, coarsen=FUSE | {"beside": 200_000}, better=better)
+    assert started(busy, (64, 64), 4096) == (64, 64, 1, 0)  # 679,232 and 727,680
+    whole = {"blocks": (1, 1, 1), "cycles": 746, "alone": 576, "bytes": 16384}
+    pair = {"blocks": (2, 1, 1), "cycles": 1250, "alone": 1250, "bytes": 24576}
+    late = make("A", threads=384, coarsen=FUSE | {"plans": [whole, pair]}, better=better)
+    assert started(late, (14, 10), 896) == (14, 10, 1, 0)  # in the second turn only eight load: 1322 for two steps
+    late = make("A", threads=384, coarsen=FUSE | {"plans": [whole | {"alone": 746}, pair]}, better=better)
+    assert started(late, (14, 10), 896) == (7, 10, 1, 2)  # 1492
 
 
 @case()

@@ -14,6 +14,7 @@ enum { TW_PLAN_WAYS = 3, TW_MAX_LOG_PLAN = 4 };
 typedef struct tw_plan {
   int log[TW_PLAN_WAYS];           /* how often it is doubled in each way */
   int64_t cycles, bytes, sum_bits; /* of an iteration of a block, and what holds its sums */
+  int64_t alone;                   /* the cycles, where few others load */
   int64_t computing;               /* of these cycles, those of elements that threads compute */
 } tw_plan_t;
 
