@@ -217,11 +217,11 @@ static bool holds_pieces(const coarsen_cost_t *cost) {
 typedef struct {
   MlirOperation loop;
   int64_t lanes, bytes; /* elements, a function's as often as it takes longer; what is loaded and stored */
-} beside_t;
+} beside_loop_t;
 
 static MlirWalkResult add_beside(MlirOperation op, void *user) {
   enum { FUNCTION = 8 }; /* there is one unit for functions to so many of others */
-  beside_t *beside = user;
+  beside_loop_t *beside = user;
   if (mlirOperationEqual(op, beside->loop))
     return MlirWalkResultSkip;
   if (tw_op_class(op) != TW_CLASS_CAST) /* which goes with a move */
@@ -236,7 +236,7 @@ static MlirWalkResult add_beside(MlirOperation op, void *user) {
 /* Cycles of a multiprocessor for what a tile computes, loads and stores in front of the loop and behind it, as an
  * activation: nothing hides those of its last one, and those of a coarsened tile are as many times more. */
 static int64_t cycles_beside(const coarsener_t *f) {
-  beside_t beside = {.loop = f->loop};
+  beside_loop_t beside = {.loop = f->loop};
   mlirOperationWalk(f->func, add_beside, &beside, MlirWalkPreOrder);
   return beside.lanes / (TW_SCHEDULERS * TW_WARP_LANES) +
          beside.bytes / tw_gpu_target_of(f->func).machine->l2_bytes_alone;
