@@ -1,7 +1,7 @@
 """What sweeps find and what they cost: the gap between the best of a sweep and the compiler's own choice, the regret of
 untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worker adds to a trial, and a warm lookup.
 
-    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXTS] [--trials N] [--scaling [COUNTS]] [--out FILE]
+    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXTS] [--trials N] [--scaling [COUNTS] [--size N]] [--out FILE]
 
 Run on several GPUs with --scaling: the same 500 candidates on one, two … and all of them; --scaling=1,2 on so many.
 Each run begins with an empty cache of ours and of the driver: the later ones do not find what the first compiled.
@@ -128,13 +128,13 @@ def empty_caches() -> Iterator[None]:
         yield
 
 
-def scaling(folder: Path, counts: str, trials: int, budget: float | None) -> list[dict[str, Any]]:
+def scaling(folder: Path, counts: str, size: int, trials: int, budget: float | None) -> list[dict[str, Any]]:
     """Trials a second of the same candidates on one GPU, and on more; each run begins with nothing compiled."""
     found, base, there = [], 0.0, _core.device_count()
     for count in [int(n) for n in counts.split(",")] if counts else sorted({1, 2, 4, there} & {*range(1, there + 1)}):
         on = ",".join(f"cuda:{i}" for i in range(count))
         axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
-        shapes = [square(2048, (128, 128, 64))]
+        shapes = [square(size, (128, 128, 64))]
         ends: list[float] = []
         settings: dict[str, Any] = {"on": on, "trials": trials, "budget": budget}
         with empty_caches():
@@ -144,6 +144,7 @@ def scaling(folder: Path, counts: str, trials: int, budget: float | None) -> lis
             seconds = time.monotonic() - start
         row = {
             "gpus": count,
+            "size": size,
             "processors": len(os.sched_getaffinity(0)),
             "trials": len(outcome.records),
             "measured": len(outcome.measured),
@@ -233,6 +234,7 @@ def main() -> int:
     parser.add_argument("--sampler", default="model", help="of the gaps, as of tilewright sweep")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--scaling", nargs="?", const="", metavar="COUNTS")
+    parser.add_argument("--size", type=int, default=2048, help="of the products of --scaling (default: 2048)")
     parser.add_argument(
         "--budget", type=float, metavar="SECONDS", help="of each run of --scaling (default: to its end)"
     )
@@ -248,7 +250,7 @@ def main() -> int:
     lines = [lookup()] if "lookup" in parts else []
     lines += [dask_overhead(folder / "dask")] if "dask" in parts else []
     lines += (
-        scaling(folder / "scaling", options.scaling, options.trials or 500, options.budget)
+        scaling(folder / "scaling", options.scaling, options.size, options.trials or 500, options.budget)
         if options.scaling is not None
         else []
     )

@@ -359,7 +359,7 @@ def test_stations_share_the_processors_of_their_host(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(32)))
     large, small = {"memory_bytes": 140 << 30}, {"memory_bytes": 8 << 30}
     monkeypatch.setattr(_core, "device_info", lambda device: [large, small][device])
-    assert [compiling_at_once(n, 0) for n in (1, 2, 4, 64)] == [24, 14, 6, 2]
+    assert [compiling_at_once(n, 0) for n in (1, 2, 4, 64)] == [16, 14, 6, 2]
     assert compiling_at_once(1, 1) == 2, "each process that assembles takes half a gigabyte of the GPU's memory"
     assert [compiling_at_once(n, None) for n in (0, 1, 8)] == [4, 4, 4], "on a CPU they slow what is measured"
 
@@ -435,6 +435,20 @@ def test_devices_that_nobody_can_mean(text: str, monkeypatch: pytest.MonkeyPatch
         workers.devices(text)
     assert workers.devices("cuda") == workers.devices("cuda:0, cuda:1") == ["cuda:0", "cuda:1"]
     assert workers.devices("cpu*2,cuda:1") == ["cpu", "cpu", "cuda:1"]
+
+
+def test_a_station_sees_its_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver opens every GPU that a process sees."""
+    monkeypatch.setattr(workers, "gpu_count", lambda: 4)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert workers.alone("cuda:2") == ("cuda:0", {"CUDA_VISIBLE_DEVICES": "2"}) and workers.alone("cpu") == ("cpu", {})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-1f,0,1")
+    assert workers.alone("cuda:1") == ("cuda:0", {"CUDA_VISIBLE_DEVICES": "GPU-1f"})
+    monkeypatch.setattr(workers, "gpu_count", lambda: 1)
+    assert workers.alone("cuda:0") == ("cuda:0", {})
+    worker = Worker(environment={"PYTHONOPTIMIZE": "7"})
+    assert b"PYTHONOPTIMIZE=7" in Path(f"/proc/{worker.process.pid}/environ").read_bytes()
+    worker.kill()
 
 
 def test_a_cluster_of_two_processes(place: str, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from .shapes import Grid, Shape
 
 # Candidates that a station compiles at a time: on a CPU they take it from what is measured, on a GPU each has a process
 # that assembles, with a context of half a gigabyte.
-COMPILING, MOST_COMPILING = 4, 24
+COMPILING, MOST_COMPILING = 4, 16
 CONTEXT_BYTES, SHARE_OF_MEMORY = 1 << 29, 8
 FOR_MEASURING = 2  # processors of a station: its own, and that of the process that measures
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import queue
 import re
 import secrets
@@ -125,6 +126,16 @@ def _devices_of(name: str) -> list[str]:
     return [name]
 
 
+def alone(name: str) -> tuple[str, dict[str, str]]:
+    """A device by its name in a process that sees no other GPU, and the environment of that: to begin, the driver
+    opens all that a process sees, and a sweep has many processes."""
+    number = device_of(name)
+    if number is None or gpu_count() < 2:
+        return name, {}
+    seen = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    return "cuda:0", {"CUDA_VISIBLE_DEVICES": seen[number] if number < len(seen) else str(number)}
+
+
 # --- this host --------------------------------------------------------------------------------------------------------
 
 
@@ -139,7 +150,8 @@ class Local:
         self.starting = {number: self._start(number) for number in range(self.count)}
 
     def _start(self, number: int) -> Future[Worker]:
-        return self.starters.submit(Worker, "station", self.settings, self.names[number])
+        name, environment = alone(self.names[number])
+        return self.starters.submit(Worker, "station", self.settings, name, environment=environment)
 
     def _worker(self, number: int) -> Worker:
         if number not in self.workers:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -46,9 +46,9 @@ class Worker:
 
     START_SECONDS = 60.0
 
-    def __init__(self, kind: str | None = None, *arguments: Any) -> None:
+    def __init__(self, kind: str | None = None, *arguments: Any, environment: Mapping[str, str] | None = None) -> None:
         """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"; None:
-        the first call says it."""
+        the first call says it. `environment`: variables that differ from those of this process."""
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
@@ -60,7 +60,7 @@ class Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.errors,
-            env=knobs.environment_of_children(),
+            env=knobs.environment_of_children() | dict(environment or {}),
         )
         theirs.close()
         self.connection = Connection(ours.detach())
@@ -247,7 +247,7 @@ class Assemblers:
     """Processes that assemble: as many as are needed at a time, at most `count`; safe in several threads."""
 
     SMALL = 16_000  # bytes of PTX, which take some hundredths of a second
-    AT_ONCE = 4  # processes that start: each opens a context, which others wait for
+    AT_ONCE = 2  # processes that start: the driver opens one context after the other, and the first is wanted soon
 
     def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS) -> None:
         self.timeout = timeout
@@ -256,22 +256,26 @@ class Assemblers:
         self.is_closed = False
         # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
         self.places: queue.LifoQueue[Worker | None] = queue.LifoQueue()
-        self.to_start = count
         for _ in range(count):
             self.places.put(None)
 
     def start(self, device: int) -> None:
-        """Has all of them start now, in the background, with a context on the device."""
+        """Has all of them start now, in the background, with a context on the device. Until one is there, who needs it
+        waits: more that start at once would only keep each other from it."""
+        waiting: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(self.places.qsize()):
+            self.places.get()
+            waiting.put(None)
 
         def some() -> None:
             while not self.is_closed:
-                with self.lock:
-                    if not self.to_start:
-                        return
-                    self.to_start -= 1
-                worker = self.places.get()
+                try:
+                    waiting.get_nowait()
+                except queue.Empty:
+                    return
+                worker = None
                 with contextlib.suppress(FailedError, LostError):
-                    worker = worker or self._start()
+                    worker = self._start()
                     worker.call("open", device, timeout=Worker.START_SECONDS)
                 self.places.put(None if worker is None or worker.connection.closed else worker)
 
