@@ -1,7 +1,8 @@
 """What sweeps find and what they cost: the gap between the best of a sweep and the compiler's own choice, the regret of
 untuned choices at odd shapes, how several GPUs share a sweep, what a Dask worker adds to a trial, and a warm lookup.
 
-    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXTS] [--trials N] [--scaling [COUNTS] [--size N]] [--out FILE]
+    python bench/sweeps.py [--on cuda] [--records FOLDER] [--only TEXTS] [--trials N] [--scaling [COUNTS] [--size N]]
+        [--out FILE]
 
 Run on several GPUs with --scaling: the same 500 candidates on one, two … and all of them; --scaling=1,2 on so many.
 Each run begins with an empty cache of ours and of the driver: the later ones do not find what the first compiled.
