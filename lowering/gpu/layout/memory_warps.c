@@ -25,7 +25,7 @@ typedef struct {
   tw_ops_t accesses; /* of tiles */
   int64_t elements;  /* of the largest tile that threads hold */
   int64_t alive;     /* of the tiles that are computed and needed at a time, at most */
-  bool scans, combines;
+  bool scans, combines, rearranges;
   bool (*is_kept)(MlirOperation load);
 } moved_t;
 
@@ -60,6 +60,7 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   }
   m->scans |= tw_op_form(op) == TW_FORM_SCAN;
   m->combines |= tw_op_combines(op);
+  m->rearranges |= tw_op_form(op) == TW_FORM_VIEW;
   if (twl_accessed(op).ptr)
     tw_ops_add(&m->accesses, op);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
@@ -127,7 +128,7 @@ static bool moves_single_tiles(const moved_t *m, int64_t most) {
 /* As many warps as give each thread BYTES_PER_THREAD, and more where a thread would hold too many elements, of one tile
  * or of all that it needs at a time. A scan over
  * few warps is cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are
- * blocks of several warps anyway. */
+ * blocks of several warps anyway; of two, if threads exchange nothing. */
 static int choose(const moved_t *m, MlirOperation func) {
   int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
   int64_t alive = tw_register_budget(func, TW_BUDGET_ALIVE);
@@ -135,7 +136,8 @@ static int choose(const moved_t *m, MlirOperation func) {
   while (warps < MAX_WARPS &&
          most >= (int64_t)2 * warps * TW_WARP_LANES * BYTES_PER_THREAD * (m->scans && warps >= FEW_WARPS ? 2 : 1))
     warps *= 2;
-  if (warps >= FEW_WARPS && most <= MOVED_BYTES && moves_single_tiles(m, most))
+  int enough = m->scans || m->rearranges ? FEW_WARPS : FEW_WARPS / 2;
+  if (warps >= enough && most <= MOVED_BYTES && moves_single_tiles(m, most))
     warps *= 2;
   while (warps < TW_BLOCK_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
     warps *= 2;

@@ -207,3 +207,38 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// A tile of 4 KB that is moved element by element has four warps; two where threads exchange what they moved, or add it up.
+// CHECK-LABEL: func.func @small_moves
+// CHECK-SAME: tile.launch = {num_warps = 4 : i32}
+// CHECK-LABEL: func.func @small_scan
+// CHECK-SAME: tile.launch = {num_warps = 2 : i32}
+// CHECK-LABEL: func.func @small_sum
+// CHECK-SAME: tile.launch = {num_warps = 2 : i32}
+!V = memref<?xf32, strided<[1]>>
+module attributes {tile.target = "sm_90a"} {
+  func.func @small_moves(%x: !V, %y: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %t = tile.load %x[%i] : !V, i32 -> tensor<1024xf32>
+    %e = math.exp %t : tensor<1024xf32>
+    tile.store %e, %y[%i] : tensor<1024xf32>, !V, i32
+    return
+  }
+  func.func @small_scan(%x: !V, %y: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %t = tile.load %x[%i] : !V, i32 -> tensor<1024xf32>
+    %s = tile.scan add, %t axis 0 : tensor<1024xf32>
+    tile.store %s, %y[%i] : tensor<1024xf32>, !V, i32
+    return
+  }
+  func.func @small_sum(%x: !V, %y: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %t = tile.load %x[%i] : !V, i32 -> tensor<1024xf32>
+    %s = tile.reduce add, %t axis 0 : tensor<1024xf32>
+    %b = tensor.splat %s : tensor<1xf32>
+    tile.store %b, %y[%i] : tensor<1xf32>, !V, i32
+    return
+  }
+}

@@ -6,7 +6,7 @@
 // CHECK-LABEL: @copy
 // CHECK-SAME: num_warps = 2 : i32
 module attributes {tile.target = "sm_80"} {
-  func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
+  func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[L]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>

@@ -8,7 +8,7 @@
 // CHECK-SAME: tile.layout_costs = array<i64: 544, 576>
 module attributes {tile.target = "sm_80"} {
   // expected-remark @below {{has layouts that cost an estimated 544 issue slots of a warp; others come within 25 % of that, up to layout_rank=1}}
-  func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel} {
+  func.func @copy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE]]>
     // expected-remark @below {{could have another layout, which makes it 576 slots (layout_rank=1): 1024xf32 with register = [[1], [128], [256], [512]]}}
@@ -24,7 +24,7 @@ module attributes {tile.target = "sm_80"} {
 // CHECK: #[[NARROW:.*]] = #tile.linear<register = {{\[}}[1], [128], [256], [512]]
 // CHECK-LABEL: @narrow
 module attributes {tile.target = "sm_80"} {
-  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 1 : i32}} {
+  func.func @narrow(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 1 : i32, num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[NARROW]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
@@ -40,7 +40,7 @@ module attributes {tile.target = "sm_80"} {
 // CHECK-LABEL: @none
 module attributes {tile.target = "sm_80"} {
   // expected-remark @below {{has no layout_rank 5: the best is taken}}
-  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 5 : i32}} {
+  func.func @none(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}) attributes {tile.kernel, tile.hints = {layout_rank = 5 : i32, num_warps = 2 : i32}} {
     %i = tile.block_id 0
     // CHECK: tile.load {{.*}} -> tensor<1024xf32, #[[WIDE2]]>
     %x = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<1024xf32>
