@@ -21,7 +21,7 @@
  * comes with the hint dependent_launch = 0 is left as it is, and so are targets without the feature. A kernel of
  * threads needs the hint 1: it tends to have very many short blocks, each of which would run both instructions.
  *
- * Why not each block: the hardware takes some 700 of these words in a microsecond, and would start more blocks than
+ * Why not each block: the hardware takes some 800 of these words in a microsecond, and would start more blocks than
  * that (docs/design/measurements.md).
  *
  * What must hold: the wait dominates the exits and everything that touches global memory. So it stands in the entry
