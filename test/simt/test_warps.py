@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,37 @@ def test_masks(run: Any) -> None:
     m = np.array([((1 << i | 1 << 31 - i) & ~1) | (i > 3) for i in range(32)], np.uint32).view(np.int32)
     one = np.ones(32, np.int32)
     np.testing.assert_array_equal(out, [m, m & 1, (m & 0xFF) | 0x100, one, one])
+
+
+@device.kernel
+def counts_lanes(x, out):
+    i = device.tid(1)
+    out[i] = device.popc(device.match_any_sync(0xFFFFFFFF, x[i] % 4)) + abs(x[i])
+
+
+def test_masks_are_integers_whose_bits_are_counted(run: Any) -> None:
+    x = np.arange(-128, -96, dtype=np.int8)
+    out = np.zeros(32, np.int32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # abs(-128) is -128
+        run(counts_lanes, x, out, grid=1, block=32)
+    np.testing.assert_array_equal(out, 8 + np.abs(x).astype(np.int32))
+
+
+@pytest.mark.parametrize("name", ["ballot_sync", "syncthreads_count"])
+def test_a_predicate_is_a_function(name: str) -> None:
+    """The same words compiled and interpreted."""
+    told = rf"device.{name}: pred is a function without parameters, found .*; write it as in device.{name}\(…, lambda"
+
+    def kernel(x):  # type: ignore[no-untyped-def]
+        if name == "ballot_sync":
+            device.ballot_sync(0xFFFFFFFF, x[0] > 0)
+        else:
+            device.syncthreads_count(x[0] > 0)
+
+    for start in (lambda k, x: k.interpret((x,), 1, 1), lambda k, x: device.launch(k, x, grid=1, block=1)):
+        with pytest.raises(TileTypeError, match=told):
+            start(device.kernel(kernel), np.ones(1))
 
 
 @device.kernel

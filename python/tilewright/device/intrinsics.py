@@ -11,6 +11,7 @@ from ..dtype import DType, as_dtype, float32, int32
 from ..errors import TileTypeError
 from ..reference import threads
 from ..reference.numbers import Number, common
+from .warps import WarpMask
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -20,8 +21,8 @@ __all__ = ["brev", "cbrt", "clz", "ffs", "fma", "popc", "rsqrt"]
 
 def _dtype_of(value: Any) -> DType | None:
     """The format of a number, None of anything else; an int and a float of Python have 32 bits."""
-    if type(value) in (int, float):
-        return int32 if type(value) is int else float32
+    if type(value) in (int, float, WarpMask):
+        return float32 if type(value) is float else int32
     own = getattr(value, "dtype", None)
     return as_dtype(own) if own is not None and getattr(value, "shape", None) == () else None
 

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtype as dt
-from ..errors import LaunchError
+from ..errors import LaunchError, TileTypeError
 from .device_block import Meeting, State, site
 from .numbers import Number
 
 
-def truth(pred: Any) -> bool:
+def truth(pred: Any, what: str) -> bool:
+    if not callable(pred):
+        shown = pred.item() if isinstance(pred, Number) else pred
+        raise TileTypeError(
+            f"device.{what}: pred is a function without parameters, found {shown!r}; write it as in "
+            f"device.{what}(…, lambda: x > 0)"
+        )
     return bool(pred())
 
 
@@ -33,13 +39,13 @@ def syncgrid(thread: Any) -> None:
 
 
 def syncthreads_count(thread: Any, pred: Any) -> Number:
-    found = _barrier(thread, "count", truth(pred), lambda _, values: sum(values.values()))
+    found = _barrier(thread, "count", truth(pred, "syncthreads_count"), lambda _, values: sum(values.values()))
     return Number(found, dt.int32)
 
 
 def syncthreads_and(thread: Any, pred: Any) -> bool:
-    return bool(_barrier(thread, "and", truth(pred), lambda _, values: all(values.values())))
+    return bool(_barrier(thread, "and", truth(pred, "syncthreads_and"), lambda _, values: all(values.values())))
 
 
 def syncthreads_or(thread: Any, pred: Any) -> bool:
-    return bool(_barrier(thread, "or", truth(pred), lambda _, values: any(values.values())))
+    return bool(_barrier(thread, "or", truth(pred, "syncthreads_or"), lambda _, values: any(values.values())))

@@ -34,22 +34,24 @@ def syncwarp(thread: Any, mask: Any) -> None:
 
 
 def all_sync(thread: Any, mask: Any, pred: Any) -> bool:
-    return bool(_together(thread, "all", mask, truth(pred), lambda lane, values: all(values.values())))
+    return bool(_together(thread, "all", mask, truth(pred, "all_sync"), lambda lane, values: all(values.values())))
 
 
 def any_sync(thread: Any, mask: Any, pred: Any) -> bool:
-    return bool(_together(thread, "any", mask, truth(pred), lambda lane, values: any(values.values())))
+    return bool(_together(thread, "any", mask, truth(pred, "any_sync"), lambda lane, values: any(values.values())))
 
 
 def eq_sync(thread: Any, mask: Any, pred: Any) -> bool:
-    return bool(_together(thread, "eq", mask, truth(pred), lambda lane, values: len(set(values.values())) == 1))
+    return bool(
+        _together(thread, "eq", mask, truth(pred, "eq_sync"), lambda lane, values: len(set(values.values())) == 1)
+    )
 
 
 def ballot_sync(thread: Any, mask: Any, pred: Any) -> WarpMask:
     def lanes(lane: int, values: dict[int, bool]) -> int:
         return sum(1 << i for i, value in values.items() if value)
 
-    return WarpMask(_together(thread, "ballot", mask, truth(pred), lanes))
+    return WarpMask(_together(thread, "ballot", mask, truth(pred, "ballot_sync"), lanes))
 
 
 def _shuffle(thread: Any, what: str, mask: Any, value: Any, source: Callable[[int], int]) -> Any:

@@ -86,7 +86,8 @@ class Number:
         return self
 
     def __abs__(self) -> Any:
-        return Number(abs(_wide(self)), self.dtype)
+        with np.errstate(over="ignore"):  # of the least integer, which stays what it is
+            return Number(abs(_wide(self)), self.dtype)
 
     def __invert__(self) -> Any:
         return Number(~self._value, self.dtype)
