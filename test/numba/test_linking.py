@@ -140,7 +140,7 @@ def test_what_was_compiled():
     assert set(scaled.get_max_threads_per_block().values()) == {1024}
     typed = scaled.specialize(np.ones(3), 1.5)
     assert typed.specialized and (typed.get_regs_per_thread() > 0) == arrays._has_gpu()  # the CPU has none to tell of
-    assert pickle.loads(pickle.dumps(scaled)) is scaled
+    assert pickle.loads(pickle.dumps(scaled)) is scaled and pickle.loads(pickle.dumps(plain)) is plain
     assert scaled.forall(0)() is None
     with pytest.raises(ValueError, match="takes a number of elements, found -1"):
         scaled.forall(-1)

@@ -130,10 +130,15 @@ class Kernel(_kernel):
 
     def __reduce__(self) -> Any:
         """Another process finds a kernel of a module by its name, and makes one of what pickles its function."""
-        name, module = self.function.__qualname__, sys.modules.get(self.function.__module__)
-        if getattr(module, name, None) is self:
-            return name
+        if _is_of_its_module(self):
+            return self.function.__qualname__
         return _unpickled, (self.function, self.signature, self.options, _name_of(type(self)), self.links)
+
+
+def _is_of_its_module(made: Kernel | DeviceFunction) -> bool:
+    """Whether a module has it by the name of its function."""
+    function = made.function
+    return getattr(sys.modules.get(function.__module__), function.__qualname__, None) is made
 
 
 class _NpmKernel(Kernel):
@@ -172,6 +177,12 @@ class DeviceFunction:
         from ..capture.simt import numba
 
         return numba.call_device_function(frame, self, list(args), keywords)
+
+    def __reduce__(self) -> Any:
+        """As of a kernel."""
+        if _is_of_its_module(self):
+            return self.function.__qualname__
+        return DeviceFunction, (self.function, self.signature, self.links)
 
     def inspect_asm(self, signature: Any = None) -> str:
         """PTX of the function by itself, as C++ would call it."""
