@@ -160,6 +160,19 @@ def test_xoroshiro():
     np.testing.assert_array_equal(out, again)
 
 
+@pytest.mark.parametrize("start", [0, 1, 6])
+def test_states_of_xoroshiro_are_jumps_apart(start):
+    """Made by doubling, they are those that come one after the other; a million takes no minute."""
+    states = random.init_xoroshiro128p_states_cpu(21, 2**64 - 5, start)
+    found = random.init_xoroshiro128p_states_cpu(1, 2**64 - 5)[0]
+    expected = [tuple(map(int, found))]
+    for _ in range(20 + start):
+        expected.append(random._jumped(*expected[-1]))
+    assert [tuple(map(int, state)) for state in states] == expected[start:]
+    assert len(random.init_xoroshiro128p_states_cpu(1 << 20, 1)) == 1 << 20
+    assert random.init_xoroshiro128p_states_cpu(0, 1).shape == (0,)
+
+
 def test_words_of_xoroshiro():
     """The generator itself, in Python."""
     states = random.init_xoroshiro128p_states_cpu(2, 1)
