@@ -186,3 +186,23 @@ def of_integers(x8, x64, known):
 def test_integers_are_converted(run):
     *_, known = run(of_integers, 1, 1, np.array([4], np.int8), np.array([4]), np.zeros(3, np.bool_))
     assert known.all()
+
+
+@cuda.jit
+def powers(x, y, n, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i, 0] = x[i] ** y[i]
+        out[i, 1] = x[i] ** n[i]
+
+
+def test_powers_of_float64_are_exact_to_the_last_bit(run):
+    """Also where the result is large, and so a small error of the logarithm would be one of hundreds of units."""
+    base, exponent = np.meshgrid(np.arange(1, 21.0), np.arange(0, 12.0))
+    x, y = (v[base**exponent < 2**53] for v in (base, exponent))
+    *_, out = run(powers, 4, 64, x, y, y.astype(np.int64), np.zeros((len(x), 2)))
+    np.testing.assert_array_equal(out, np.stack([x**y, x**y], axis=1))  # whole numbers, exactly
+    rng = np.random.default_rng(0)
+    x, y = np.exp(rng.uniform(-30, 30, 256)), rng.uniform(-23, 23, 256)
+    *_, out = run(powers, 4, 64, x, y, y.astype(np.int64), np.zeros((256, 2)))
+    np.testing.assert_array_max_ulp(out, np.stack([x**y, x ** y.astype(np.int64)], axis=1), 2)

@@ -108,11 +108,15 @@ static MlirValue exp_f64(tw_emitter_t *e, MlirValue x) {
   return scale(e, exp_near_zero(e, r), n);
 }
 
-static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) {
+/* 2^(x + low), where the low part may be null. */
+static MlirValue exp2_of_sum(tw_emitter_t *e, MlirValue x, MlirValue low) {
   x = clamp(e, x, -1100, 1030);
-  MlirValue n = twg_unary(e, "llvm.intr.rint", x);
-  return scale(e, exp_near_zero(e, mul(e, sub(e, x, n), k(e, x, LN_2))), n);
+  MlirValue n = twg_unary(e, "llvm.intr.rint", x), r = sub(e, x, n);
+  r = low.ptr ? add(e, r, low) : r;
+  return scale(e, exp_near_zero(e, mul(e, r, k(e, x, LN_2))), n);
 }
+
+static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) { return exp2_of_sum(e, x, (MlirValue){NULL}); }
 
 /* Results below the normal floats become 0: keeping them costs three instructions for one, and
  * softmax is made of these. */
@@ -752,8 +756,53 @@ static MlirValue power_of_sign(tw_emitter_t *e, MlirValue x, MlirValue y, MlirVa
   return twg_select(e, twg_binary(e, "llvm.or", is_one, twg_fcmp(e, TW_OEQ, y, zero)), one, p);
 }
 
+/* A number as a sum of two, of which the second has the bits that the first has no room for. */
+typedef struct two {
+  MlirValue high, low;
+} two_t;
+
+/* x * (y + y_low). */
+static two_t product_of_two(tw_emitter_t *e, MlirValue x, MlirValue y, MlirValue y_low) {
+  MlirValue high = mul_rounded(e, x, y);
+  return (two_t){high, twg_fma(e, x, y_low, twg_fma(e, x, y, negate(e, high)))};
+}
+
+/* log2(x) of an f64 above zero to 2^-62: y * log2(x) has 11 bits before the point, and 53 behind it count.
+ * ln(m) = 2 u + 2/3 u^3 + ..., u = (m - 1) / (m + 1), of which the first two are sums of two. */
+static two_t log2_in_two(tw_emitter_t *e, MlirValue x) {
+  enum { TERMS = 11 };
+  double c[TERMS];
+  for (int i = 0; i < TERMS; i++)
+    c[TERMS - 1 - i] = 2.0 / (2 * i + 5);
+  split_float_t s = split(e, x, TWO_THIRDS_64);
+  MlirValue f = sub(e, s.m, k(e, x, 1)), d = add(e, f, k(e, x, 2)), d_low = sub(e, f, sub(e, d, k(e, x, 2)));
+  MlirValue inverse = divide(e, k(e, x, 1), d), u = mul_rounded(e, f, inverse), minus_u = negate(e, u);
+  MlirValue u_low = mul(e, twg_fma(e, minus_u, d_low, twg_fma(e, minus_u, d, f)), inverse);
+  two_t square = product_of_two(e, u, u, add(e, u_low, u_low));
+  two_t cube = product_of_two(e, u, square.high, square.low);
+  cube.low = twg_fma(e, square.high, u_low, cube.low);
+  two_t third = product_of_two(e, cube.high, k(e, x, 0x1.5555555555555p-1), k(e, x, 0x1.5555555555555p-55));
+  third.low = twg_fma(e, cube.low, k(e, x, 0x1.5555555555555p-1), third.low);
+  MlirValue rest = mul(e, mul(e, cube.high, square.high), polynomial(e, square.high, TERMS, c));
+  MlirValue first = add(e, u, u), sum = add(e, first, third.high), left = sub(e, third.high, sub(e, sum, first));
+  left = add(e, left, add(e, rest, add(e, third.low, add(e, u_low, u_low))));
+  MlirValue ln = add(e, sum, left), ln_low = sub(e, left, sub(e, ln, sum));
+  two_t log = product_of_two(e, ln, k(e, x, LOG2_E), k(e, x, 0x1.777d0ffda0d24p-56));
+  log.low = twg_fma(e, ln_low, k(e, x, LOG2_E), log.low);
+  MlirValue whole = add(e, s.exponent, log.high);
+  log.low = add(e, sub(e, log.high, sub(e, whole, s.exponent)), log.low);
+  return (two_t){log_ends(e, x, s, whole), log.low};
+}
+
+/* a^y of f64s, a not below zero. */
+static MlirValue power_f64(tw_emitter_t *e, MlirValue a, MlirValue y) {
+  two_t log = log2_in_two(e, a), p = product_of_two(e, y, log.high, log.low);
+  MlirValue bounded = twg_fcmp(e, TW_OLT, absolute(e, p.high), k(e, y, 1100)); /* else it is 0 or infinite */
+  return exp2_of_sum(e, p.high, twg_select(e, bounded, p.low, k(e, y, 0)));
+}
+
 static MlirValue pow_f64(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  return power_of_sign(e, x, y, exp2_f64(e, mul(e, y, emit_log2(e, absolute(e, x), false))));
+  return power_of_sign(e, x, y, power_f64(e, absolute(e, x), y));
 }
 
 /* Where each x is a normal number above zero, and so is its power, the general way is enough. All others are a branch
