@@ -465,12 +465,17 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None, stream: Any = N
     return array
 
 
-def empty_like(other: Any, *, device: Any = None, stream: Any = None) -> Array:
-    """An undefined array of the shape, dtype and order of another one: that of its axes, where it is a part of one."""
+def order_like(other: Any) -> str:
+    """F or C: that of another array's axes, where it is a part of one, too."""
     shape, steps = tuple(other.shape), tuple(other.strides)
     rising = all(a <= b for a, b in itertools.pairwise(steps)) and len(set(steps)) > 1
     fortran = len(shape) > 1 and (steps == _steps(shape, other.dtype.itemsize, "F") or (rising and steps[0] > 0))
-    return empty(other.shape, other.dtype, device=device, stream=stream, order="F" if fortran else "C")
+    return "F" if fortran else "C"
+
+
+def empty_like(other: Any, *, device: Any = None, stream: Any = None) -> Array:
+    """An undefined array of the shape, dtype and order of another one."""
+    return empty(other.shape, other.dtype, device=device, stream=stream, order=order_like(other))
 
 
 def to_device(obj: Any, *, device: Any = None, stream: Any = None) -> Array:

@@ -213,3 +213,10 @@ def test_memory_of_a_gpu(tmp_path):
     script.write_text(ON_A_GPU)
     done = subprocess.run([sys.executable, script], env=given, capture_output=True, text=True)
     assert not done.returncode, done.stderr
+
+
+def test_memory_like_a_part_of_an_array_has_the_order_of_its_axes():
+    host = np.zeros((10, 12), order="F")
+    for part in (host, host[::2, ::2], host[::2, ::2].T, host[:, 1]):
+        for like in (cuda.pinned_array_like, cuda.mapped_array_like, cuda.device_array_like):
+            assert like(part).strides == np.empty_like(part).strides

@@ -54,11 +54,7 @@ def pinned_array(shape: Any, dtype: Any = float, strides: Any = None, order: str
 
 
 def pinned_array_like(ary: Any) -> Any:
-    return pinned_array(ary.shape, ary.dtype, order=_order_of(ary))
-
-
-def _order_of(ary: Any) -> str:
-    return "F" if ary.ndim > 1 and ary.flags["F_CONTIGUOUS"] and not ary.flags["C_CONTIGUOUS"] else "C"
+    return pinned_array(ary.shape, ary.dtype, order=arrays.order_like(ary))
 
 
 @contextlib.contextmanager
@@ -102,7 +98,7 @@ def mapped_array(
 
 
 def mapped_array_like(ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False) -> Any:
-    return mapped_array(ary.shape, ary.dtype, order=_order_of(ary), wc=wc)
+    return mapped_array(ary.shape, ary.dtype, order=arrays.order_like(ary), wc=wc)
 
 
 def managed_array(
