@@ -30,16 +30,17 @@ static MlirValue k(tw_emitter_t *e, MlirValue like, double value) {
   return twg_const_float(e, mlirValueGetType(like), value);
 }
 static MlirValue add(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fadd", x, y); }
-/* A product of f32 that is rounded, whatever it is added to: LLVM and ptxas make one operation of others and a sum. */
-static MlirValue mul_rounded(tw_emitter_t *e, MlirValue x, MlirValue y) {
-  MlirValue operands[2] = {x, y};
-  return twg_intrinsic(e, "llvm.nvvm.mul.rn.f", e->f32, 2, operands, TW_PTX_NOTHING);
-}
 static MlirValue sub(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fsub", x, y); }
 static MlirValue mul(tw_emitter_t *e, MlirValue x, MlirValue y) { return twg_binary(e, "llvm.fmul", x, y); }
 static MlirValue negate(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.fneg", x); }
 static MlirValue absolute(tw_emitter_t *e, MlirValue x) { return twg_unary(e, "llvm.intr.fabs", x); }
 static bool is_f64(MlirValue x) { return mlirTypeIsAF64(mlirValueGetType(x)); }
+/* A product that is rounded, whatever it is added to: LLVM and ptxas make one operation of others and a sum. */
+static MlirValue mul_rounded(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  const char *name = is_f64(x) ? "llvm.nvvm.mul.rn.d" : "llvm.nvvm.mul.rn.f";
+  return twg_intrinsic(e, name, mlirValueGetType(x), 2, operands, TW_PTX_NOTHING);
+}
 
 static MlirValue divide(tw_emitter_t *e, MlirValue x, MlirValue y) {
   return is_f64(x) ? twg_binary(e, "llvm.fdiv", x, y) : twg_divide_fast(e, x, y);
