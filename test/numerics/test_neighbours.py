@@ -138,3 +138,22 @@ def test_more_neighbours_than_are_kept(backends: Backends) -> None:
     x = np.random.default_rng(5).integers(-3, 4, 544).astype(np.float32)
     found = backends.run_all(sums, 1, lambda: [x.copy(), np.zeros(512, np.float32), 512])[1]
     assert np.array_equal(found, sum((by + 1) * x[by : by + 512] for by in range(30)))
+
+
+@pytest.mark.parametrize("width", [16, 1008, 1024, 1040])
+def test_a_tile_beside_its_neighbours(backends: Backends, width: int) -> None:
+    """The tile's vectors are those of the gathers: at both ends of a row, in the last tile, and in none."""
+
+    @ct.kernel
+    def beside(X, Y, T: ct.Constant):
+        row, block = ct.bid(0), ct.bid(1)
+        at = block * T + ct.arange(T, dtype=ct.int32)
+        left = ct.gather(X, (row, at - 1), padding_value=0).astype(ct.float32)
+        middle = ct.gather(X, (row, at), padding_value=0).astype(ct.float32)
+        right = ct.gather(X, (row, at + 2), padding_value=0).astype(ct.float32)
+        ct.scatter(Y, (row, at), left + 10 * middle + 100 * right)
+
+    x = np.random.default_rng(6).integers(-9, 10, (4, width)).astype(ml_dtypes.bfloat16)
+    found = backends.run_all(beside, (5, 3), lambda: [x.copy(), np.zeros(x.shape, np.float32), 512])[1]
+    at = np.arange(width)
+    assert np.array_equal(found, taken(x, at - 1, 0) + 10 * x.astype("f8") + 100 * taken(x, at + 2, 0))

@@ -18,6 +18,7 @@
 #include "tilewright/dialect.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static MlirType int_type(tw_emitter_t *e, int bits) { return mlirIntegerTypeGet(e->context, (unsigned)bits); }
 
@@ -213,6 +214,7 @@ static bool tears_bytes(MlirOperation op) {
 
 /* What a load needs to know in each of its two forms. */
 typedef struct loader {
+  MlirOperation op;
   MlirType element;
   tw_layout_t layout;
   uint32_t padding[2];
@@ -222,26 +224,109 @@ typedef struct loader {
   bool rounds;        /* from f32 to tf32 */
 } loader_t;
 
-/* Loads all registers, 2^vector elements at a time, guarded or (inside) not. */
+/* ---- a load beside gathers of its neighbours ------------------------------------------------------------ */
+
+/* Whether an index tile counts up from number * extent. */
+static bool counts_from(MlirValue index, MlirValue number, int64_t extent) {
+  MlirOperation sum = tw_def(index);
+  int64_t factor;
+  if (mlirOperationIsNull(sum) || !tw_op_is(sum, TW_ARITH_ADDI))
+    return false;
+  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 0)), iota = tw_def(mlirOperationGetOperand(sum, 1));
+  if (mlirOperationIsNull(splat) || mlirOperationIsNull(iota) || !tw_op_is(splat, TW_TENSOR_SPLAT) ||
+      !tw_op_is(iota, TW_TILE_IOTA))
+    return false;
+  MlirOperation start = tw_def(mlirOperationGetOperand(splat, 0));
+  return !mlirOperationIsNull(start) && tw_op_is(start, TW_ARITH_MULI) &&
+         mlirValueEqual(mlirOperationGetOperand(start, 0), number) &&
+         tw_known_int(mlirOperationGetOperand(start, 1), &factor) && factor == extent;
+}
+
+/* Whether a gather's other index is the same number in all places. */
+static bool repeats(MlirValue index, MlirValue number) {
+  MlirOperation splat = tw_def(index);
+  return mlirValueEqual(index, number) || (!mlirOperationIsNull(splat) && tw_op_is(splat, TW_TENSOR_SPLAT) &&
+                                           mlirValueEqual(mlirOperationGetOperand(splat, 0), number));
+}
+
+/* Whether threads have the elements of a tile of one dimension as they have those of another one along `dim`. */
+static bool is_spread_alike(const tw_layout_t *row, const tw_layout_t *l, int dim) {
+  bool alike = row->rank == 1 && row->log_shape[0] == l->log_shape[dim];
+  for (int g = 0; g < TW_NUM_INPUTS && alike; g++) {
+    alike = row->bits[g] == l->bits[g];
+    for (int i = 0; i < row->bits[g] && alike; i++)
+      alike = tw_layout_coord(row, row->basis[g][i], 0) == tw_layout_coord(l, l->basis[g][i], dim);
+  }
+  return alike;
+}
+
+/* Whether a load reads the elements from which on a gather before it counts: of one row, with nothing written between.
+ */
+static bool reads_same_row(MlirOperation load, const tw_layout_t *l, const tw_loaded_t *loaded) {
+  intptr_t first, at;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  tw_layout_t row;
+  MlirOperation gather = loaded->gather;
+  MlirValue array = tw_access_array(load, &first);
+  intptr_t rank = tw_operands(gather, TW_OPERAND_INDICES, &at);
+  int dim = tw_access_contiguous_dim(load, l->rank);
+  tw_access_order(load, l->rank, order);
+  bool same = rank == l->rank && mlirValueEqual(array, mlirOperationGetOperand(gather, 0)) &&
+              tw_has_attr(gather, "check_bounds") &&
+              mlirBlockEqual(mlirOperationGetBlock(gather), mlirOperationGetBlock(load)) &&
+              tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(gather, 0)), &row) &&
+              is_spread_alike(&row, l, dim);
+  for (int d = 0; d < l->rank && same; d++) {
+    MlirValue number = mlirOperationGetOperand(load, first + d), index = mlirOperationGetOperand(gather, at + order[d]);
+    same = d == dim ? counts_from(loaded->root, number, tw_layout_extent(l, d))
+                    : l->log_shape[d] == 0 && repeats(index, number);
+  }
+  for (MlirOperation op = gather; same && !mlirOperationEqual(op, load); op = mlirOperationGetNextInBlock(op))
+    same = !mlirOperationIsNull(op) && !tw_may_write_arrays(op);
+  return same;
+}
+
+/* The vector at register r of a load, which a gather has loaded; what is outside of the array is 0 there. */
+static const tw_loaded_t *find_in_row(const tw_emitter_t *e, const loader_t *l, int vector, int r) {
+  bool plain = vector > 0 && !l->pairs && l->padding[0] == 0 && l->padding[1] == 0;
+  for (int i = 0; i < e->num_loaded && plain; i++) {
+    const tw_loaded_t *loaded = &e->loaded[i];
+    if (loaded->at == 0 && loaded->r == r && loaded->vector == vector && reads_same_row(l->op, &l->layout, loaded))
+      return loaded;
+  }
+  return NULL;
+}
+
+/* Loads 2^vector elements at register r, guarded or (inside) not. */
+static void load_piece(tw_emitter_t *e, const loader_t *l, tw_placed_t *placed, int vector, bool inside, int r,
+                       int second, MlirValue *words) {
+  int64_t offset;
+  MlirValue pointer = twg_access_pointer(e, placed, r, &offset), guard = {NULL};
+  MlirOperation load;
+  if (!l->pairs && !inside && !twg_lies_inside(placed, r))
+    guard = twg_access_guard(e, placed, r);
+  if (l->pairs)
+    load = load_pair(e, placed->bits, pointer, offset, pair_guard(e, placed, r, second), l->padding, words);
+  else
+    load = guarded_load(e, form_of(placed->bits << vector), pointer, offset, guard, l->padding, words);
+  if (!mlirAttributeIsNull(l->late))
+    tw_set_attr(load, TW_LATE, l->late);
+}
+
+/* Loads all registers. */
 static void load_registers(tw_emitter_t *e, const loader_t *l, tw_placed_t placed, int vector, bool inside,
                            tw_values_t out) {
-  int lanes[32];
+  int lanes[32] = {0};
   for (int r = 0; r < out.count; r++) {
     MlirValue words[4], elements[32];
-    int64_t offset;
     if (!twg_starts_vector(r, vector, l->regs) || twg_first_copy(&l->layout, r) != r)
       continue;
     twg_vector_registers(r, vector, l->regs, lanes);
-    MlirValue pointer = twg_access_pointer(e, &placed, r, &offset);
-    MlirOperation load;
-    if (l->pairs)
-      load = load_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), l->padding, words);
+    const tw_loaded_t *there = find_in_row(e, l, vector, r);
+    if (there)
+      memcpy(words, there->words, sizeof words);
     else
-      load = guarded_load(e, form_of(placed.bits << vector), pointer, offset,
-                          inside || twg_lies_inside(&placed, r) ? (MlirValue){NULL} : twg_access_guard(e, &placed, r),
-                          l->padding, words);
-    if (!mlirAttributeIsNull(l->late))
-      tw_set_attr(load, TW_LATE, l->late);
+      load_piece(e, l, &placed, vector, inside, r, lanes[1], words);
     twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
     for (int i = 0; i < 1 << vector; i++)
       out.at[lanes[i]] = l->rounds ? twg_convert_float(e, elements[i], e->f32, l->element) : elements[i];
@@ -276,7 +361,7 @@ static bool makes_pairs(MlirOperation op, const accesses_t *a, const tw_placed_t
 
 static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-  loader_t l = {.element = tw_element(type), .late = tw_attr(op, TW_LATE)};
+  loader_t l = {.op = op, .element = tw_element(type), .late = tw_attr(op, TW_LATE)};
   l.rounds = tw_rounds_to_tf32(mlirValueGetType(mlirOperationGetOperand(op, 0)), l.element);
   tw_placed_t placed;
   if (!tw_is_tile(type))
