@@ -13,8 +13,9 @@
 
 enum {
   BYTES_PER_THREAD = 64, /* of the largest tile in memory */
-  LOOP_WEIGHT = 4,       /* of one that each iteration of a loop loads: a thread has one access of it under way */
-  CLOSE_WEIGHT = 2,      /* of one whose copies are all under way, or that other blocks load, too */
+  OWN_ROWS = 8,    /* so many rows that are reduced one by one: warps do not wait for each other, and have twice that */
+  LOOP_WEIGHT = 4, /* of one that each iteration of a loop loads: a thread has one access of it under way */
+  CLOSE_WEIGHT = 2, /* of one whose copies are all under way, or that other blocks load, too */
   FEW_WARPS = 4,
   MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
@@ -25,7 +26,8 @@ typedef struct {
   tw_ops_t accesses; /* of tiles */
   int64_t elements;  /* of the largest tile that threads hold */
   int64_t alive;     /* of the tiles that are computed and needed at a time, at most */
-  bool scans, combines, rearranges;
+  bool scans, combines, rearranges, loops;
+  int64_t rows; /* the least that a reduction leaves */
   bool (*is_kept)(MlirOperation load);
 } moved_t;
 
@@ -52,6 +54,11 @@ static int64_t computed_elements(MlirValue value) {
   return computed ? tw_count(mlirValueGetType(value)) : 0;
 }
 
+static int64_t results_of(MlirOperation op) {
+  MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return tw_is_tile(type) ? tw_count(type) : 1;
+}
+
 static MlirWalkResult look(MlirOperation op, void *user) {
   moved_t *m = user;
   if (mlirOperationEqual(mlirBlockGetFirstOperation(mlirOperationGetBlock(op)), op)) {
@@ -59,8 +66,13 @@ static MlirWalkResult look(MlirOperation op, void *user) {
     m->alive = alive > m->alive ? alive : m->alive;
   }
   m->scans |= tw_op_form(op) == TW_FORM_SCAN;
-  m->combines |= tw_op_combines(op);
+  if (tw_op_combines(op)) {
+    int64_t rows = mlirOperationGetNumResults(op) > 0 ? results_of(op) : 1;
+    m->rows = !m->combines || rows < m->rows ? rows : m->rows;
+    m->combines = true;
+  }
   m->rearranges |= tw_op_form(op) == TW_FORM_VIEW;
+  m->loops |= mlirOperationGetNumRegions(op) > 0 && !tw_op_is(op, TW_FUNC_FUNC);
   if (twl_accessed(op).ptr)
     tw_ops_add(&m->accesses, op);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
@@ -125,16 +137,17 @@ static bool moves_single_tiles(const moved_t *m, int64_t most) {
   return large == 1 && !m->combines;
 }
 
-/* As many warps as give each thread BYTES_PER_THREAD, and more where a thread would hold too many elements, of one tile
- * or of all that it needs at a time. A scan over
- * few warps is cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are
- * blocks of several warps anyway; of two, if threads exchange nothing. */
+/* As many warps as give each thread BYTES_PER_THREAD, or twice that where each warp reduces rows of its own, and more
+ * where a thread would hold too many elements, of one tile or of all that it needs at a time. A scan over few warps is
+ * cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are blocks of several
+ * warps anyway; of two, if threads exchange nothing. */
 static int choose(const moved_t *m, MlirOperation func) {
   int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
   int64_t alive = tw_register_budget(func, TW_BUDGET_ALIVE);
+  bool own_rows = m->combines && !m->scans && !m->loops && m->rows >= OWN_ROWS;
+  int64_t bytes = BYTES_PER_THREAD * (own_rows ? 2 : 1);
   int warps = 1;
-  while (warps < MAX_WARPS &&
-         most >= (int64_t)2 * warps * TW_WARP_LANES * BYTES_PER_THREAD * (m->scans && warps >= FEW_WARPS ? 2 : 1))
+  while (warps < MAX_WARPS && most >= 2 * warps * TW_WARP_LANES * bytes * (m->scans && warps >= FEW_WARPS ? 2 : 1))
     warps *= 2;
   int enough = m->scans || m->rearranges ? FEW_WARPS : FEW_WARPS / 2;
   if (warps >= enough && most <= MOVED_BYTES && moves_single_tiles(m, most))

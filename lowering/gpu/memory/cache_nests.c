@@ -76,11 +76,13 @@ bool tw_are_nests_alike(tw_nest_t x, tw_nest_t y) {
   return same_bound(x.outer, y.outer) && same_bound(x.inner, y.inner);
 }
 
-int64_t tw_least_trips(tw_nest_t nest) {
-  int64_t outer, inner;
-  return (tw_known_int(bound_of(nest.outer), &outer) ? outer : 1) *
-         (tw_known_int(bound_of(nest.inner), &inner) ? inner : 1);
+/* Of a loop that has any. */
+static int64_t least_trips(MlirOperation loop) {
+  int64_t known;
+  return tw_known_int(bound_of(loop), &known) && known > 1 ? known : 1;
 }
+
+int64_t tw_least_trips(tw_nest_t nest) { return least_trips(nest.outer) * least_trips(nest.inner); }
 
 static MlirValue of_two(const tw_builder_t *at, const char *name, MlirValue x, MlirValue y) {
   return tw_binary(at, name, tw_i32(at->context), x, y);

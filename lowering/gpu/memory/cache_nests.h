@@ -10,7 +10,7 @@ bool tw_is_walk(MlirOperation op);
 bool tw_find_nest(MlirOperation op, tw_nest_t *out);
 /* Whether two of them have the same numbers of iterations. */
 bool tw_are_nests_alike(tw_nest_t x, tw_nest_t y);
-/* The least number of iterations of the inner loop that is known, if it has any. */
+/* The least number of iterations of the inner loop that is known of one that has any: 1 or more. */
 int64_t tw_least_trips(tw_nest_t nest);
 
 /* In an iteration of the outer loop (`number`): how many iterations of the inner loop find their tile in one of

@@ -216,7 +216,7 @@ typedef struct {
 enum {
   FEW_PAIRS = 4,   /* by one divisor */
   MOST_PAIRS = 64, /* of which two copies are worth their length */
-  AT_ONCE = 8      /* of which quotients and dividends have registers at a time */
+  AT_ONCE = 32     /* of which quotients and dividends have registers at a time */
 };
 
 static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y) {

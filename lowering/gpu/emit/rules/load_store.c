@@ -288,7 +288,7 @@ static bool reads_same_row(MlirOperation load, const tw_layout_t *l, const tw_lo
 
 /* The vector at register r of a load, which a gather has loaded; what is outside of the array is 0 there. */
 static const tw_loaded_t *find_in_row(const tw_emitter_t *e, const loader_t *l, int vector, int r) {
-  bool plain = vector > 0 && !l->pairs && l->padding[0] == 0 && l->padding[1] == 0;
+  bool plain = !l->pairs && l->padding[0] == 0 && l->padding[1] == 0;
   for (int i = 0; i < e->num_loaded && plain; i++) {
     const tw_loaded_t *loaded = &e->loaded[i];
     if (loaded->at == 0 && loaded->r == r && loaded->vector == vector && reads_same_row(l->op, &l->layout, loaded))
