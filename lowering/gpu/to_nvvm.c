@@ -28,7 +28,6 @@
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/line_info.h"
 #include "lowering/gpu/machine/target.h"
-#include "lowering/gpu/split_guards.h"
 #include "lowering/launch_record.h"
 #include "lowering/passes.h"
 #include "tilewright/dialect.h"
@@ -516,12 +515,10 @@ bool tw_run_to_nvvm(MlirOperation module) {
     next = mlirOperationGetNextInBlock(op);
     if (!tw_op_is(op, TW_FUNC_FUNC))
       continue;
-    if (tw_has_attr(op, "tile.kernel")) {
-      tw_split_guards(op);
+    if (tw_has_attr(op, "tile.kernel"))
       ok = emit_one(op, &num_strings);
-    } else {
+    else
       mlirOperationDestroy(op); /* what kernels call was inlined */
-    }
   }
   if (ok) {
     add_shared_global(module);

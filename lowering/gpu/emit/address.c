@@ -97,7 +97,6 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   *p = (tw_placed_t){
       .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .row_dim = -1};
   tw_access_order(op, layout->rank, order);
-  tw_attr_ints(op, TW_INSIDE_TO, p->inside_to, TW_LAYOUT_MAX_RANK);
   for (int d = 0; d < layout->rank; d++)
     p->disjoint[d] = tw_layout_disjoint(layout, d);
   for (int d = 0; d < layout->rank; d++) {
@@ -123,20 +122,6 @@ MlirValue twg_left_behind(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirVa
 void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue condition) {
   MlirValue none = twg_const_i32(e, p->inside_if[dim] == TW_SGE ? -1 : 0);
   p->left[dim] = twg_select(e, condition, p->left[dim], none);
-}
-
-/* No coordinate is above that in which all bits are set that one of its parts has. */
-bool twg_lies_inside(const tw_placed_t *p, int r) {
-  const tw_layout_t *l = &p->layout;
-  uint32_t bits = tw_layout_image(l, TW_REGISTER, (uint32_t)r);
-  for (int i = 0; i < l->bits[TW_LANE]; i++)
-    bits |= l->basis[TW_LANE][i];
-  for (int i = 0; i < l->bits[TW_WARP]; i++)
-    bits |= l->basis[TW_WARP][i];
-  bool inside = true;
-  for (int d = 0; d < l->rank && !p->inside && inside; d++)
-    inside = (int64_t)tw_layout_coord(l, bits, d) < p->inside_to[d];
-  return inside;
 }
 
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {

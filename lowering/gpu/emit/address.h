@@ -24,7 +24,6 @@ typedef struct tw_placed {
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
   bool inside;                           /* it does, says the op: nothing is compared */
-  int64_t inside_to[TW_LAYOUT_MAX_RANK]; /* places of the tile that do, says the op */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
   bool disjoint[TW_LAYOUT_MAX_RANK];     /* coordinates of thread and register add up */
   int bits;                              /* of an element in memory */
@@ -41,8 +40,6 @@ MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
 /* Predicate (i1) of the access that starts at register r. */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
-/* Whether that lies inside of the array in all threads, says the op. */
-bool twg_lies_inside(const tw_placed_t *p, int r);
 /* Whether coordinate `at` (i32) of a register along a dimension is inside of the array. */
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at);
 /* The elements from there on that are, as an i32: below 1 if none is, at most `most`. */

@@ -15,9 +15,6 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
  * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
 #define TW_IN_BOUNDS "tile.in_bounds"
 #define TW_LATENCY "tile.latency"
-/* On a load or store: so many places along each dimension of the tile lie inside of the array (split_guards.c).
- */
-#define TW_INSIDE_TO "tile.inside_to"
 /* On a load: what its lines in the L2 cache shall be, if the copy engine brings its tile (memory/cache_hints.c). */
 #define TW_CACHE "tile.cache"
 /* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */

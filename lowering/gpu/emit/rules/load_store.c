@@ -303,7 +303,7 @@ static void load_piece(tw_emitter_t *e, const loader_t *l, tw_placed_t *placed, 
   int64_t offset;
   MlirValue pointer = twg_access_pointer(e, placed, r, &offset), guard = {NULL};
   MlirOperation load;
-  if (!l->pairs && !inside && !twg_lies_inside(placed, r))
+  if (!l->pairs && !inside)
     guard = twg_access_guard(e, placed, r);
   if (l->pairs)
     load = load_pair(e, placed->bits, pointer, offset, pair_guard(e, placed, r, second), l->padding, words);
@@ -416,7 +416,7 @@ static void store_registers(tw_emitter_t *e, MlirType element, const tw_layout_t
       store_pair(e, placed.bits, pointer, offset, pair_guard(e, &placed, r, lanes[1]), words);
     else
       guarded_store(e, form_of(placed.bits << vector), pointer, offset,
-                    inside || twg_lies_inside(&placed, r) ? placed.owner : twg_access_guard(e, &placed, r), words);
+                    inside ? placed.owner : twg_access_guard(e, &placed, r), words);
   }
 }
 

@@ -1,4 +1,4 @@
-"""Rows that begin at odd places and end within a tile: most pieces are accessed without asking where each lies."""
+"""Rows that begin at odd places and end within a tile, at half of it, at three quarters, and beside them."""
 
 from __future__ import annotations
 
