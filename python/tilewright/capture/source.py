@@ -319,7 +319,12 @@ def reads(nodes: Sequence[ast.stmt], name: str) -> bool:
 
 
 def is_read_round(loop: ast.For | ast.While, name: str) -> bool:
-    """Whether the body of a loop reads a variable under a condition, above where it assigns it: `if k > 0: f(last)`."""
+    """Whether the body of a loop reads a variable under a condition, above where it assigns it: `if k > 0: f(last)`.
+
+    Not the variable of the loop, which each iteration begins with.
+    """
+    if isinstance(loop, ast.For) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):
+        return False
     mentions = [
         (n.lineno, n.col_offset, isinstance(n.ctx, ast.Load), type(statement))
         for statement in loop.body

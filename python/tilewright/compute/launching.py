@@ -24,6 +24,7 @@ class _Compute(_Numba):
 
     name = "compute"
     refers_to_records = False  # an operator is given copies
+    wraps_indices = False  # the algorithms count from 0, and their accesses shall lie side by side
     repeats = True
 
     def generic(self, x: str, y: str) -> str:

@@ -52,14 +52,17 @@ class Expression:
         self.text, self.what = text.strip(), what
         if len(text) > MOST_TEXT:
             raise TileValueError(f"{what}: an expression of {len(text)} characters; the most is {MOST_TEXT}")
+        deep = self._wrong("is nested too deeply")
         try:
             self.tree = ast.parse(self.text, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        except (RecursionError, MemoryError):  # of deep trees, by the version of Python
+            raise deep from None
+        except (SyntaxError, ValueError) as error:
             raise self._wrong(f"is no expression of Python: {error}") from None
         try:
             self.names = tuple(dict.fromkeys(self._names(self.tree)))
         except RecursionError:
-            raise self._wrong("is nested too deeply") from None
+            raise deep from None
 
     def __repr__(self) -> str:
         return self.text
