@@ -47,10 +47,12 @@ static void measure(moved_t *m, MlirValue value) {
   m->elements = count > m->elements ? count : m->elements;
 }
 
-/* Elements of a tile that is computed. One that only repeats a smaller one takes no registers of its own. */
+/* Elements of a tile that is computed. One that only repeats a smaller one takes no registers of its own, and a mask
+ * takes predicates, or is compared again. */
 static int64_t computed_elements(MlirValue value) {
   MlirOperation op = tw_def(value);
   bool computed = !mlirOperationIsNull(op) && tw_op_form(op) == TW_FORM_ELEMENTWISE && twl_has_class(value);
+  computed = computed && !tw_is_bool(mlirValueGetType(value));
   return computed ? tw_count(mlirValueGetType(value)) : 0;
 }
 
