@@ -31,17 +31,17 @@ typedef struct {
 typedef struct {
   pair_t *pairs;
   size_t count, size; /* size: a power of two, more than twice the count */
-} map_t;
+} replaced_t;
 
-static size_t place_of(const map_t *map, const void *from) {
+static size_t place_of(const replaced_t *map, const void *from) {
   size_t at = ((uintptr_t)from >> 4) * 0x9E3779B97F4A7C15u >> 20;
   for (at &= map->size - 1; map->pairs[at].from && map->pairs[at].from != from;)
     at = (at + 1) & (map->size - 1);
   return at;
 }
 
-static bool map_grow(map_t *map) {
-  map_t more = {NULL, map->count, map->size ? 2 * map->size : 64};
+static bool map_grow(replaced_t *map) {
+  replaced_t more = {NULL, map->count, map->size ? 2 * map->size : 64};
   more.pairs = calloc(more.size, sizeof *more.pairs);
   if (!more.pairs)
     return false;
@@ -53,7 +53,7 @@ static bool map_grow(map_t *map) {
   return true;
 }
 
-static bool map_put(map_t *map, MlirValue from, MlirValue to) {
+static bool map_put(replaced_t *map, MlirValue from, MlirValue to) {
   if (2 * (map->count + 1) >= map->size && !map_grow(map))
     return false;
   pair_t *pair = &map->pairs[place_of(map, from.ptr)];
@@ -63,7 +63,7 @@ static bool map_put(map_t *map, MlirValue from, MlirValue to) {
 }
 
 /* A null value where there is none. */
-static MlirValue map_get(const map_t *map, MlirValue from) {
+static MlirValue map_get(const replaced_t *map, MlirValue from) {
   MlirValue none = {NULL};
   return map->size ? map->pairs[place_of(map, from.ptr)].to : none;
 }
@@ -72,8 +72,8 @@ static MlirValue map_get(const map_t *map, MlirValue from) {
 
 typedef struct {
   tw_span_t *span;
-  map_t made;  /* to themselves */
-  size_t room; /* of span->outside */
+  replaced_t made; /* to themselves */
+  size_t room;     /* of span->outside */
   bool failed;
 } reading_t;
 
@@ -152,7 +152,7 @@ static tw_block_state_t *open_block_of(const tw_py_builder_t *self, MlirValue va
 }
 
 static MlirWalkResult replace_operands(MlirOperation op, void *context) {
-  const map_t *map = context;
+  const replaced_t *map = context;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirValue to = map_get(map, mlirOperationGetOperand(op, i));
     if (!mlirValueIsNull(to))
@@ -161,7 +161,7 @@ static MlirWalkResult replace_operands(MlirOperation op, void *context) {
   return MlirWalkResultAdvance;
 }
 
-static bool append_again(tw_py_builder_t *self, const tw_span_t *span, map_t *map) {
+static bool append_again(tw_py_builder_t *self, const tw_span_t *span, replaced_t *map) {
   if (is_empty(span))
     return true;
   for (MlirOperation op = first_of(span);; op = mlirOperationGetNextInBlock(op)) {
@@ -177,7 +177,7 @@ static bool append_again(tw_py_builder_t *self, const tw_span_t *span, map_t *ma
 }
 
 /* 1: read; 0: what was one operand is two now; -1: with an exception. */
-static int read_pairs(tw_py_builder_t *self, PyObject *from, PyObject *to, map_t *map) {
+static int read_pairs(tw_py_builder_t *self, PyObject *from, PyObject *to, replaced_t *map) {
   Py_ssize_t count = tw_sequence_size(from, "operands");
   if (count < 0 || tw_sequence_size(to, "operands") != count) {
     if (!PyErr_Occurred())
@@ -209,14 +209,14 @@ static int read_pairs(tw_py_builder_t *self, PyObject *from, PyObject *to, map_t
 }
 
 /* Whether all that the span uses can be seen from here. */
-static bool can_see(const tw_py_builder_t *self, const tw_span_t *span, const map_t *map) {
+static bool can_see(const tw_py_builder_t *self, const tw_span_t *span, const replaced_t *map) {
   for (size_t i = 0; i < span->num_outside; i++)
     if (mlirValueIsNull(map_get(map, span->outside[i])) && !open_block_of(self, span->outside[i]))
       return false;
   return true;
 }
 
-static PyObject *values_of(tw_py_builder_t *self, PyObject *wanted, const map_t *map) {
+static PyObject *values_of(tw_py_builder_t *self, PyObject *wanted, const replaced_t *map) {
   Py_ssize_t count = tw_sequence_size(wanted, "results");
   PyObject *found = count < 0 ? NULL : PyTuple_New(count);
   for (Py_ssize_t i = 0; found && i < count; i++) {
@@ -292,7 +292,7 @@ PyObject *tw_builder_repeat(PyObject *object, PyObject *const *arguments, Py_ssi
     PyErr_SetString(PyExc_ValueError, "the span has not ended");
     return NULL;
   }
-  map_t map = {NULL, 0, 0};
+  replaced_t map = {NULL, 0, 0};
   PyObject *found = NULL;
   int pairs = read_pairs(self, arguments[1], arguments[2], &map);
   if (pairs >= 0 && (span->is_read || read_span(span))) {
