@@ -230,6 +230,11 @@ static index_facts_t all_facts_of(MlirValue value, int dim) {
 
 static index_facts_t facts_of(MlirValue value, int dim) { return plain(all_facts_of(value, dim)); }
 
+bool tw_counts_from_zero(MlirValue tile) {
+  MlirOperation op = tw_def(tile);
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_IOTA);
+}
+
 int tw_equal_neighbours(MlirValue tile, int dim) { return facts_of(tile, dim).same; }
 
 /* ---- gathers and scatters ------------------------------------------------------------------------------------ */

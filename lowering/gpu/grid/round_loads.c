@@ -51,7 +51,8 @@ static bool lies_along_k(MlirOperation product, MlirOpOperand use, int axis) {
 static bool is_of_products(MlirValue tile, int axis, bool may_turn) {
   TW_EACH_USE(use, tile) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    bool turns = may_turn && tw_op_is(op, TW_TILE_PERMUTE) && tw_rank(mlirValueGetType(tile)) == 2;
+    bool turns =
+        may_turn && tw_op_form(op) == TW_FORM_VIEW && tw_has_attr(op, "order") && tw_rank(mlirValueGetType(tile)) == 2;
     bool turned = turns && is_of_products(mlirOperationGetResult(op, 0), 1 - axis, false);
     if (!turned && !(tw_op_is_product(op) && lies_along_k(op, use, axis) && is_served(op)))
       return false;

@@ -249,13 +249,13 @@ enum { FEW_POSITIONS = 4 /* of a thread */ };
  * register is a comparison with a constant. None is negative: a negative number is below them as 0 is. */
 static bool compare_positions(tw_emitter_t *e, MlirOperation op) {
   int predicate = (int)tw_attr_int(op, "predicate", 0);
-  MlirOperation iota = tw_def(mlirOperationGetOperand(op, 0));
+  MlirValue places = mlirOperationGetOperand(op, 0);
   tw_values_t bound = twg_operand(e, op, 1);
   tw_layout_t l;
   bool asks = predicate == TW_SLT || predicate == TW_SGE;
-  if (!asks || mlirOperationIsNull(iota) || !tw_op_is(iota, TW_TILE_IOTA) || !twg_are_same(bound) ||
-      !mlirTypeEqual(mlirValueGetType(bound.at[0]), e->i32) ||
-      !tw_layout_of_type(mlirValueGetType(mlirOperationGetResult(iota, 0)), &l) || !tw_layout_disjoint(&l, 0))
+  if (!asks || !tw_counts_from_zero(places) || !twg_are_same(bound) ||
+      !mlirTypeEqual(mlirValueGetType(bound.at[0]), e->i32) || !tw_layout_of_type(mlirValueGetType(places), &l) ||
+      !tw_layout_disjoint(&l, 0))
     return false;
   MlirValue left = twg_binary(e, "llvm.intr.smax", bound.at[0], twg_const_i32(e, 0));
   left = twg_binary(e, "llvm.sub", left, twg_thread_coord(e, &l, 0));

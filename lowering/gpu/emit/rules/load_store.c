@@ -232,9 +232,9 @@ static bool counts_from(MlirValue index, MlirValue number, int64_t extent) {
   int64_t factor;
   if (mlirOperationIsNull(sum) || !tw_op_is(sum, TW_ARITH_ADDI))
     return false;
-  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 0)), iota = tw_def(mlirOperationGetOperand(sum, 1));
-  if (mlirOperationIsNull(splat) || mlirOperationIsNull(iota) || !tw_op_is(splat, TW_TENSOR_SPLAT) ||
-      !tw_op_is(iota, TW_TILE_IOTA))
+  MlirOperation splat = tw_def(mlirOperationGetOperand(sum, 0));
+  if (mlirOperationIsNull(splat) || !tw_op_is(splat, TW_TENSOR_SPLAT) ||
+      !tw_counts_from_zero(mlirOperationGetOperand(sum, 1)))
     return false;
   MlirOperation start = tw_def(mlirOperationGetOperand(splat, 0));
   return !mlirOperationIsNull(start) && tw_op_is(start, TW_ARITH_MULI) &&
