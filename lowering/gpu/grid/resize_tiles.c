@@ -2,10 +2,10 @@
  *
  * First masks of accesses become bounds of arrays, so that tiles are seen that a program spells by elements; loads for
  * products in tf32 round what they bring; and a grid that the program has folded into one number is unfolded, so that
- * there are rows and columns to choose by. Then three
- * ways, each with the IR before and after at the head of its file. A kernel goes at most one of them: rows are shared
- * where there is no tile.mma; tiles are coarsened or sliced where no cluster shares rows, and a hint for the one leaves
- * out the other. Of a kernel of threads it is elements that a thread takes several of. */
+ * there are rows and columns to choose by. Then three ways, each with the IR before and after at the head of its file.
+ * A kernel goes at most one of them: rows are shared where there is no tile.mma; tiles are coarsened or sliced where no
+ * cluster shares rows, and a hint for the one leaves out the other. Of a kernel of threads it is elements that a thread
+ * takes several of. */
 #include "lowering/gpu/grid/resize_tiles.h"
 
 #include "lowering/passes.h"
