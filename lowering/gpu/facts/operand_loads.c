@@ -81,18 +81,22 @@ static bool add_behind(loads_behind_t *behind, MlirValue value) {
   return true;
 }
 
+bool tw_engine_brings(MlirOperation load) {
+  tw_engine_copy_t copy;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  if (!tw_promotes(load) || !tw_has_engine(load) || !tw_engine_is_allowed(load))
+    return false;
+  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
+  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+}
+
 /* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
  * copy engine from bringing the rest. */
 static bool copy_pays(MlirOperation load, int64_t elements) {
-  tw_engine_copy_t copy;
-  int64_t order[TW_LAYOUT_MAX_RANK];
   if (!tw_promotes(load))
     return false;
-  if (tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements || !tw_has_engine(load))
-    return true;
-  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_engine_is_allowed(load) &&
-         tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+  bool is_whole = tw_count(mlirValueGetType(mlirOperationGetResult(load, 0))) >= elements;
+  return is_whole || !tw_has_engine(load) || tw_engine_brings(load);
 }
 
 /* What an operand is in each iteration but the first: the loop may carry it (pipeline_mma.c). */

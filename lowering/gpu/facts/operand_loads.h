@@ -25,6 +25,8 @@ bool tw_computes_operand(MlirOperation mma, int operand);
 int tw_contiguous_axis(MlirOperation load);
 /* Whether a tile.load or tile.gather that feeds a product can go through shared memory. */
 bool tw_promotes(MlirOperation load);
+/* Whether the copy engine can bring it then. */
+bool tw_engine_brings(MlirOperation load);
 /* Makes a gather that tw_promotes again, before it, to give zeros where the i1 is false. */
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */

@@ -16,25 +16,14 @@
  * rounded; a tensor map describes the array, and boxes make up the tile, and so of the other operands of these
  * products that are loaded. The accelerator rounds as the cast does, ties to even. Should threads load the tile in
  * the end, they round it. Runs when masks are bounds, and before anything asks where operands will lie. */
-#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/grid/resize_tiles.h"
-#include "lowering/gpu/machine/copy_engine.h"
-
-static bool engine_brings(MlirOperation load) {
-  int64_t order[TW_LAYOUT_MAX_RANK];
-  tw_engine_copy_t copy;
-  if (!tw_op_loads_tile(load) || !tw_promotes(load) || !tw_has_engine(load) || !tw_engine_is_allowed(load))
-    return false;
-  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
-}
 
 /* Whether the engine brings each operand that is loaded: else threads copy them all, and would round one by one. */
 static bool is_served(MlirOperation product) {
   for (intptr_t i = 0; i < 2; i++) {
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(product, i));
-    if (!mlirOperationIsNull(load) && !engine_brings(load))
+    if (!mlirOperationIsNull(load) && !(tw_op_loads_tile(load) && tw_engine_brings(load)))
       return false;
   }
   return true;
@@ -98,7 +87,7 @@ static void load_rounded(MlirOperation load) {
 bool tw_round_loads(MlirOperation func) {
   tw_ops_t loads = tw_ops_in(func, tw_op_loads_tile, MlirWalkPreOrder);
   for (int i = 0; i < loads.count; i++)
-    if (is_rounded(loads.at[i]) && engine_brings(loads.at[i]))
+    if (is_rounded(loads.at[i]) && tw_engine_brings(loads.at[i]))
       load_rounded(loads.at[i]);
   tw_ops_free(&loads);
   return true;
