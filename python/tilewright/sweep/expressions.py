@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import TileValueError
 
 MOST_TEXT = 2000
+MOST_DEPTH = 50  # of nodes in nodes
 MOST_BITS = 4096  # of an integer on the way
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -59,10 +60,12 @@ class Expression:
             raise deep from None
         except (SyntaxError, ValueError) as error:
             raise self._wrong(f"is no expression of Python: {error}") from None
-        try:
-            self.names = tuple(dict.fromkeys(self._names(self.tree)))
-        except RecursionError:
-            raise deep from None
+        level: list[ast.AST] = [self.tree]
+        for _ in range(MOST_DEPTH):
+            level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if level:
+            raise deep
+        self.names = tuple(dict.fromkeys(self._names(self.tree)))
 
     def __repr__(self) -> str:
         return self.text
@@ -101,7 +104,7 @@ class Expression:
         """`values`: what each name is; of arrays, their shapes."""
         try:
             return self._value(self.tree, values)
-        except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as error:
+        except (ArithmeticError, TypeError, ValueError, IndexError) as error:
             if isinstance(error, TileValueError):
                 raise
             raise self._wrong(f"cannot be computed: {error}") from None
