@@ -346,6 +346,18 @@ TW_COLD static tw_status_t refuse_cooperative(tw_cuda_kernel_t *kernel, int ordi
                   (long long)most);
 }
 
+/* More threads than there are registers for: the driver says no figures. */
+TW_COLD static tw_status_t refuse_block(tw_cuda_kernel_t *kernel, int ordinal, const uint32_t block[4]) {
+  tw_cuda_usage_t usage;
+  TW_RETURN_IF_ERROR(tw_cuda_kernel_usage(kernel, ordinal, &usage));
+  return TW_ERROR(TW_LAUNCH_ERROR,
+                  "kernel %s: block=(%u, %u, %u) has %llu threads of %d registers each, CUDA device %d runs %d such "
+                  "threads in a block; launch fewer, or bound its registers, in numba by "
+                  "@cuda.jit(launch_bounds=%llu)",
+                  kernel->name, block[0], block[1], block[2], (unsigned long long)block[0] * block[1] * block[2],
+                  usage.registers, ordinal, usage.max_threads, (unsigned long long)block[0] * block[1] * block[2]);
+}
+
 /* The same for a kernel that takes tensor maps before its words. */
 __attribute__((noinline)) static tw_status_t call_with_maps(const tw_driver_t *driver, tw_cuda_kernel_t *kernel,
                                                             int ordinal, CUfunction function, CUstream stream,
@@ -414,6 +426,8 @@ TW_HOT tw_status_t tw_cuda_launch(tw_cuda_kernel_t *kernel, int ordinal, void *s
     return status;
   if (TW_UNLIKELY(result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE && block))
     return refuse_cooperative(kernel, ordinal, grid, block);
+  if (TW_UNLIKELY(result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES && block))
+    return refuse_block(kernel, ordinal, block);
   if (TW_UNLIKELY(result))
     return launch_error(scope.driver, kernel, ordinal, stream, result, grid);
   tw_recent_note(ordinal, kernel->name);

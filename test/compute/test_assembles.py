@@ -22,6 +22,12 @@ def kernels(monkeypatch):
         found.append((self, tuple(map(launching._plain, key))))
 
     monkeypatch.setattr(launching.ComputeKernel, "prepare", note)
+    make_some(monkeypatch)
+    return found
+
+
+def make_some(monkeypatch):
+    """Objects of the algorithms, as they are for a GPU."""
     monkeypatch.setattr(objects, "shape_for", lambda place: plans.GPU)
     compute.clear_all_caches()
     x, f, i, one = np.zeros(8), np.zeros(8, np.float32), np.zeros(8, np.int64), np.zeros(2, np.int64)
@@ -38,10 +44,10 @@ def kernels(monkeypatch):
     compute.make_segmented_reduce(f, f, one, one, OpKind.MAXIMUM, np.float32(0))
     compute.make_histogram_even(x, i, 9, 0.0, 1.0, 8)
     compute.make_histogram_even(f, i, 9, np.float32(0), np.float32(1), 8)
+    compute.make_histogram_even(f.astype(np.int8), i, 9, np.int8(0), np.int8(8), 8)
     compute.make_lower_bound(x, x, i)
     compute.make_binary_transform(x, f, x, OpKind.MULTIPLIES)
     compute.clear_all_caches()
-    return found
 
 
 def assembly(kernel, key, chip, number=0):
@@ -71,6 +77,17 @@ def test_assembles(kernels, chip, tmp_path):
         assert done.returncode == 0, (kernels[number][0].name, done.stderr)
 
 
+def test_large_blocks_have_the_registers_of_their_threads(monkeypatch):
+    """The assembler is told of a block for which a kernel might take too many, whatever an operator does."""
+    launches = []
+    monkeypatch.setattr(objects, "compile_all", lambda some, targets: launches.extend(some))
+    make_some(monkeypatch)
+    large = [launch for launch in launches if launch.block * 255 > 1 << 16]
+    assert {"count_shared", "count_many", "count_packed", "count_bytes", "sweep"} <= {x.kernel.name for x in large}
+    for launch in large:
+        assert launch.kernel.hints_for("sm_90a").get("most_threads") == launch.block, launch.kernel.name
+
+
 def test_rows_are_accesses_of_16_bytes(kernels):
     """Of scans, all that a thread reads and stores of a whole tile; of selections, what it reads."""
     counted = {"scan_tiles": (4, 4), "part_tiles": (5, 0)}
@@ -96,7 +113,7 @@ def test_bins_of_singles_are_found_in_float32(kernels):
     """Of float64 there is a division for what comes near to another bin, and nothing else; one kernel counts in shared
     memory, be bins few or many."""
     names = [kernel.name for kernel, _ in kernels if "count_" in kernel.name]
-    assert names == ["count_shared", "count_packed", "count_many"] * 2
+    assert names == ["count_shared", "count_packed", "count_many"] * 2 + ["count_bytes"]
     doubles, singles = (
         assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name == "count_shared"
     )

@@ -195,6 +195,21 @@ static void case_out_of_memory(void) {
   good(launch(kernel, 0, NULL));
 }
 
+static void case_too_many_registers(void) {
+  attach();
+  tw_cuda_kernel_t *kernel;
+  const tw_launch_record_t record = {0}; /* of threads: the launch decides on the block */
+  uint64_t words[2 + TW_GRID_WORDS] = {1, 2};
+  good(tw_cuda_kernel_create(ptx, sizeof ptx, "add", &record, &kernel));
+  const uint32_t grid[] = {2, 1, 1}, block[] = {512, 2, 1, 0};
+  good(tw_cuda_launch(kernel, 0, NULL, grid, block, words, 2));
+  fake_fail("cuLaunchKernelEx", 1, 701);
+  expect(tw_cuda_launch(kernel, 0, NULL, grid, block, words, 2), TW_LAUNCH_ERROR,
+         "kernel add: block=(512, 2, 1) has 1024 threads of 32 registers each, CUDA device 0 runs 1024 such threads "
+         "in a block; launch fewer, or bound its registers, in numba by @cuda.jit(launch_bounds=1024)");
+  good(tw_cuda_launch(kernel, 0, NULL, grid, block, words, 2));
+}
+
 static void case_fault(void) {
   tw_cuda_kernel_t *add = make(ptx, "add", 0), *fault = make(ptx, "fault_here", 0);
   good(launch(add, 0, NULL));
@@ -291,10 +306,23 @@ int main(void) {
     void (*run)(void);
   } cases[] = {
 #define CASE(name) {#name, case_##name}
-      CASE(no_driver),         CASE(not_a_driver),     CASE(no_device),     CASE(devices),
-      CASE(launch_everywhere), CASE(old_driver),       CASE(bad_ptx),       CASE(linking),
-      CASE(balanced_grid),     CASE(shared_memory),    CASE(out_of_memory), CASE(fault),
-      CASE(streams),           CASE(every_call_fails), CASE(memory),        CASE(fork)};
+      CASE(no_driver),
+      CASE(not_a_driver),
+      CASE(no_device),
+      CASE(devices),
+      CASE(launch_everywhere),
+      CASE(old_driver),
+      CASE(bad_ptx),
+      CASE(linking),
+      CASE(balanced_grid),
+      CASE(shared_memory),
+      CASE(out_of_memory),
+      CASE(too_many_registers),
+      CASE(fault),
+      CASE(streams),
+      CASE(every_call_fails),
+      CASE(memory),
+      CASE(fork)};
   int failures = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     pid_t child = fork();

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ..dtype import DType, int32, uint8, uint32
 from ..numba import intrinsics as cuda
 from .integers import In
-from .launching import ComputeKernel
+from .launching import ComputeKernel, resident
 from .types import Convert, Shared
 from .vectors import aligned, width_for
 from .warps import LANES, lane, of_lane
@@ -121,7 +121,7 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
             if found >= 0 and count > 0:
                 cuda.atomic.add(out, found, count)
 
-    return ComputeKernel(count_bytes)
+    return resident(ComputeKernel(count_bytes), THREADS)
 
 
 def of_shared(read: Any, sample: DType, by: Bins) -> ComputeKernel:
@@ -144,7 +144,7 @@ def of_shared(read: Any, sample: DType, by: Bins) -> ComputeKernel:
             if count > 0:
                 cuda.atomic.add(out, b, count)
 
-    return ComputeKernel(count_shared)
+    return resident(ComputeKernel(count_shared), THREADS)
 
 
 def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
@@ -178,7 +178,7 @@ def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
             if count > 0:
                 cuda.atomic.add(out, b, count)
 
-    return ComputeKernel(count_packed)
+    return resident(ComputeKernel(count_packed), THREADS)
 
 
 def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
@@ -191,7 +191,7 @@ def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
 
         each(samples, n, per, wide, bins, how, note, _go_on)
 
-    return ComputeKernel(count_many)
+    return resident(ComputeKernel(count_many), THREADS)
 
 
 def inverse(bins: int, span: Any) -> tuple[Any, Any]:

@@ -109,9 +109,10 @@ class ComputeKernel(Kernel):
             found.load(_gpu_of(values))
 
 
-def resident(kernel: ComputeKernel, threads: int, blocks: int) -> ComputeKernel:
-    """The kernel with as few registers as it takes for a multiprocessor to hold so many of its blocks."""
-    kernel.hints = {"most_threads": threads, "occupancy": blocks}
+def resident(kernel: ComputeKernel, threads: int, blocks: int = 0) -> ComputeKernel:
+    """The kernel with as few registers as it takes for a multiprocessor to hold so many of its blocks; without their
+    number, one, which all kernels of large blocks need, for operators may take any number of registers."""
+    kernel.hints = {"most_threads": threads} | ({"occupancy": blocks} if blocks else {})
     return kernel
 
 

@@ -368,10 +368,8 @@ class _Parts:
             half = order(keys, places, arrays, small(me), valid, tile)
             stored(target, shared, half, start, valid, load_value)
 
-        kernel = ComputeKernel(sort_tiles)
-        if items < 5:
-            return kernel
-        return resident(kernel, threads, (1024 if has_values else 1536) // threads)
+        blocks = (1024 if has_values else 1536) // threads if items >= 5 else 0
+        return resident(ComputeKernel(sort_tiles), threads, blocks)
 
     def search(self) -> ComputeKernel:
         read, op, tile = self.pairs[0].read, self.op, self.tile

@@ -174,7 +174,7 @@ def _count(key: DType, order: SortOrder) -> ComputeKernel:
             if shared[k] > 0:
                 cuda.atomic.add(counts, k, shared[k])
 
-    return ComputeKernel(count)
+    return resident(ComputeKernel(count), _THREADS)
 
 
 def _bases() -> ComputeKernel:

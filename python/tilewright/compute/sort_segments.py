@@ -15,7 +15,7 @@ from ..dtype import UNSIGNED_BY_BITS, DType, int32, int64, uint32, uint64
 from ..numba import intrinsics as cuda
 from .digits import SortOrder, bits_of
 from .integers import In
-from .launching import ComputeKernel, Kernels, Launch, Part, size
+from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .merge_tiles import shared_arrays, sorting
 from .onesweep import native
 from .types import Convert, ItemType, size_of
@@ -143,4 +143,4 @@ class _Sorting:
                 numbers = (small(last - first), small(cuda.threadIdx.x), small(0), small(longer), cuda.syncthreads)
                 one(shared, keys, values, out, out_values, first, *numbers)
 
-        return ComputeKernel(sort_by_blocks)
+        return resident(ComputeKernel(sort_by_blocks), BLOCK)
