@@ -326,7 +326,8 @@ def test_the_reference_is_the_first_that_works() -> None:
         tune.search(moody, (x, y, 1), space={}, grid=1, record_file=None, **settings)
 
 
-def test_the_limit_keeps_what_the_model_likes() -> None:
+def test_the_limit_keeps_what_the_model_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "cpu_threads", lambda: 2)  # on a machine with many, more blocks are better
     x, y = vectors(1 << 16)
     space = {"T": (16, 32, 2048, 4096)}
     result = tune.search(scale, (x, y, 1024), space=space, grid=blocks, limit=3, record_file=None, **QUICK)
