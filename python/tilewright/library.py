@@ -75,14 +75,19 @@ def clip(x, low, high, /):
 
 
 def sigmoid(x, /):
-    """1 / (1 + exp(-x)), to 7 units in the last place of its dtype."""
+    """1 / (1 + exp(-x)), to 7 units in the last place of its dtype; in bfloat16 below 2**-126 it may be 0."""
     wide = _wide(x)
     e = ct.exp(-ct.abs(wide))
-    return _like(ct.where(wide < 0, e, 1.0) / (1 + e), x)
+    above = ct.where(wide < 0, e, 1.0)
+    # float64 has no other quotient than the exact one.
+    if ct.static_eval(wide.dtype == ct.float64):
+        return _like(above / (1 + e), x)
+    return _like(above * ct.truediv(1.0, 1 + e, rounding_mode=ct.RoundingMode.APPROX), x)
 
 
 def silu(x, /):
-    """x * sigmoid(x), to 8 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal."""
+    """x * sigmoid(x), to 8 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal; in bfloat16
+    it may be 0 there."""
     wide = _wide(x)
     return _like(wide * sigmoid(wide), x)
 

@@ -92,7 +92,12 @@ static float off_by(double relative, double right, float x) {
 }
 
 float emu_flush(float x) { return fabsf(x) < 0x1p-126F ? x * 0 : x; }
-float emu_ex2(float x) { return emu_flush(off_by(0x1p-22, exp2(x), x)); }
+/* Two units in the last place, as CUDA's guide says of exp2f, which is this instruction where tiny floats are zeros. */
+float emu_ex2(float x) {
+  int exponent;
+  double part = frexp(exp2(x), &exponent);
+  return emu_flush(off_by(0x1p-23 / part, exp2(x), x));
+}
 float emu_lg2(float x) {
   double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
   return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from harness import (
     INTEGERS,
     Backends,
     Tolerance,
+    mismatch,
     pairs,
     random_values,
     special,
@@ -254,20 +256,21 @@ def function_tolerance(op: Any, dtype: dt.DType) -> Tolerance:
     if op is ct.sqrt:
         return ulp(1)
     if dtype.bits == 16:
-        return ulp(1, 1e-6 if op in PERIODIC else 0)
-    info = np.finfo(dtype.numpy)
-    around_zero = float(info.eps) * 4 if op in PERIODIC else float(info.tiny)
+        flushed = dtype is ct.bfloat16 and op in (ct.exp, ct.exp2)
+        return ulp(1, 1e-6 if op in PERIODIC else 2.0**-126 if flushed else 0)
+    around_zero = float(np.finfo(dtype.numpy).eps) * 4 if op in PERIODIC else 0
     return ulp(4 if op not in (ct.tan, ct.sinh, ct.cosh, ct.tanh) else 8, around_zero)
 
 
 def function_arguments(op: Any, dtype: dt.DType) -> np.ndarray:
+    """Common ones, those of all magnitudes, and those whose exponential overflows or is below the normal numbers."""
     x = [special(dtype), random_values(dtype, 150), random_values(dtype, 40) * dtype.numpy.type(9)]
-    values = np.concatenate(x)
-    if op in PERIODIC:  # of all magnitudes, and the f64 that is nearest to a multiple of pi / 2, but for its tangent
-        bits = np.random.default_rng(1).integers(0, 256, 300 * dtype.numpy.itemsize, dtype=np.uint8)
-        nearest = [6381956970095103.0 * 2.0**797] if dtype.bits == 64 and op is not ct.tan else []
-        values = np.concatenate([values, bits.view(dtype.numpy), np.array(nearest, dtype.numpy)])
-    return values
+    bits = np.random.default_rng(1).integers(0, 256, 300 * dtype.numpy.itemsize, dtype=np.uint8)
+    ends = np.linspace(-1.1, 1.1, 501) * math.log(float(ml_dtypes.finfo(dtype.numpy).max))
+    x += [bits.view(dtype.numpy), ends.astype(dtype.numpy)]
+    if op in (ct.sin, ct.cos) and dtype.bits == 64:  # the number that is nearest to a multiple of pi / 2
+        x.append(np.array([6381956970095103.0 * 2.0**797]))
+    return np.concatenate(x)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=by_name)
@@ -280,6 +283,19 @@ def test_function(backends: Backends, op: Any, dtype: dt.DType) -> None:
         lambda: [x.copy(), np.zeros_like(x)],
         tolerance=function_tolerance(op, dtype),
     )
+
+
+@pytest.mark.parametrize("dtype", [ct.float16, ct.bfloat16], ids=by_name)
+@pytest.mark.parametrize("op", FUNCTIONS, ids=by_name)
+def test_function_of_all_16_bits(op: Any, dtype: dt.DType) -> None:
+    """Beside the exact result, for each number that there is."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype.numpy)
+    found = np.zeros_like(x)
+    ct.launch(None, blocks(x), unary_kernel(op), (x, found))
+    with np.errstate(all="ignore"):
+        exact = 1 / np.sqrt(x.astype(np.float64)) if op is ct.rsqrt else getattr(np, op.__tw_op__)(x.astype(np.float64))
+        expected = exact.astype(dtype.numpy)
+    assert mismatch(found, expected, function_tolerance(op, dtype), None) is None
 
 
 @ct.kernel
