@@ -86,8 +86,8 @@ def sigmoid(x, /):
 
 
 def silu(x, /):
-    """x * sigmoid(x), to 8 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal; in bfloat16
-    it may be 0 there."""
+    """x * sigmoid(x), to 8 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal; in
+    bfloat16 it may be 0 there."""
     wide = _wide(x)
     return _like(wide * sigmoid(wide), x)
 
