@@ -81,14 +81,18 @@ static bool add_behind(loads_behind_t *behind, MlirValue value) {
   return true;
 }
 
-bool tw_engine_brings(MlirOperation load) {
+const char *tw_engine_refusal(MlirOperation load) {
   tw_engine_copy_t copy;
   int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_promotes(load) || !tw_has_engine(load) || !tw_engine_is_allowed(load))
-    return false;
+  if (!tw_engine_is_allowed(load))
+    return "a load in a loop says " TW_REFUSES_ENGINE;
+  if (!tw_promotes(load))
+    return "a load in a loop does not go through shared memory";
   tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy);
 }
+
+bool tw_engine_brings(MlirOperation load) { return tw_has_engine(load) && tw_engine_refusal(load) == NULL; }
 
 /* Whether it pays to bring a tile by a copy. A vector that is spread over the operand does not, if it is what keeps the
  * copy engine from bringing the rest. */

@@ -27,6 +27,8 @@ int tw_contiguous_axis(MlirOperation load);
 bool tw_promotes(MlirOperation load);
 /* Whether the copy engine can bring it then. */
 bool tw_engine_brings(MlirOperation load);
+/* Why the copy engine cannot, on a target that has one: words for a remark; NULL if it can. */
+const char *tw_engine_refusal(MlirOperation load);
 /* Makes a gather that tw_promotes again, before it, to give zeros where the i1 is false. */
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */

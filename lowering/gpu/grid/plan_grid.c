@@ -51,7 +51,6 @@
 #include "lowering/gpu/grid/hoist_common.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
-#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -84,16 +83,9 @@ static bool shows_order(MlirOperation op) {
 }
 
 static const char *why_not_brought(MlirOperation load, int64_t num_warps) {
-  tw_engine_copy_t copy;
-  int64_t order[TW_LAYOUT_MAX_RANK];
   if (tw_op_gathers(load))
     return tw_gathers_beside(num_warps) ? NULL : "few warps compute on what a load in a loop gathers";
-  if (!tw_engine_is_allowed(load))
-    return "a load in a loop says " TW_REFUSES_ENGINE;
-  if (!tw_promotes(load))
-    return "a load in a loop does not go through shared memory";
-  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy);
+  return tw_engine_refusal(load);
 }
 
 /* The loads that a product waits for. Others go through registers, wherever blocks are. */

@@ -87,13 +87,8 @@ static bool has_room(MlirOperation func, MlirBlock block) {
 
 /* Whether the accelerator can bring it as it brings the tiles of products. */
 static bool can_be_brought(MlirOperation load) {
-  tw_engine_copy_t copy;
-  int64_t order[TW_LAYOUT_MAX_RANK];
-  if (!tw_op_loads_tile(load) || tw_is_unused(mlirOperationGetResult(load, 0)) || !tw_promotes(load) ||
-      !tw_engine_is_allowed(load) || tw_is_kept(load))
-    return false;
-  tw_access_order(load, (int)tw_rank(mlirValueGetType(mlirOperationGetResult(load, 0))), order);
-  return tw_engine_plan_for(mlirOperationGetOperand(load, 0), order, tw_promoted_type(load), &copy) == NULL;
+  return tw_op_loads_tile(load) && !tw_is_unused(mlirOperationGetResult(load, 0)) && !tw_is_kept(load) &&
+         tw_engine_brings(load);
 }
 
 static bool is_held_by_many(MlirOperation load) {
