@@ -168,7 +168,8 @@ typedef struct {
   const MlirRegion *regions;
 } tw_op_parts_t;
 
-/* On a quotient of f32: the program allows an error of 4 units in the last place. */
+/* On a quotient of f32: the program allows an error of 4 units in the last place; on a math.exp2, that what is below
+ * the normal numbers is 0. */
 #define TW_APPROXIMATE "tile.approximate"
 
 MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);

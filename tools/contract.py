@@ -44,8 +44,9 @@ from the bounds that the tests use. An ulp is a unit in the last place of the re
   `propagate_nan=True`.
 - **Zeros.** Open is which zero a `maximum` of 0.0 and -0.0 gives, and whether a sum of nothing but -0.0 is 0.0 or
   -0.0; other operations give the sign that IEEE 754 says.
-- **Subnormal numbers** are numbers. They are flushed only where `flush_to_zero=True`, and on GPUs by exponentials
-  whose result only ends in bfloat16, which are 0 below 2^-126.
+- **Subnormal numbers** are numbers. They are flushed only where `flush_to_zero=True`, and on GPUs by exponentials that
+  only end in 16 bits, or `exp2` in sums of numbers that are not negative and in products of tiles, too: these are 0
+  below 2^-126. `approximate=0` keeps them.
 - **Open** are: the quotient and remainder of an integer by 0, shifts by the width or more, conversions of floats to
   integers that do not exist, and undetermined padding.
 - **The compiler's own approximations** never leave these bounds for what is stored: a function whose result only

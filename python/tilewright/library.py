@@ -75,7 +75,7 @@ def clip(x, low, high, /):
 
 
 def sigmoid(x, /):
-    """1 / (1 + exp(-x)), to 7 units in the last place of its dtype; in bfloat16 below 2**-126 it may be 0."""
+    """1 / (1 + exp(-x)), to 9 units in the last place of its dtype; in bfloat16 below 2**-126 it may be 0."""
     wide = _wide(x)
     e = ct.exp(-ct.abs(wide))
     above = ct.where(wide < 0, e, 1.0)
@@ -86,7 +86,7 @@ def sigmoid(x, /):
 
 
 def silu(x, /):
-    """x * sigmoid(x), to 8 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal; in
+    """x * sigmoid(x), to 10 units in the last place of its dtype, or to 2**-142 where sigmoid(x) is subnormal; in
     bfloat16 it may be 0 there."""
     wide = _wide(x)
     return _like(wide * sigmoid(wide), x)

@@ -38,7 +38,8 @@ FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
 SREGS["laneid"] = 12
 APPROXIMATE = {
-    "ex2.approx.ftz.f32": "emu_ex2",
+    "ex2.approx.f32": "emu_ex2",
+    "ex2.approx.ftz.f32": "emu_ex2_ftz",
     "lg2.approx.f32": "emu_lg2",
     "rcp.approx.ftz.f32": "emu_rcp",
     "rsqrt.approx.f32": "emu_rsqrt",
@@ -709,6 +710,7 @@ declare void @emu_mbarrier_arrive_at(ptr, i32)
 declare void @emu_store_at(ptr, i64, i32, i32)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
+declare float @emu_ex2_ftz(float)
 declare float @emu_div(float, float)
 declare float @emu_lg2(float)
 declare float @emu_flush(float)

@@ -96,8 +96,9 @@ float emu_flush(float x) { return fabsf(x) < 0x1p-126F ? x * 0 : x; }
 float emu_ex2(float x) {
   int exponent;
   double part = frexp(exp2(x), &exponent);
-  return emu_flush(off_by(0x1p-23 / part, exp2(x), x));
+  return off_by(0x1p-23 / part, exp2(x), x);
 }
+float emu_ex2_ftz(float x) { return emu_flush(emu_ex2(x)); }
 float emu_lg2(float x) {
   double right = log2(x), error = x > 0.5 && x < 2 ? 0x1p-22 : fabs(right) * 0x1p-22;
   return (float)(x == 1 || !isfinite(right) ? right : right + side_of(x) * error);

@@ -266,7 +266,7 @@ def function_arguments(op: Any, dtype: dt.DType) -> np.ndarray:
     """Common ones, those of all magnitudes, and those whose exponential overflows or is below the normal numbers."""
     x = [special(dtype), random_values(dtype, 150), random_values(dtype, 40) * dtype.numpy.type(9)]
     bits = np.random.default_rng(1).integers(0, 256, 300 * dtype.numpy.itemsize, dtype=np.uint8)
-    ends = np.linspace(-1.1, 1.1, 501) * math.log(float(ml_dtypes.finfo(dtype.numpy).max))
+    ends = np.linspace(-1.6, 1.6, 701) * math.log(float(ml_dtypes.finfo(dtype.numpy).max))
     x += [bits.view(dtype.numpy), ends.astype(dtype.numpy)]
     if op in (ct.sin, ct.cos) and dtype.bits == 64:  # the number that is nearest to a multiple of pi / 2
         x.append(np.array([6381956970095103.0 * 2.0**797]))

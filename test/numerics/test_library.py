@@ -28,8 +28,8 @@ def sigmoid(x: float) -> float:
 
 # name -> its value in float64, the bound in units in the last place, the largest operand, the bound in float64.
 FUNCTIONS: dict[str, tuple[Callable[[float], float], float, float, float]] = {
-    "sigmoid": (sigmoid, 7, 104, 4),
-    "silu": (lambda x: x * sigmoid(x), 8, 104, 5),
+    "sigmoid": (sigmoid, 9, 104, 4),
+    "silu": (lambda x: x * sigmoid(x), 10, 104, 5),
     "softplus": (lambda x: max(x, 0) + math.log1p(math.exp(-abs(x))), 7, 80, 5),
     "gelu": (lambda x: 0.5 * x * math.erfc(-x * math.sqrt(0.5)), 4, 10, 64),
     "log1p": (lambda x: math.log1p(x) if x > -1 else -math.inf, 2, 1e30, 4),

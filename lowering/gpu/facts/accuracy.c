@@ -159,6 +159,7 @@ static bool keeps_accuracy(MlirOperation op) {
 /* What is asked of all that is made of a value. */
 typedef struct {
   unsigned least; /* the fewest bits of a cast that hides the error */
+  bool sums;      /* whether a sum hides it, too */
   tw_map_t seen;  /* carried values */
 } narrow_t;
 
@@ -208,6 +209,8 @@ static bool use_ends_narrow(narrow_t *n, MlirOpOperand use, int depth) {
   intptr_t operand = mlirOpOperandGetOperandNumber(use);
   if (tw_op_is(user, TW_ARITH_TRUNCF) && tw_bits(mlirValueGetType(mlirOperationGetResult(user, 0))) >= n->least)
     return true; /* of f32, so to 16 bits at most */
+  if (n->sums && (sums_one_sign(user) || tw_op_is_product(user)))
+    return true;
   if (tw_op_waits_for_products(user))
     return ends_narrow(n, mlirOperationGetResult(user, operand), depth);
   if (tw_op_form(user) == TW_FORM_CONTROL)
@@ -229,6 +232,17 @@ bool tw_only_read_narrower(MlirOperation op) {
   if (tw_hint_fast_math(op, 0) || tw_has_attr(op, TW_APPROXIMATE))
     return true;
   narrow_t n = {.least = tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1};
+  bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);
+  tw_map_free(&n.seen);
+  return ends;
+}
+
+bool tw_hides_subnormals(MlirOperation op) {
+  if (tw_hint_approximate(op, 1) == 0)
+    return false;
+  if (tw_only_read_narrower(op))
+    return true;
+  narrow_t n = {.least = 1, .sums = true};
   bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);
   tw_map_free(&n.seen);
   return ends;

@@ -9,6 +9,9 @@
  * loop that multiplies what it carries by itself doubles an error each time. With the hint `fast_math`, or
  * where the op is marked TW_APPROXIMATE, it is as if. */
 bool tw_only_read_narrower(MlirOperation op);
+/* Whether that, or all of it ends in sums of numbers that are not negative and in products, too: there, an element that
+ * is 0 in the place of one below the normal numbers does not show. */
+bool tw_hides_subnormals(MlirOperation op);
 
 /* Whether a value is that of a float of 16 bits or fewer, widened: then it is 1, or no nearer to 1 than 2^-11, where a
  * logarithm with an absolute error is exact enough for 16 bits. */

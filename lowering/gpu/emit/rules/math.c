@@ -119,11 +119,11 @@ static MlirValue exp2_of_sum(tw_emitter_t *e, MlirValue x, MlirValue low) {
 
 static MlirValue exp2_f64(tw_emitter_t *e, MlirValue x) { return exp2_of_sum(e, x, (MlirValue){NULL}); }
 
-/* Results below the normal floats become 0: keeping them costs three instructions for one, and
- * softmax is made of these. */
+/* Where it is rough, results below the normal floats become 0: keeping them costs three instructions more. */
 static MlirValue emit_exp2(tw_emitter_t *e, MlirValue x, bool rough) {
-  (void)rough;
-  return is_f64(x) ? exp2_f64(e, x) : hardware(e, "ex2.approx.ftz.f32 $0, $1;", x);
+  if (is_f64(x))
+    return exp2_f64(e, x);
+  return hardware(e, rough ? "ex2.approx.ftz.f32 $0, $1;" : "ex2.approx.f32 $0, $1;", x);
 }
 
 /* x * y + z of f32 by one of the hardware's other roundings: `sat` to [0, 1], `rm` down. */
@@ -922,7 +922,8 @@ static bool rule_math(tw_emitter_t *e, MlirOperation op) {
     return emit_pow_f32(e, op);
   if (tw_has_attr(op, TW_ABSOLUTE) && is_f32)
     return emit_tanh_absolute(e, op);
-  return twg_each_register(e, op, tw_only_read_narrower(op) ? one_rough : one_exact);
+  bool rough = tw_op_is(op, TW_MATH_EXP2) ? tw_hides_subnormals(op) : tw_only_read_narrower(op);
+  return twg_each_register(e, op, rough ? one_rough : one_exact);
 }
 
 /* The x of 1 + tanh(x) in f32; else null. */
