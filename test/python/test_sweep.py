@@ -23,6 +23,7 @@ from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
 from tilewright.sweep import command, page, records, run, samplers, shapes, workers
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
+from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count
@@ -49,6 +50,11 @@ def scale(X, Y, T: ct.Constant[int], MODE: ct.Constant[int]):
 @ct.kernel
 def increment(X, T: ct.Constant[int]):
     ct.store(X, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=(T,)) + 1.0)
+
+@ct.kernel
+def repeated(X, Y, S: ct.Constant, n):
+    for _ in range(n):
+        ct.store(Y, index=(ct.bid(0),), tile=ct.load(X, index=(ct.bid(0),), shape=S))
 '''
 
 
@@ -286,8 +292,91 @@ def test_a_sweep_measures_records_and_goes_on(place: str, tmp_path: Path, monkey
     path.write_text("".join(lines[:3]) + lines[3][:50])
     again, events = swept(some, tmp_path)
     assert sum(e.reused for e in events) == 3 and len(again.outcomes[0].records) == 6
-    assert again.found.damaged == [f"{path}, line 4"]
+    assert again.found.read.damaged == [f"{path}, line 4"]
     assert len(records.read([tmp_path]).records) == 6
+
+
+def test_numbers_constants_and_grids_are_other_launches(place: str, tmp_path: Path) -> None:
+    arrays = ("X=f32[4096]", "Y=f32[4096]")
+    each = [("S=(64,)", "n=1", "64"), ("S=(64,)", "n=20", "64"), ("S=(32,)", "n=1", "64"), ("S=(64,)", "n=1", "32")]
+    rows = tuple(shapes.Shape((*arrays, shape, n), (), grid) for shape, n, grid in each)
+    some = Plan(place.replace(":scale", ":repeated"), rows, ("S=(16,)",), on="cpu", keep=False)
+    sweep, events = swept(some, tmp_path)
+    assert not any(e.reused for e in events) and [len(o.records) for o in sweep.outcomes] == [2, 2, 2, 2]
+    assert len(records.read([tmp_path]).records) == 8
+    again, events = swept(some, tmp_path)
+    assert [e.reused for e in events] == [True] * 8
+    assert [[r.us for r in o.records] for o in again.outcomes] == [[r.us for r in o.records] for o in sweep.outcomes]
+    assert again.outcomes[1].records[1].launch == "X=float32[4096] Y=float32[4096] S=(64,) n=20"
+
+
+def test_two_sweeps_of_one_plan_share_what_they_measure(place: str, tmp_path: Path) -> None:
+    """Whichever begins first, and however far it is when the other one begins."""
+    given = [piece for argument in ARGUMENTS for piece in ("--arg", argument)]
+    axes = ["--axis", "T=16..4096*2", "--axis", "opt_level=1,2", "--grid", GRID, "--on", "cpu", "--forget"]
+    line = [sys.executable, "-m", "tilewright", "sweep", place, *given, *axes, "-o", str(tmp_path / "records")]
+    both = [subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in both:
+        told, problems = one.communicate()
+        assert one.returncode == 0, problems
+        assert ": 19 measured, 0 failed" in told
+    lines = (tmp_path / "records" / "trials.jsonl").read_text().splitlines()
+    assert len(lines) == 19 == len(records.read([tmp_path / "records"]).records)
+
+
+CLAIMS = """
+import sys
+from pathlib import Path
+from tilewright.sweep import records
+from tilewright.sweep.claims import Claims
+claims = Claims(Path(sys.argv[1]))
+taken = [claims.take(key) for key in records.read([sys.argv[2]]).records]
+print(taken, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_sweep_waits_for_what_another_one_measures_while_that_lives(place: str, tmp_path: Path) -> None:
+    some, path = plan(place, "T=16,32,128", sampler="exhaustive"), tmp_path / "trials.jsonl"
+    swept(some, tmp_path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 4
+    path.write_text("".join(lines[:2]))
+    (tmp_path / "claimed").write_text("".join(lines[2:]))
+    command_line = [sys.executable, "-c", CLAIMS, str(path), str(tmp_path / "claimed")]
+    other = subprocess.Popen(command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None and other.stdout.readline() == "[True, True]\n"
+    waited: list[int] = []
+
+    def waits(count: int) -> None:
+        """The other one records the first, and dies within the second."""
+        waited.append(count)
+        if count == 2:
+            writer = records.Writer(tmp_path)
+            first = records.parse(lines[2])
+            assert first is not None
+            writer.add(dataclasses.replace(first, us=12345.0))
+            writer.close()
+        else:
+            other.kill()
+            other.communicate()
+
+    sweep = Sweep(some, tmp_path, None, waits)
+    sweep.run()
+    found = {r.choice.get("T"): r for r in sweep.outcomes[0].records}
+    assert waited == [2, 1] and sweep.outcomes[0].reused == 3
+    assert found[32].us == 12345.0 and found[128].measured
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_a_claim_is_of_one_sweep_until_it_is_free(tmp_path: Path) -> None:
+    first, second = (Claims(tmp_path / "trials.jsonl") for _ in range(2))
+    assert first.take((1,)) and not first.take((1,)) and not second.take((1,)) and second.take((2,))
+    first.free((1,))
+    assert second.take((1,))
+    second.close()
+    assert first.take((1,)) and first.take((2,))
+    first.close()
 
 
 def test_a_candidate_that_hangs_costs_its_trial(place: str, tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ class Shown:
         elif event.done % 10 == 1:
             print(line, file=self.out, flush=True)
 
+    def waits(self, count: int) -> None:
+        told = f"waits for {count} that another sweep into these records is measuring"
+        if self.live:
+            print(f"\r{told:{self.width}}", end="", file=self.out, flush=True)
+            self.width = len(told)
+        else:
+            print(told, file=self.out, flush=True)
+
     def end(self) -> None:
         if self.live and self.width:
             print(file=self.out)
@@ -70,8 +78,8 @@ def command_sweep(options: argparse.Namespace) -> int:
         keep=not options.forget,
     )
     shown = Shown(sys.stderr)
-    sweep = Sweep(plan, Path(options.output), shown)
-    if told := sweep.found.told():
+    sweep = Sweep(plan, Path(options.output), shown, shown.waits)
+    if told := sweep.found.read.told():
         print(told, file=sys.stderr)
     try:
         sweep.run()
@@ -157,15 +165,16 @@ def command_records(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     for r in sorted(_read(options.places), key=lambda r: (*r.problem, not r.measured, r.us)):
         found = f"{r.us:9.1f} us" if r.measured else f"failed: {r.why[:80]}"
-        print(f"{r.kernel}  {r.arguments}  {r.device}  {choice_text(r.choice)}  {found}")
+        print(f"{r.kernel}  {r.launch}  {r.device}  {choice_text(r.choice)}  {found}")
     return 0
 
 
 def _best(options: argparse.Namespace) -> int:
-    for (device, kernel, _, arguments), rows in records.by_problem(_read(options.places)).items():
+    for rows in records.by_problem(_read(options.places)).values():
         given = next((r for r in rows if not r.choice), None)
         gain = f", {given.us / rows[0].us:.3f} times as fast as given" if given is not None else ""
-        print(f"{kernel} {arguments} on {device}: {choice_text(rows[0].choice)}  {rows[0].us:.1f} us{gain}")
+        best = rows[0]
+        print(f"{best.kernel} {best.launch} on {best.device}: {choice_text(best.choice)}  {best.us:.1f} us{gain}")
         if len(rows) > 1:
             print(f"    next: {choice_text(rows[1].choice)}, {rows[1].us / rows[0].us - 1:+.1%}")
     return 0

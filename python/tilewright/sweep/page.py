@@ -119,7 +119,7 @@ def _summary(problems: dict[tuple[str, ...], list[Record]]) -> str:
     for found in problems.values():
         best = ordered(found)[0]
         measured = sum(r.measured for r in found)
-        texts = [best.kernel, best.arguments, best.device, choice_text(best.choice) if best.measured else "none works"]
+        texts = [best.kernel, best.launch, best.device, choice_text(best.choice) if best.measured else "none works"]
         numbers = [f"{best.us:.2f}" if best.measured else "", _speed(found), measured, len(found) - measured]
         rows.append(("", [*((t, t) for t in texts), *((str(n), n) for n in numbers)]))
     return _table(heads, rows)
@@ -160,7 +160,7 @@ def _candidates(rows: Sequence[Record]) -> str:
 
 def _problem(rows: Sequence[Record], number: int) -> str:
     first = rows[0]
-    title = f"<h2>{_text(first.kernel)}: {_text(first.arguments)} on {_text(first.device)}</h2>"
+    title = f"<h2>{_text(first.kernel)}: {_text(first.launch)} on {_text(first.device)}</h2>"
     measured = [r for r in ordered(rows) if r.measured]
     figures = []
     if len(measured) > 1 and axes_of(measured):

@@ -5,7 +5,8 @@
      "status": "measured", "us": 190.2, "low_us": 189.9, "high_us": 190.6, "samples": 20, …}
 
 Several processes may add lines to one file at once: each is one write to its end, under a lock. Files are merged by
-`cat`. Of lines with one key (device, driver, compiler, kernel's source, exact arguments, choice) the last one counts.
+`cat`. Of lines with one key (device, driver, compiler, kernel's source, exact arguments, what numbers and constants are
+without a choice, grid, choice) the last one counts.
 
 What is read is data of anybody: each field is checked for its kind and its bounds, long lines and large files are cut
 off, and nothing in them is run. Lines that are none are left out and counted.
@@ -22,7 +23,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .. import hints
 from ..errors import TileError, TileValueError
@@ -58,19 +59,25 @@ class Record:
     seconds: float = 0.0  # that the trial took
     work: dict[str, float] = dataclasses.field(default_factory=dict)  # cost.Work
     machine: dict[str, float] = dataclasses.field(default_factory=dict)  # cost.Machine
-    given: dict[str, Any] = dataclasses.field(default_factory=dict)  # constants without a choice
+    given: dict[str, Any] = dataclasses.field(default_factory=dict)  # numbers and constants without a choice
+    grid: str = ""  # its expression, and what that gives without a choice
     launched: dict[str, Any] = dataclasses.field(default_factory=dict)  # hints that the launch added
     version: str = ""
     date: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return self.device, self.driver, self.compiler, self.source, self.arguments, choice_key(self.choice)
+        return (*self.problem, self.driver, self.compiler, choice_key(self.choice))
 
     @property
-    def problem(self) -> tuple[str, str, str, str]:
-        """What candidates are compared on."""
-        return self.device, self.kernel, self.source, self.arguments
+    def problem(self) -> tuple[str, ...]:
+        """What candidates are compared on: a launch whose constants compute something else is another one."""
+        return self.device, self.kernel, self.source, self.arguments, choice_key(self.given), self.grid
+
+    @property
+    def launch(self) -> str:
+        """Its arguments as a person reads them."""
+        return " ".join([self.arguments, *(f"{name}={value}" for name, value in self.given.items())])
 
     @property
     def measured(self) -> bool:
@@ -98,6 +105,7 @@ _TEXTS = (
     "source",
     "shape_class",
     "arguments",
+    "grid",
     "status",
     "why",
     "version",
@@ -120,6 +128,9 @@ def parse(line: str) -> Record | None:
     needed = {"device", "driver", "compiler", "kernel", "source", "arguments", "choice", "status"}
     if not needed <= set(row) <= _FIELDS:
         return None
+    for name in ("choice", "given"):  # a shape is a list in JSON
+        if isinstance(row.get(name), dict):
+            row[name] = {n: tuple(v) if isinstance(v, list) else v for n, v in row[name].items()}
     found = Record(**row)
     return found if _is_sound(found) else None
 
@@ -145,6 +156,7 @@ def _is_table(table: Any, of_numbers: bool) -> bool:
         and (
             _is_number(v)
             or (not of_numbers and (v is None or type(v) is bool or (isinstance(v, str) and _is_short(v))))
+            or (not of_numbers and isinstance(v, tuple) and len(v) <= MOST_ENTRIES and all(map(_is_number, v)))
         )
         for name, v in table.items()
     )
@@ -170,8 +182,8 @@ class Read:
         more = f" and {len(self.damaged) - 3} more" if len(self.damaged) > 3 else ""
         return f"left out what is no record: {'; '.join(self.damaged[:3])}{more}"
 
-    def add(self, place: str, lines: Iterable[str]) -> None:
-        for number, line in enumerate(lines, 1):
+    def add(self, place: str, lines: Iterable[str], first: int = 1) -> None:
+        for number, line in enumerate(lines, first):
             if not line.strip():
                 continue
             record = parse(line) if len(line) <= MOST_LINE else None
@@ -197,21 +209,51 @@ def read(places: Iterable[str | Path]) -> Read:
         path = Path(place)
         if not path.exists():
             raise TileValueError(f"there are no records at {str(path)!r}")
-        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-            found.add(str(file), _lines(file))
+        for each in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+            with open(each, "rb") as file:
+                found.add(str(each), _lines(file))
     return found
 
 
-def _lines(path: Path) -> Iterator[str]:
-    with open(path, "rb") as file:
-        left = MOST_BYTES
-        while left > 0 and (line := file.readline(MOST_LINE + 1)):
-            left -= len(line)
-            whole = line.endswith(b"\n")
-            yield line.decode(errors="replace")
-            while not whole and left > 0 and (rest := file.readline(1 << 20)):  # of a line that is too long
-                left -= len(rest)
-                whole = rest.endswith(b"\n")
+def _lines(file: BinaryIO) -> Iterator[str]:
+    left = MOST_BYTES
+    while left > 0 and (line := file.readline(MOST_LINE + 1)):
+        left -= len(line)
+        whole = line.endswith(b"\n")
+        yield line.decode(errors="replace")
+        while not whole and left > 0 and (rest := file.readline(1 << 20)):  # of a line that is too long
+            left -= len(rest)
+            whole = rest.endswith(b"\n")
+
+
+class Followed:
+    """The records of a file that others add lines to, and what `look` has found new since the last time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.read = path, Read()
+        self.file: tuple[int, int] | None = None  # device and inode: `rewrite` puts another one in its place
+        self.at, self.lines = 0, 0
+        self.look()
+
+    @property
+    def records(self) -> dict[tuple[Any, ...], Record]:
+        return self.read.records
+
+    def look(self) -> None:
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)  # no line is being written
+            status = os.fstat(file.fileno())
+            if (status.st_dev, status.st_ino) != self.file or status.st_size < self.at:
+                self.file, self.at, self.lines = (status.st_dev, status.st_ino), 0, 0
+                self.read.records.clear()
+                self.read.damaged.clear()
+            if status.st_size > self.at:
+                file.seek(self.at)
+                found = list(_lines(file))
+                self.read.add(str(self.path), found, self.lines + 1)
+                self.at = file.tell()
+                is_whole = os.pread(file.fileno(), 1, self.at - 1) == b"\n"
+                self.lines += len(found) if is_whole else len(found) - 1
 
 
 def _remote(url: str) -> Iterator[tuple[str, str]]:
@@ -299,9 +341,9 @@ def rewrite(place: Path, kept: Iterable[Record]) -> None:
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-def by_problem(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
+def by_problem(records: Iterable[Record]) -> dict[tuple[str, ...], list[Record]]:
     """Measured candidates of each problem, the quickest first."""
-    found: dict[tuple[str, str, str, str], list[Record]] = {}
+    found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
         if record.measured:
             found.setdefault(record.problem, []).append(record)
@@ -336,7 +378,7 @@ def moves(before: Iterable[Record], after: Iterable[Record], least: float = 0.0)
     """What moved beyond noise, by more than `least`, among candidates that both have, by whatever compiler."""
 
     def by_name(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
-        return {(r.device, r.kernel, r.arguments, choice_key(r.choice)): r for r in records if r.measured}
+        return {(r.device, r.kernel, r.launch, choice_key(r.choice)): r for r in records if r.measured}
 
     old, new = by_name(before), by_name(after)
     found = [Move(f"{k[1]} {k[2]} {choice_text(new[k].choice)} on {k[0]}", old[k], new[k]) for k in old if k in new]

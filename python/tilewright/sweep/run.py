@@ -1,7 +1,8 @@
 """A sweep: shapes -> candidates by a sampler -> workers -> records, and at the end the best few in turns.
 
 What has a record of the same device, compiler, kernel and arguments is not measured again: a sweep that was stopped
-goes on where it was.
+goes on where it was, and sweeps that keep records at one place share what they have in common: what another one is
+measuring is left to it, and waited for at the end.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from ..structure import constant_parameters
 from ..tune.samples import extents
 from . import records, samplers
 from .axes import Row, Space, key_of, read_axis
+from .claims import Claims
 from .expressions import Expression
-from .records import Record, Writer
+from .records import Followed, Record, Writer
 from .shapes import Shape
 from .station import Decided, Settings, Task
 from .workers import GoneError, Pool, open_pools, side_by_side
 
 FINALISTS = 4
 RANKED_AT_ONCE = 32  # by one worker
+LOOK_SECONDS = 0.05  # between looks at what another sweep measures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,11 +110,17 @@ class ShapeError(TileValueError):
 
 
 class Sweep:
-    """A plan on its way. `tell` hears of each trial."""
+    """A plan on its way. `tell` hears of each trial, `waits` of how many other sweeps are waited for."""
 
-    def __init__(self, plan: Plan, place: Path, tell: Callable[[Event], None] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        place: Path,
+        tell: Callable[[Event], None] | None = None,
+        waits: Callable[[int], None] | None = None,
+    ) -> None:
         plan.check()
-        self.plan, self.tell = plan, tell or (lambda event: None)
+        self.plan, self.tell, self.waits = plan, tell or (lambda event: None), waits or (lambda count: None)
         self.kernel = cli.load_kernel(plan.place)
         if not isinstance(self.kernel, tile_kernel) or self.kernel.rules.simt:
             raise TileTypeError(f"a sweep works on a @ct.kernel, found {self.kernel!r}")
@@ -119,8 +128,8 @@ class Sweep:
         for shape in plan.shapes:
             shape.grid_of(self.kernel).of(self._given(shape))
         self.path = records.file_of(place)
-        self.found = records.read([self.path] if self.path.exists() else [])
         self.writer = Writer(place)
+        self.claims, self.found = Claims(self.path), Followed(self.path)
         self.outcomes: list[Outcome] = []
         self.lock = threading.RLock()  # of the file, and of who hears of trials: kinds of devices have a thread each
         self.end = None if plan.budget is None else time.monotonic() + plan.budget
@@ -143,6 +152,7 @@ class Sweep:
             for pool in pools:
                 pool.close()
             self.writer.close()
+            self.claims.close()
         return self.outcomes
 
     def _shapes(self, pool: Pool) -> None:
@@ -191,7 +201,12 @@ class Sweep:
         outcome = Outcome(shape, [], device=base.device)
         self.outcomes.append(outcome)
         trials = _Trials(self, outcome, base, sampler, given)
-        pool.run(trials.next, trials.found, sampler.ahead)
+        try:
+            pool.run(trials.next, trials.found, sampler.ahead)
+            while trials.wait():
+                pool.run(trials.next, trials.found, sampler.ahead)
+        finally:
+            trials.give_up()
         if not outcome.measured and outcome.records:
             reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
             raise ShapeError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
@@ -227,9 +242,14 @@ class _Trials:
         self.rows: dict[Any, Row] = {}
         self.seen: set[Any] = set()
         self.first = True
+        self.elsewhere: list[Task] = []  # other sweeps measure them
+        self.left: list[Task] = []  # by sweeps that have ended: ours now
+        self.claimed: set[Any] = set()  # keys of what is ours and has no record yet
 
     def next(self) -> Task | None:
         while not self.sweep._is_over():
+            if self.left:
+                return self.left.pop()
             row, rank = ({}, 0) if self.first else self.sampler.next() or (None, 0)
             self.first = False
             if row is None:
@@ -240,7 +260,7 @@ class _Trials:
         return None
 
     def _task(self, row: Row, rank: int) -> Task | None:
-        """None where it is one that has been, in this sweep or another one."""
+        """None where it is one that has been, in this sweep or another one, or that another one measures."""
         choice = self.sweep._choice(row, self.given)
         key = key_of(choice)
         if key in self.seen:
@@ -248,11 +268,56 @@ class _Trials:
             return None
         self.seen.add(key)
         self.rows[key] = row
-        known = self.sweep.found.records.get(dataclasses.replace(self.base, choice=choice).key)
+        task = Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device)
+        ours = self._claim(task)
+        if ours is None:
+            self.elsewhere.append(task)
+        return task if ours else None
+
+    def _key(self, task: Task) -> tuple[Any, ...]:
+        return dataclasses.replace(self.base, choice=dict(task.choice)).key
+
+    def _claim(self, task: Task) -> bool | None:
+        """Whether it is ours to measure; not where there is a record of it; None: another sweep measures it."""
+        key = self._key(task)
+        with self.sweep.lock:
+            claimed = key not in self.sweep.found.records and self.sweep.claims.take(key)
+            self.sweep.found.look()  # behind the claim: whoever had it before has written its record
+            known = self.sweep.found.records.get(key)
+            if known is not None and claimed:
+                self.sweep.claims.free(key)
+            elif claimed:
+                self.claimed.add(key)
         if known is None:
-            return Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device)
+            return True if claimed else None
         self._add(known, True)
-        return None
+        return False
+
+    def _free(self, key: Any) -> None:
+        self.claimed.discard(key)
+        self.sweep.claims.free(key)
+
+    def give_up(self) -> None:
+        """What has no record is anybody's again: also another thread's of this sweep."""
+        with self.sweep.lock:
+            for key in list(self.claimed):
+                self._free(key)
+
+    def wait(self) -> bool:
+        """Until another sweep leaves us one of those that it took to measure. False: all have their records."""
+        told = 0
+        while self.elsewhere and not self.sweep._is_over():
+            claims = [(task, self._claim(task)) for task in self.elsewhere]
+            self.elsewhere = [task for task, ours in claims if ours is None]
+            self.left += [task for task, ours in claims if ours]
+            if self.left:
+                return True
+            if self.elsewhere and len(self.elsewhere) != told:
+                told = len(self.elsewhere)
+                self.sweep.waits(told)
+            if self.elsewhere:
+                time.sleep(LOOK_SECONDS)
+        return False
 
     def found(self, task: Task, outcome: Record | str) -> None:
         if isinstance(outcome, str):
@@ -265,6 +330,7 @@ class _Trials:
             )
         with self.sweep.lock:
             self.sweep.writer.add(outcome)
+            self._free(self._key(task))
         self._add(outcome, False)
 
     def _add(self, record: Record, reused: bool) -> None:

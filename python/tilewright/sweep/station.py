@@ -100,6 +100,7 @@ class Session:
         key = cli.specialization(kernel, shape.arguments)
         self.settings, self.shape, self.spare = settings, shape, spare
         args, self.memory = make_arguments(kernel, key, shape.arguments, device)
+        self.given = list(zip(kernel.parameters, key, strict=True))
         grid = shape.grid_of(kernel)
         self.problem = _Launch(kernel, args, grid)
         self.facts = self.problem.facts()
@@ -125,7 +126,8 @@ class Session:
             arguments=record.arguments_text(self.facts.names, self.layout),
             choice={},
             status="failed",
-            given=self.problem.constants_of(Candidate(), self.problem.constants),
+            given={name: entry[1] for name, entry in self.given if entry[0] == "const"},
+            grid=f"{''.join(self.shape.grid.split())} = {','.join(map(str, self.problem.grid_of(Candidate())))}",
             machine=machine_figures(self.machine),
             version=__version__,
             date=datetime.date.today().isoformat(),
