@@ -7,15 +7,17 @@ import dataclasses
 import functools
 import math
 import operator
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import tile as ct
 from ..dtype import DType, bool_, float32, int32
 from ..errors import TileError, TileTypeError, TileValueError
 from . import ops, records, texts
 from .frame import Frame
 from .operators import BINARY, COMPARE, binary, compare_pair
-from .values import Array, Format, Range, Tile, describe, is_run_time
+from .values import Array, Format, Range, Selection, Tile, describe, is_run_time
 
 Builtin = Callable[..., Any]
 
@@ -97,7 +99,22 @@ def _print(frame: Frame, *args: Any, **keywords: Any) -> None:
 
 
 def _isinstance(frame: Frame, value: Any, kinds: Any) -> bool:
-    return not isinstance(value, Tile | Array | Format) and isinstance(value, kinds)
+    """Run-time scalars are tiles without axes, and lists are tuples, as they are for the reference."""
+    asked = tuple(_kinds(kinds))
+    if isinstance(value, Selection):
+        value = value.choices[0]
+    if isinstance(value, Tile):
+        return ct.Tile in asked or (ct.Scalar in asked and not value.shape)
+    if isinstance(value, Array | Format):
+        return (ct.Array if isinstance(value, Array) else str) in asked
+    return isinstance(value, tuple(kind for kind in asked if kind != ct.Scalar)) or (
+        ct.Scalar in asked and isinstance(value, bool | int | float)
+    )
+
+
+def _kinds(kinds: Any) -> Iterator[Any]:
+    for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,):
+        yield from _kinds(kind) if isinstance(kind, tuple) else (list, tuple) if kind in (list, tuple) else (kind,)
 
 
 def _pow(frame: Frame, x: Any, y: Any, modulus: Any = None) -> Any:

@@ -189,8 +189,10 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
     if isinstance(function, type) and issubclass(function, enum.Enum | contextlib.nullcontext):
         known = True
     if not known or function in _REFUSED:
-        told = _instead(frame, str(name).rsplit(".", 1)[-1]) or frame.capture.rules.callables
-        raise TileSyntaxError(f"{name or repr(function)} cannot be called in {frame.capture.rules.code}; {told}")
+        told = _of_python(frame, function) or _instead(frame, str(name).rsplit(".", 1)[-1])
+        told = told or frame.capture.rules.callables
+        what = name or f"an object of {type(function).__name__}"
+        raise TileSyntaxError(f"{what} cannot be called in {frame.capture.rules.code}; {told}")
     if isinstance(receiver, dict | tuple) and name in _READS_OF_CONTAINERS:
         return frame.adopt(function(*args, **keywords))
     if is_run_time(tuple(args)) or is_run_time(tuple(keywords.values())):
@@ -214,5 +216,24 @@ def _instead(frame: Frame, name: str) -> str:
     return f"use ct.{name}" if is_here else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
 
 
+def _of_python(frame: Frame, function: Any) -> str:
+    """What there is for a function or class of Python's in tile code."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__name__", "")
+    if frame.capture.rules.simt:
+        return ""
+    if function is ct.launch or function is ct.kernel:
+        return "kernels are made and started on the host; what a kernel calls is a Python function"
+    if module in _OF_THE_HOST or (module == "builtins" and name in ("eval", "exec", "compile", "input")):
+        return "call it on the host, and give the kernel what comes of it as an argument"
+    if module in ("functools", "_functools"):
+        return {"partial": "write a lambda", "reduce": "write a loop"}.get(name, "")
+    if module == "itertools":
+        return f"a loop over ct.static_iter(itertools.{name}(...)) is unrolled"
+    if isinstance(function, type) and module not in ("builtins", "numpy"):
+        return "of classes there are dataclasses, named tuples and enumerations; use one of them, or functions"
+    return ""
+
+
 _READS_OF_CONTAINERS = frozenset(f"dict.{n}" for n in ("get", "items", "keys", "values", "copy"))
+_OF_THE_HOST = ("_io", "io", "random", "time")
 _REFUSED = frozenset((eval, exec, compile, open, input, globals, locals, vars, setattr, delattr))

@@ -364,8 +364,13 @@ class _Loop:
         if self.left is None:
             run_statements(frame, nodes)
             return
+
+        def returned() -> None:
+            frame.env[RETURN] = True
+
+        only_returns = returned if self.plan.returns and not self.breaks else None  # what has left it
         frame.at(nodes[0])
-        branch(frame, frame.emit.logical_not(self.left), lambda: run_statements(frame, nodes), None, nodes[0])
+        branch(frame, frame.emit.logical_not(self.left), lambda: run_statements(frame, nodes), only_returns, nodes[0])
 
     def _maybe_unassigned(self, name: str) -> Unusable:
         why = "" if self.runs or self.endless else ", which may run zero times"
@@ -406,8 +411,10 @@ _UNROLLED = "a loop over constants, as in ct.static_iter, is unrolled"
 @handles(ast.While)
 def _while(frame: Frame, node: ast.While) -> None:
     frame.refuse_in_combiner("a loop", _UNROLLED)
+    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
+        node = _asked_inside(frame, node)
     loop = _Loop(frame, node)
-    # The condition may assign nothing, so what it sees at first is what is there now.
+    # The condition assigns nothing, so what it sees at first is what is there now.
     while True:
         frame.env = dict(loop.before)
         initial = loop.initial()
@@ -431,6 +438,25 @@ def _while(frame: Frame, node: ast.While) -> None:
             break
     _finish_while(loop, initial, types, head, body)
     loop.run_orelse()
+
+
+def _asked_inside(frame: Frame, node: ast.While) -> ast.While:
+    """`while (x := f()) > 0` as a loop that asks at the start of each iteration: what the condition assigns is then the
+    body's. Made once of each loop, since plans are kept by node."""
+    made: ast.While | None = getattr(node, "_tw_asked_inside", None)
+    if made is None:
+        leaves_outer = [n for s in node.orelse for n in ast.walk(s) if isinstance(n, ast.Break | ast.Continue)]
+        if leaves_outer:
+            raise TileSyntaxError(
+                "the 'else' of a loop whose condition assigns by ':=' cannot leave another one; assign in the body",
+                frame.places(leaves_outer[0]),
+            )
+        ends = [*node.orelse, ast.copy_location(ast.Break(), node.test)]
+        asks = ast.If(ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test), ends, [])
+        true = ast.copy_location(ast.Constant(True), node.test)
+        made = ast.While(true, [ast.copy_location(asks, node.test), *node.body], [])
+        node._tw_asked_inside = ast.copy_location(made, node)  # type: ignore[attr-defined]
+    return made
 
 
 def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -61,7 +62,9 @@ def _operand_advice(*operands: Any) -> str:
 
 
 def _plain_binary(name: str, x: Any, y: Any) -> Any:
-    """An operator on what is neither tile nor number: text and tuples."""
+    """An operator on what is neither tile nor number: text, tuples, and classes for isinstance."""
+    if name == "bitwise_or" and isinstance(x, type | types.UnionType) and isinstance(y, type | types.UnionType):
+        return x | y
     joins = name == "add" and isinstance(x, tuple) and isinstance(y, tuple)
     repeats = name == "mul" and isinstance(x, tuple) and type(y) is int
     fills = isinstance(x, str) and name == "mod" and not is_run_time(y)

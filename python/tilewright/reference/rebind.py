@@ -10,6 +10,7 @@ import linecache
 import operator
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -81,10 +82,27 @@ def _extremum(builtin: Callable[..., Any], public: Callable[..., Any]) -> Callab
     return choose
 
 
+def _isinstance(value: Any, kinds: Any) -> bool:
+    """Lists are tuples in tile code, and a scalar is a number or a tile without axes."""
+    asked = tuple(_kinds(kinds))
+    if ct.Scalar in asked and (isinstance(value, bool | int | float) or getattr(value, "shape", None) == ()):
+        return True
+    return isinstance(value, tuple(kind for kind in asked if kind != ct.Scalar))
+
+
+def _kinds(kinds: Any) -> Iterator[Any]:
+    for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,):
+        if isinstance(kind, tuple):
+            yield from _kinds(kind)
+        else:
+            yield from (list, tuple) if kind in (list, tuple) else (kind,)
+
+
 _BUILTINS = {
     **vars(builtins),
     TILE_CODE: True,
     "range": _Range,
+    "isinstance": _isinstance,
     "min": _extremum(builtins.min, ct.minimum),
     "max": _extremum(builtins.max, ct.maximum),
 }
