@@ -54,6 +54,8 @@ def _outside(f: Finding, worth: str = "") -> str:
     what = (
         f"{f.element}{worth}, which is outside of its shape {f.shape}" if f.array else "an array outside of its shape"
     )
+    if f.text == "offset":
+        return f"{what}; an offset counts elements of its memory"
     if f.thread is None and f.array:
         return f"{what}; check_bounds=False promised that it is not"
     return f"{what}; compare the index with the shape first"
