@@ -112,7 +112,8 @@ static int format_number(char *text, const char *data, int kind, int bytes, cons
     if (isnan(value))
       value = (double)NAN; /* whose sign is not told */
     if (!length)
-      return isinf(value) ? snprintf(text, MOST_BYTES, "%g", value) : format_float(text, MOST_BYTES, value, bytes == 4);
+      return isfinite(value) ? format_float(text, MOST_BYTES, value, bytes == 4)
+                             : snprintf(text, MOST_BYTES, "%g", value);
     snprintf(format, sizeof format, "%%%s", spec);
     return snprintf(text, MOST_BYTES, format, value);
   }

@@ -147,7 +147,7 @@ def at_offsets(A, B):
 
 def test_offsets_reach_over_rows(backends: Backends) -> None:
     silent(backends, at_offsets, 1, [np.zeros((6, 8), np.int32), np.zeros((2, 8), np.int32)])
-    for f in told(backends, at_offsets, 1, [np.zeros((5, 8), np.int32), np.zeros((2, 8), np.int32)]):
+    for f in told(backends, at_offsets, 1, [np.zeros((5, 8), np.int32), np.zeros((2, 8), np.int32)], reference=True):
         assert (f.kind, f.array, f.index, f.value) == ("write outside", "A", (42,), 14)
         assert f.message.endswith("outside of its shape (5, 8); an offset counts elements of its memory")
 

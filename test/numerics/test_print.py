@@ -74,6 +74,20 @@ def test_conversions_of_c(dtype: type, format: str, capfd: pytest.CaptureFixture
 
 
 @ct.kernel
+def not_numbers(X):
+    x = ct.load(X, (0,), (4,))
+    print(x, ct.max(x.astype(ct.float32), propagate_nan=True), f"{-x}")
+    ct.printf("%f %g %e %a\n", x, x, x, x)
+
+
+@pytest.mark.parametrize("dtype", _FLOATS)
+def test_what_is_no_number_says_so(dtype: type, capfd: pytest.CaptureFixture[str]) -> None:
+    found, expected = both(not_numbers, np.array([np.nan, -np.nan, np.inf, -np.inf], dtype), capfd=capfd)
+    assert found == expected
+    assert found.startswith("[nan, nan, inf, -inf] nan [nan, nan, -inf, inf]\n")
+
+
+@ct.kernel
 def shown_by(X, FORMAT: ct.Constant):
     ct.printf(FORMAT, ct.load(X, (0,), (4,)))
 

@@ -125,7 +125,8 @@ def _check_inside(
 
 
 def _outside(array: Array, kind: str, index: Shape, value: Any = None) -> NoReturn:
-    raise error_of("", [Finding(kind, array._name, array._data.shape, index, value=value)])
+    shape, text = (array._data.shape, "") if array._memory_of is None else (array._memory_of, "offset")
+    raise error_of("", [Finding(kind, array._name, shape, index, value=value, text=text)])
 
 
 @op("load")

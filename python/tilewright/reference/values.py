@@ -232,7 +232,7 @@ def _shape_arguments(public: Callable[..., Any], args: tuple[Any, ...]) -> tuple
 class Array:
     """An array in global memory, over the caller's NumPy array; strides count elements."""
 
-    __slots__ = ("_constant", "_constant_strides", "_data", "_dtype", "_index_dtype", "_name")
+    __slots__ = ("_constant", "_constant_strides", "_data", "_dtype", "_index_dtype", "_memory_of", "_name")
 
     def __init__(self, data: np.ndarray, name: str = "array", index_dtype: DType = dt.int32) -> None:
         dtype = dt._from_numpy(data.dtype)
@@ -256,6 +256,7 @@ class Array:
         # Axes of constant extents, by a slice or an annotation, and of constant strides.
         self._constant: frozenset[int] = frozenset()
         self._constant_strides: frozenset[int] = frozenset()
+        self._memory_of: Shape | None = None  # of the array whose raw memory it is
 
     if TYPE_CHECKING:  # what views.py adds
 

@@ -133,7 +133,9 @@ def _flat(array: Array, what: str = "get_raw_memory") -> Array:
     reach = sum((n - 1) * s for n, s in zip(data.shape, data.strides, strict=True) if s > 0) // data.itemsize
     count = 0 if 0 in data.shape else 1 + reach
     flat = np.lib.stride_tricks.as_strided(data, (count,), (data.itemsize,), writeable=data.flags.writeable)
-    return Array(flat, array._name)
+    found = Array(flat, array._name)
+    found._memory_of = data.shape
+    return found
 
 
 @op("load_advanced_indexing")
