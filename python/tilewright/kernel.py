@@ -71,7 +71,8 @@ class kernel(_core.Dispatcher):
         if code.co_flags & 0x0C or (self.rules.simt and code.co_kwonlyargcount):
             raise TileTypeError(
                 f"kernel {function.__name__}: *args and **kwargs cannot be passed at a launch"
-                f"{', nor can keyword-only parameters' if self.rules.simt else ''}; expected plain parameters"
+                f"{', nor can keyword-only parameters' if self.rules.simt else ''}; expected plain parameters, "
+                "one of which may be a tuple"
             )
         marks = parameter_marks(function)
         forms = tuple(marks.get(name, UNMARKED).form() for name in parameters)

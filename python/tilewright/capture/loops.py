@@ -512,8 +512,11 @@ def _for(frame: Frame, node: ast.For) -> None:
         numbers = elements(frame, bounds, "a 'for' loop over arrays")
         unrolled(frame, node, [_numbered(frame, number) for number in numbers])
         return
+    if _known_count(bounds) == 0 and not frame.capture.rules.fills:  # its body may have no meaning: xs[i] of no arrays
+        run_statements(frame, node.orelse)
+        return
     loop = _Loop(frame, node)
-    loop.runs = _surely_runs(bounds)
+    loop.runs = bool(_known_count(bounds))
     name = node.target.id
     while True:
         frame.env = dict(loop.before)
@@ -528,10 +531,10 @@ def _for(frame: Frame, node: ast.For) -> None:
     loop.run_orelse()
 
 
-def _surely_runs(bounds: Range) -> bool:
-    """Whether a range is known, and not empty."""
+def _known_count(bounds: Range) -> int | None:
+    """How many numbers a range has, where that is known."""
     known = [n for n in (bounds.start, bounds.stop, bounds.step) if type(n) is int]
-    return len(known) == 3 and known[2] != 0 and len(range(*known)) > 0
+    return len(range(*known)) if len(known) == 3 and known[2] != 0 else None
 
 
 _MOST_ARRAYS = 64  # that a loop is unrolled over: as many as a launch takes
