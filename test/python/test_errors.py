@@ -426,7 +426,7 @@ def test_calls_that_are_not_tile_code() -> None:
 
     with pytest.raises(TileError):
         capture(method, [], "cpu")
-    refused(TileSyntaxError, "open cannot be called in tile code; expected an operation", None, function)
+    refused(TileSyntaxError, "open cannot be called in tile code; call it on the host", None, function)
     with pytest.raises(TileError, match="exp"):
         capture(on_tile, [], "cpu")
 
