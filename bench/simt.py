@@ -8,7 +8,8 @@ timed). --shrink makes problems about 2^N smaller. On a GPU, L2 is emptied befor
 zeroed, outside of the time; torch holds the arrays.
 
 The peer is a program that prints such a line for each of its variants when called with a bench's name: it runs right
-behind ours, on the same machine. `of_plain` is the time of its first variant over ours, `of_best` that of its fastest.
+behind ours, on the same machine. `of_plain` is the time of its first variant over ours, `of_best` that of its fastest,
+`of_plain_min` the first by the least times of both, where the peer tells it.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def main() -> int:
         if peers:
             row["of_plain"] = peers[0]["ms"] / row["ms"]
             row["of_best"] = min(p["ms"] for p in peers) / row["ms"]
+            if "ms_min" in peers[0]:
+                row["of_plain_min"] = peers[0]["ms_min"] / row["ms_min"]
         results.add(**row)
         for peer in peers:
             results.add(**peer)

@@ -2,8 +2,9 @@
  *
  *   clang -O3 -march=native -ffast-math -fopenmp bench/simt_cpu.c -lm -o simt_cpu
  *
- * Prints a line of JSON for the kernel that is named: the median of the rounds behind two that warm up. SIMT_SHRINK
- * makes problems smaller as --shrink does. The radix pass is missing: its threads have no counterpart in a plain loop.
+ * Prints a line of JSON for the kernel that is named: the median and the least of the rounds behind two that warm up.
+ * SIMT_SHRINK makes problems smaller as --shrink does. The radix pass is missing: its threads have no counterpart in a
+ * plain loop.
  */
 #include <math.h>
 #include <stdint.h>
@@ -15,7 +16,8 @@
 enum { ROUNDS = 9, WARM = 2, BINS = 256, MOST_LENGTH = 64, LIMIT = 1024 };
 
 static int shrink;
-static float *x, *y, *z, *call, *put, sum;
+static float *x, *y, *z, *call, *put;
+static volatile float sum; /* else nobody asks for it */
 static int32_t *counts, *starts, *columns;
 static uint8_t *values;
 static uint32_t bins[BINS];
@@ -200,9 +202,9 @@ static void measure(const char *name, void (*run)(void)) {
     times[i] = now() - begin;
   }
   qsort(times + WARM, ROUNDS, sizeof *times, by_size);
-  double ms = times[WARM + ROUNDS / 2];
-  printf("{\"bench\": \"%s\", \"variant\": \"openmp\", \"who\": \"clang\", \"n\": %zu, \"ms\": %.5f, \"ok\": true}\n",
-         name, n, ms);
+  printf("{\"bench\": \"%s\", \"variant\": \"openmp\", \"who\": \"clang\", \"n\": %zu, \"ms\": %.5f, \"ms_min\": %.5f, "
+         "\"ok\": true}\n",
+         name, n, times[WARM + ROUNDS / 2], times[WARM]);
 }
 
 int main(int argc, char **argv) {

@@ -252,35 +252,111 @@ static MlirValue keep(cpu_t *cx, MlirValue lanes) {
   return memory;
 }
 
-/* A lane as a scalar. Read from memory: addresses that come out of vectors come late, and the accesses of all lanes
- * then wait for each other, ten times as long. */
-static MlirValue lane_of(cpu_t *cx, MlirValue lanes, MlirValue memory, int lane) {
-  MlirType type = cpu_element(lanes);
-  if (cpu_lanes_of(lanes) == 1)
-    return lanes;
-  MlirValue pointer = cpu_address(cx, memory, type, cpu_index(lane));
-  tw_attr_t attrs[2] = {{"alignment", number(cx, tw_bytes(type))}, {"volatile_", mlirUnitAttrGet(cx->context)}};
-  tw_builder_t at = cpu_here(cx);
-  return tw_op1_attrs(&at, "llvm.load", type, 1, &pointer, 2, attrs);
+enum { WORD = 64, MOST_CASTS = 4 };
+
+/* Integers of a strip, taken out of their vector by words of 64 bits, which are parted in registers. Lane by lane takes
+ * an instruction or two of the vector unit each, and by way of memory twice as long as the accesses themselves.
+ * `casts` are then done again on each scalar, the last one first. */
+typedef struct {
+  MlirValue lanes, words; /* null: the lanes as they are */
+  MlirOperation casts[MOST_CASTS];
+  int num_casts;
+} scalars_t;
+
+/* Whether an op leaves a number what it is: + 0, * 1. */
+static bool is_nothing(MlirOperation op) {
+  int64_t by;
+  return (tw_op_is(op, TW_ARITH_MULI) && tw_known_int(mlirOperationGetOperand(op, 1), &by) && by == 1) ||
+         (tw_op_is(op, TW_ARITH_ADDI) && tw_known_int(mlirOperationGetOperand(op, 0), &by) && by == 0);
+}
+
+/* What lanes are extended from, which takes fewer words. */
+static void find_narrow(scalars_t *s) {
+  for (MlirOperation op = tw_def(s->lanes); !mlirOperationIsNull(op); op = tw_def(s->lanes)) {
+    bool cast = tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_EXTUI);
+    if (!(cast ? s->num_casts < MOST_CASTS : is_nothing(op)))
+      break;
+    if (cast)
+      s->casts[s->num_casts++] = op;
+    s->lanes = mlirOperationGetOperand(op, tw_op_is(op, TW_ARITH_ADDI));
+  }
+}
+
+static scalars_t scalars_of(cpu_t *cx, MlirValue lanes) {
+  scalars_t s = {.lanes = lanes};
+  find_narrow(&s);
+  int64_t bits = cpu_lanes_of(s.lanes) * (int64_t)tw_bits(cpu_element(s.lanes));
+  if (cpu_lanes_of(s.lanes) > 1 && mlirTypeIsAInteger(cpu_element(s.lanes)) && bits % WORD == 0)
+    s.words = cpu_op1(cx, "vector.bitcast", cpu_vector(cpu_int(cx, WORD), (int)(bits / WORD)), 1, &s.lanes);
+  return s;
+}
+
+static MlirValue scalar_of(cpu_t *cx, const scalars_t *s, int lane) {
+  MlirType type = cpu_element(s->lanes);
+  int bits = (int)tw_bits(type), each = WORD / bits;
+  MlirValue x;
+  if (!s->words.ptr) {
+    x = cpu_extract(cx, s->lanes, lane);
+  } else {
+    x = cpu_bin_i(cx, "arith.shrui", cpu_extract(cx, s->words, lane / each), (int64_t)(lane % each) * bits);
+    x = bits < WORD ? cpu_cast(cx, "arith.trunci", x, type) : x;
+  }
+  for (int i = s->num_casts - 1; i >= 0; i--)
+    x = cpu_cast(cx, tw_op_row(s->casts[i])->name, x, cpu_element(mlirOperationGetResult(s->casts[i], 0)));
+  return x;
+}
+
+/* One element for all lanes, and nobody asks what it was: what they do to it is done at once. */
+static bool can_combine(const cpu_atomic_t *a, const cpu_atomic_lane_t *strip, bool used) {
+  if (used || cpu_lanes_of(strip->offset) > 1)
+    return false;
+  switch (a->kind) {
+  case TW_ATOMIC_ADD: return !cpu_is_narrow(a->element);
+  case TW_ATOMIC_MIN:
+  case TW_ATOMIC_NANMIN:
+  case TW_ATOMIC_MAX:
+  case TW_ATOMIC_NANMAX:
+  case TW_ATOMIC_BIT_AND:
+  case TW_ATOMIC_BIT_OR:
+  case TW_ATOMIC_BIT_XOR: return true;
+  default: return false;
+  }
+}
+
+static MlirValue combined_lanes(cpu_t *cx, const cpu_atomic_t *a, MlirValue x) {
+  for (int half = cpu_lanes_of(x) / 2; half > 0; half /= 2) {
+    int64_t upper[WORD];
+    for (int i = 0; i < half; i++)
+      upper[i] = half + i;
+    cpu_atomic_lane_t lane = {.value = half > 1 ? cpu_shuffle(cx, x, x, half, upper) : cpu_extract(cx, x, 1)};
+    for (int i = 0; i < half; i++)
+      upper[i] = i;
+    x = updated(cx, a, half > 1 ? cpu_shuffle(cx, x, x, half, upper) : cpu_extract(cx, x, 0), &lane);
+  }
+  return x;
 }
 
 /* Of a strip of threads that are all here. The old values, where they are used. */
 static MlirValue access_all(cpu_t *cx, const cpu_atomic_t *a, MlirValue base, cpu_atomic_lane_t strip, bool used) {
-  MlirValue *parts[3] = {&strip.offset, &strip.value, &strip.left}, memory[3], result = {NULL};
+  MlirValue result = {NULL};
+  int lanes = cx->strip->lanes, times = lanes;
   strip.value = cpu_to_memory(cx, strip.value, a->element);
   strip.left = cpu_to_memory(cx, strip.left, a->element);
-  for (int i = 0; i < 3; i++)
-    memory[i] = cpu_lanes_of(*parts[i]) > 1 ? keep(cx, *parts[i]) : *parts[i];
-  for (int i = 0; i < cx->strip->lanes; i++) {
-    cpu_atomic_lane_t lane = {.offset = lane_of(cx, strip.offset, memory[0], i),
-                              .value = lane_of(cx, strip.value, memory[1], i),
-                              .left = lane_of(cx, strip.left, memory[2], i)};
+  if (can_combine(a, &strip, used)) {
+    strip.value = combined_lanes(cx, a, cpu_splat(cx, strip.value, lanes));
+    times = 1;
+  }
+  scalars_t offset = scalars_of(cx, strip.offset), value = scalars_of(cx, strip.value),
+            left = scalars_of(cx, strip.left);
+  for (int i = 0; i < times; i++) {
+    cpu_atomic_lane_t lane = {
+        .offset = scalar_of(cx, &offset, i), .value = scalar_of(cx, &value, i), .left = scalar_of(cx, &left, i)};
     MlirValue pointer = cpu_address(cx, base, a->type, (cpu_index_t){lane.offset, 0, cx->depth});
     MlirValue old = access_element(cx, a, pointer, &lane);
     if (used)
-      result = cpu_insert(cx, old, result.ptr ? result : cpu_splat(cx, old, cx->strip->lanes), i);
+      result = cpu_insert(cx, old, result.ptr ? result : cpu_splat(cx, old, lanes), i);
   }
-  return cpu_from_memory(cx, used ? result : cpu_splat(cx, strip.value, cx->strip->lanes), a->element);
+  return cpu_from_memory(cx, used ? result : cpu_splat(cx, strip.value, lanes), a->element);
 }
 
 static MlirValue kept(cpu_t *cx, MlirValue memory, MlirType type, cpu_index_t lane) {

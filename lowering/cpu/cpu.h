@@ -434,6 +434,9 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 #define TW_UNSPLIT "tile.unsplit"
 #define TW_THREADS "tile.of_threads"
 
+/* walks.c: whether threads of a block run over an array in the rounds of a loop, side by side. */
+bool cpu_is_walk(const tw_uniform_t *uniform, MlirOperation op);
+
 /* c_entry.c: the function that C++ of the host calls. */
 MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
 

@@ -65,7 +65,28 @@ typedef struct {
 
 static bool is_barrier(MlirOperation op) { return tw_op_has(op, TW_MEETS_BLOCK); }
 
-static bool is_cut(MlirOperation op) { return mlirOperationGetNumRegions(op) > 0 && tw_has_op_like(op, is_barrier); }
+static bool has_barrier(MlirOperation op) {
+  return mlirOperationGetNumRegions(op) > 0 && tw_has_op_like(op, is_barrier);
+}
+
+/* Whether rounds of a loop are done by all threads one after the other, though none of them waits: see walks.c. It
+ * stands in the kernel itself, or in loops and branches around barriers. */
+static bool is_walk(const split_t *s, MlirOperation op) {
+  if (!cpu_is_walk(&s->uniform, op))
+    return false;
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationEqual(op, s->func);
+       op = mlirOperationGetParentOperation(op))
+    if (tw_op_is(op, TW_SCF_WHILE) || cpu_is_walk(&s->uniform, op))
+      return false;
+  return true;
+}
+
+static bool is_cut(const split_t *s, MlirOperation op) { return has_barrier(op) || is_walk(s, op); }
+
+/* A walk of as many rounds as each thread has. */
+static bool is_uneven(const split_t *s, MlirOperation op) {
+  return tw_op_is(op, TW_SCF_FOR) && !tw_uniform_has(&s->uniform, tw_loop_iv(op));
+}
 
 static bool makes_array(MlirOperation op) {
   return mlirOperationGetNumResults(op) == 1 && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetResult(op, 0)));
@@ -81,10 +102,19 @@ static bool is_shared(const split_t *s, MlirOperation op) {
   return mlirOperationGetNumResults(op) > 0 && (makes_array(op) || tw_is_pure_tree(op));
 }
 
+/* A quotient or rest of an unsigned number by a power of two, as the number of a warp: no division. */
+static bool is_by_shift(MlirOperation op) {
+  int64_t by;
+  return (tw_op_is(op, TW_ARITH_DIVUI) || tw_op_is(op, TW_ARITH_REMUI)) &&
+         tw_known_int(mlirOperationGetOperand(op, 1), &by) && by > 0 && (by & (by - 1)) == 0;
+}
+
 /* Whether a thread computes it again rather than read it back. */
 static bool is_cheap(MlirOperation op) {
-  return mlirOperationGetNumRegions(op) == 0 && tw_op_has(op, TW_PURE) && tw_op_class(op) != TW_CLASS_FUNCTION &&
-         tw_op_class(op) != TW_CLASS_QUOTIENT && tw_op_class(op) != TW_CLASS_REST;
+  if (mlirOperationGetNumRegions(op) > 0 || !tw_op_has(op, TW_PURE))
+    return false;
+  return is_by_shift(op) || (tw_op_class(op) != TW_CLASS_FUNCTION && tw_op_class(op) != TW_CLASS_QUOTIENT &&
+                             tw_op_class(op) != TW_CLASS_REST);
 }
 
 /* An array of a thread's own is no other thread's. */
@@ -111,11 +141,13 @@ static bool is_foreign(MlirOperation op) {
 
 /* Whether a branch or loop around a barrier is taken by all threads alike. */
 static bool is_together(const split_t *s, MlirOperation op) {
+  if (!has_barrier(op)) /* a walk */
+    return true;
   if (tw_op_is(op, TW_SCF_IF))
     return tw_uniform_has(&s->uniform, mlirOperationGetOperand(op, 0));
   if (tw_op_is(op, TW_SCF_FOR))
     return tw_uniform_has(&s->uniform, tw_loop_iv(op));
-  if (!tw_op_is(op, TW_SCF_WHILE) || is_cut(op) == false)
+  if (!tw_op_is(op, TW_SCF_WHILE) || !has_barrier(op))
     return false;
   MlirOperation condition = mlirBlockGetTerminator(tw_region_block(op, 0));
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(condition); i++)
@@ -136,7 +168,7 @@ static bool carries_much(MlirOperation op) {
 
 static bool can_cut(const split_t *s, MlirBlock block) {
   TW_EACH_OP(op, block) {
-    if (!is_cut(op))
+    if (!is_cut(s, op))
       continue;
     if (carries_much(op)) {
       tw_op_remark(op, "has threads that take turns: it has a barrier, and carries more than %d values",
@@ -243,7 +275,7 @@ static void number_control(split_t *s, MlirOperation op) {
 static void number_block(split_t *s, MlirBlock block) {
   TW_EACH_OP(op, block) {
     tw_map_set_number(&s->pieces, (MlirValue){op.ptr}, s->number);
-    if (is_cut(op))
+    if (is_cut(s, op))
       number_control(s, op);
     else if (is_barrier(op))
       s->number++;
@@ -267,8 +299,10 @@ static void save_carried(split_t *s, MlirOperation op) {
 static void need_block(split_t *s, MlirBlock block) {
   TW_EACH_OP(op, block) {
     reader_t reader = {s, op, piece_of(s, op)};
-    if (is_cut(op)) {
+    if (is_cut(s, op)) {
       save_carried(s, op);
+      if (is_uneven(s, op))
+        save(s, mlirOperationGetOperand(op, 1));
       for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
         need(s, mlirOperationGetOperand(op, i), reader.piece);
       for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
@@ -446,21 +480,29 @@ static void emit_piece(split_t *s, const kept_t *kept, int num) {
     write_place(s, values[i], kept[i].array, s->linear);
 }
 
-/* The piece as loops over threads, each of which keeps values behind it. */
-static void end_piece(split_t *s, const kept_t *kept, int num) {
-  thread_loop_t loops[3];
-  if (s->piece.count == 0 && num == 0)
-    return;
+static void begin_threads(split_t *s, thread_loop_t loops[3]) {
   for (int d = 2; d >= 0; d--)
     s->id[d] = begin_loop(s, &loops[d], s->dim[d], (MlirValue){NULL});
   s->linear = number_of_thread(s);
-  emit_piece(s, kept, num);
+}
+
+static void end_threads(split_t *s, thread_loop_t loops[3]) {
   for (int d = 0; d < 3; d++)
     end_loop(s, &loops[d], (MlirValue){NULL});
   s->linear = (MlirValue){NULL};
   s->piece.count = 0;
   tw_map_free(&s->own);
   s->own = (tw_map_t){0};
+}
+
+/* The piece as loops over threads, each of which keeps values behind it. */
+static void end_piece(split_t *s, const kept_t *kept, int num) {
+  thread_loop_t loops[3];
+  if (s->piece.count == 0 && num == 0)
+    return;
+  begin_threads(s, loops);
+  emit_piece(s, kept, num);
+  end_threads(s, loops);
 }
 
 /* How many threads have a true predicate. */
@@ -497,7 +539,7 @@ static void emit_block(split_t *s, MlirBlock block) {
        op = mlirOperationGetNextInBlock(op)) {
     if (is_terminator(op))
       break;
-    if (is_cut(op)) {
+    if (is_cut(s, op)) {
       emit_control(s, op);
     } else if (is_barrier(op)) {
       end_piece(s, NULL, 0);
@@ -624,6 +666,75 @@ static void emit_while(split_t *s, MlirOperation op) {
   build_control(s, op, (int)mlirOperationGetNumOperands(op), operands, 2, regions);
 }
 
+/* ---- walks ---------------------------------------------------------------------------------------------------- */
+
+/* The most rounds that a thread has. */
+static MlirValue most_rounds(split_t *s, MlirOperation op) {
+  MlirValue rounds = mlirOperationGetOperand(op, 1);
+  MlirType type = mlirValueGetType(rounds), i32 = i32_of(s);
+  int64_t one = 1;
+  MlirAttribute space = mlirIntegerAttrGet(mlirIntegerTypeGet(s->context, 64), TW_SPACE_SHARED);
+  tw_builder_t at = tw_build_at_end(s->first, s->location);
+  MlirValue most =
+      tw_op1(&at, "tile.shared_array", mlirMemRefTypeGet(type, 1, &one, mlirAttributeGetNull(), space), 0, NULL);
+  at = here(s);
+  MlirValue zero = tw_const_int(&at, i32, 0);
+  write_place(s, tw_const_int(&at, type, 0), most, zero);
+  thread_loop_t loops[3];
+  begin_threads(s, loops);
+  tw_attr_t attrs[5] = {{"kind", mlirIntegerAttrGet(i32, TW_ATOMIC_MAX)},
+                        {"memory_order", mlirIntegerAttrGet(i32, TW_ORDER_RELAXED)},
+                        {"memory_scope", mlirIntegerAttrGet(i32, TW_SCOPE_THREAD)},
+                        {"operandSegmentSizes", mlirDenseI32ArrayGet(s->context, 5, (int32_t[5]){1, 1, 1, 0, 0})},
+                        {"is_unsigned", mlirUnitAttrGet(s->context)}};
+  MlirValue operands[3] = {most, zero, value_of(s, rounds)};
+  at = here(s);
+  tw_op1_attrs(&at, "tile.atomic", type, 3, operands, tw_has_attr(op, "unsignedCmp") ? 5 : 4, attrs);
+  end_threads(s, loops);
+  return read_place(s, most, zero);
+}
+
+/* Each thread of a round, if it has so many. */
+static void emit_round(split_t *s, MlirOperation op, const kept_t *kept, int num) {
+  thread_loop_t loops[3];
+  begin_threads(s, loops);
+  MlirValue round = value_of(s, tw_loop_iv(op)), rounds = value_of(s, mlirOperationGetOperand(op, 1));
+  MlirBlock outer = s->block;
+  tw_builder_t at = here(s);
+  MlirValue has = tw_compare(&at, tw_has_attr(op, "unsignedCmp") ? TW_ULT : TW_SLT, round, rounds);
+  s->block = mlirBlockCreate(0, NULL, NULL);
+  emit_piece(s, kept, num);
+  at = here(s);
+  tw_build(&at, "scf.yield", (tw_op_parts_t){0});
+  at = tw_build_at_end(outer, s->location);
+  tw_build_if(&at, has, s->block, (MlirBlock){NULL});
+  s->block = outer;
+  end_threads(s, loops);
+}
+
+/* A loop whose rounds differ: as many as any thread has. What it carries lies in arrays. */
+static void emit_walk(split_t *s, MlirOperation op) {
+  MlirBlock old = tw_loop_body(op), outer = s->block;
+  MlirOperation end = mlirBlockGetTerminator(old);
+  MlirType type = mlirValueGetType(tw_loop_iv(op));
+  kept_t kept[MOST_VALUES];
+  int num = 0;
+  MlirValue operands[TW_FOR_INITS] = {value_of(s, mlirOperationGetOperand(op, 0)), most_rounds(s, op),
+                                      value_of(s, mlirOperationGetOperand(op, 2))};
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(end); i++)
+    kept[num++] = (kept_t){mlirOperationGetOperand(end, i), tw_map_value(&s->saved, mlirOperationGetResult(op, i))};
+  s->block = mlirBlockCreate(1, &type, &s->location);
+  MlirBlock body = s->block;
+  tw_map_one(&s->shared, tw_loop_iv(op), mlirBlockGetArgument(body, 0));
+  emit_block(s, old);
+  emit_round(s, op, kept, num);
+  tw_builder_t at = here(s);
+  tw_build(&at, "scf.yield", (tw_op_parts_t){0});
+  s->block = outer;
+  MlirRegion region = tw_region_with(body);
+  build_control(s, op, TW_FOR_INITS, operands, 1, &region);
+}
+
 static void emit_control(split_t *s, MlirOperation op) {
   kept_t kept[MOST_VALUES];
   int num = 0;
@@ -636,6 +747,8 @@ static void emit_control(split_t *s, MlirOperation op) {
   s->location = mlirOperationGetLocation(op);
   if (tw_op_is(op, TW_SCF_IF))
     emit_if(s, op);
+  else if (is_uneven(s, op))
+    emit_walk(s, op);
   else if (tw_op_is(op, TW_SCF_FOR))
     emit_for(s, op);
   else

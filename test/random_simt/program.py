@@ -104,7 +104,7 @@ class Program:
     def statement(self) -> None:
         forms = [self.define, self.define, self.change, self.change, self.store, self.atomic]
         if self.depth < 4:
-            forms += [self.branch, self.count, self.repeat, self.branch]
+            forms += [self.branch, self.count, self.repeat, self.branch, self.walk]
         if self.all_here:
             forms += [self.exchange, self.exchange, self.vote, self.shared_atomic]
             forms += [self.alike, self.rounds] if self.depth < 4 else []
@@ -167,6 +167,17 @@ class Program:
             if self.rarely(3):
                 self.emit(f"if {self.condition()}:", f"    {self.pick(['break', 'continue'])}")
             self.body()
+
+    def walk(self) -> None:
+        """Over an array, side by side, in steps that are known when the kernel runs."""
+        k, v = self.name("k"), self.name("v")
+        begin, far = self.pick(["t", "g", "t + n", "lane"]), self.pick(["SIZE", "SIZE - n", "2 * THREADS - 5"])
+        self.emit(f"{v} = device.int32({self.small()})", f"for {k} in range({begin}, min({far}, SIZE), many):")
+        with self.inner(False, False):
+            self.emit(f"{v} = {v} * 3 + {self.pick([f'x[{k}]', f'u[{k}]', f'(x[{k}] ^ u[{k}])'])}")
+            self.ints += [k, v]
+            self.body()
+        self.ints.append(v)
 
     def rounds(self) -> None:
         k = self.name("k")
@@ -287,6 +298,7 @@ class Program:
         ]
         head += ["    p, e = device.thread_idx, device.block_dim", "    b = device.int32(device.block_idx.x)"]
         head += ["    t = device.int32((p.z * e.y + p.y) * e.x + p.x)", "    g, lane = b * THREADS + t, t % 32"]
+        head += ["    many = device.int32(e.x * e.y * e.z)"]
         if self.fibers:  # a barrier that no thread comes to
             head += ["    if x[g] == 0x7FFFFFF0:", "        device.syncthreads()"]
         return "\n".join([*head, *self.lines, f"# a launch: grid {self.grid}, block {self.block}, n {self.n}", ""])

@@ -163,6 +163,56 @@ def test_every_thread_counts_once(run: Any) -> None:
 
 
 @device.kernel
+def of_all(values, own, out):
+    """All threads change one element, of the launch and of the block, and none asks what it was."""
+    shared = device.shared_array(8, values.dtype)
+    i = device.thread_idx.x
+    if i < 8:
+        shared[i] = own[i]
+    device.syncthreads()
+    for k in device_range(8):
+        change_quietly(device.atomic_ref(out, k), k, values[i])
+        change_quietly(device.atomic_ref(shared, k), k, values[i])
+    device.syncthreads()
+    if i < 8:
+        own[i] = shared[i]
+
+
+@device.func
+def change_quietly(ref, k, y):
+    if k == 0:
+        ref.add(y, "relaxed", "device")
+    if k == 1:
+        ref.sub(y, "relaxed", "device")
+    if k == 2:
+        ref.max(y, "relaxed", "device")
+    if k == 3:
+        ref.min(y, "relaxed", "device")
+    if k == 4:
+        ref.nanmax(y, "relaxed", "device")
+    if k == 5:
+        ref.nanmin(y, "relaxed", "device")
+    if k == 6:
+        ref.add(y.dtype(3), "relaxed", "device")
+    if k == 7:
+        ref.max(y.dtype(3), "relaxed", "device")
+
+
+@pytest.mark.parametrize("threads", [8, 64, 83])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_all_threads_change_one_element(run: Any, dtype: Any, threads: int) -> None:
+    values = np.random.default_rng(threads).integers(1, 9, threads).astype(dtype)
+    own, out = np.full(8, 5, dtype), np.full(8, 5, dtype)
+    run(of_all, values, own, out, grid=1, block=threads)
+    low, high = min(values.min(), 5), max(values.max(), 5)
+    with np.errstate(all="ignore"):
+        expected = np.array([5 + values.sum(), 0, high, low, high, low, 5 + 3 * threads, 5]).astype(dtype)
+        expected[1] = dtype(5) - values.sum(dtype=dtype)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(own, expected)
+
+
+@device.kernel
 def relay(x, out):
     """The threads take turns; the last lane of a warp is first."""
     t = device.thread_idx.x

@@ -166,3 +166,65 @@ func.func @in_branch(%x: !x, %p: i1) attributes {tile.kernel, tile.simt} {
   }
   return
 }
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// Threads that walk over an array side by side do a round together; a thread whose rounds are over skips what is left.
+// CHECK-LABEL: func.func @walk
+// CHECK-SAME: %arg0: {{.*}}, %[[STEP:.*]]: i32, %[[N:.*]]: i32)
+// CHECK: %[[MOST:.*]] = tile.shared_array : memref<1xi32, 3>
+// CHECK: tile.atomic max relaxed thread, %{{.*}}, %[[MOST]]
+// CHECK: } {tile.of_threads}
+// CHECK: %[[ROUNDS:.*]] = tile.gather %[[MOST]]
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK: scf.for
+// CHECK: arith.cmpi slt, %[[K]]
+// CHECK: scf.if
+// CHECK: arith.muli %[[K]], %[[STEP]]
+// CHECK: } {tile.of_threads}
+func.func @walk(%x: !x, %step: i32, %n: i32) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %t = tile.thread_id 0
+  %rounds = arith.subi %n, %t : i32
+  %r = scf.for %k = %c0 to %rounds step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+    %way = arith.muli %k, %step : i32
+    %i = arith.addi %t, %way : i32
+    %v = tile.gather %x[%i] : !x, i32 -> f32
+    %s = arith.addf %sum, %v : f32
+    scf.yield %s : f32
+  }
+  tile.scatter %r, %x[%t] : f32, !x, i32
+  return
+}
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// A step that is known keeps threads near each other: the loop stays theirs.
+// CHECK-LABEL: func.func @near
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} iter_args
+func.func @near(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant 0.0 : f32
+  %t = tile.thread_id 0
+  %rounds = arith.subi %n, %t : i32
+  %r = scf.for %k = %c0 to %rounds step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+    %way = arith.muli %k, %c32 : i32
+    %i = arith.addi %t, %way : i32
+    %v = tile.gather %x[%i] : !x, i32 -> f32
+    %s = arith.addf %sum, %v : f32
+    scf.yield %s : f32
+  }
+  tile.scatter %r, %x[%t] : f32, !x, i32
+  return
+}

@@ -92,3 +92,47 @@ func.func @leaving(%x: memref<?xi32, strided<[1]>>, %n: i32) attributes {tile.ke
   return
 }
 }
+
+// -----
+
+!v = memref<?xi8, strided<[1]>>
+!x = memref<?xi32, strided<[1]>>
+
+// Elements of lanes: their indices leave the vector by words of 64 bits, not by way of memory.
+// CHECK-LABEL: func.func @counts
+// CHECK: %[[LANES:.*]] = llvm.load {{.*}} -> vector<16xi8>
+// CHECK: %[[WORDS:.*]] = vector.bitcast %[[LANES]] : vector<16xi8> to vector<2xi64>
+// CHECK-NOT: llvm.store {{.*}} vector
+// CHECK: vector.extract %[[WORDS]][0]
+// CHECK-COUNT-16: llvm.atomicrmw add
+// CHECK: } else {
+module attributes {tile.target = "cpu:x86-64-v4"} {
+func.func @counts(%v: !v, %x: !x) attributes {tile.kernel, tile.simt} {
+  %c1 = arith.constant 1 : i32
+  %t = tile.thread_id 0
+  %byte = tile.gather %v[%t] : !v, i32 -> i8
+  %i = arith.extui %byte : i8 to i32
+  %old = tile.atomic add relaxed device, %c1, %x[%i] : i32, !x, i32 -> i32
+  return
+}
+}
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// Sums of all lanes in one element are one.
+// CHECK-LABEL: func.func @total
+// CHECK: vector.shuffle {{.*}} [8, 9, 10, 11, 12, 13, 14, 15]
+// CHECK: llvm.atomicrmw fadd
+// CHECK-NOT: llvm.atomicrmw
+// CHECK: } else {
+module attributes {tile.target = "cpu:x86-64-v4"} {
+func.func @total(%x: !x, %y: !x) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %t = tile.thread_id 0
+  %v = tile.gather %x[%t] : !x, i32 -> f32
+  %old = tile.atomic add relaxed device, %v, %y[%c0] : f32, !x, i32 -> f32
+  return
+}
+}
