@@ -5,6 +5,10 @@
  *
  *   %p, %stride = scf.if %whole { array } else { fill a buffer }
  *
+ * Where many rows are multiplied by it, the right operand is copied into panels, each as wide as a register block and
+ * with one row right behind the other: they are read again for each block of rows, with loads that split no line of the
+ * cache and fall into all of its sets. In the array each row of a panel is another page.
+ *
  * The result's buffer starts with the accumulator; for each block of rows x strips its values stay in registers over
  * the k loop, in which one strip of rhs per column and one broadcast element of lhs per row give rows * columns
  * multiply-adds. */
@@ -15,9 +19,9 @@
 
 #include <stdio.h>
 
-/* The first row, and the distance of rows in elements (i64). */
+/* The first row, and the distance of rows in elements (i64); of a right operand also the distance of panels. */
 typedef struct {
-  MlirValue pointer, stride;
+  MlirValue pointer, stride, panel;
 } rows_t;
 
 typedef struct {
@@ -28,6 +32,8 @@ typedef struct {
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
 } matmul_t;
+
+static int64_t width_of(const matmul_t *p) { return (int64_t)p->lanes * p->columns; }
 
 static MlirValue load_at(cpu_t *cx, const matmul_t *p, MlirValue base, cpu_index_t offset, int lanes) {
   MlirValue address = cpu_address(cx, base, p->type, offset);
@@ -41,7 +47,9 @@ static MlirValue multiply_add(cpu_t *cx, const matmul_t *p, MlirValue x, MlirVal
 }
 
 /* acc[i .. i + rows, j .. j + columns * lanes] += lhs[i.., :] @ rhs[:, j..]; offsets are those of the batch. */
-static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t i, cpu_index_t j, int rows) {
+static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t i, cpu_index_t panel, int rows) {
+  cpu_index_t j = cpu_index_mul(cx, panel, width_of(p));
+  cpu_index_t first = cpu_index_add(cx, base[1], cpu_index_times(cx, panel, p->rhs.panel, 0));
   MlirValue sums[64];
   cpu_index_t at[64];
   for (int r = 0; r < rows; r++)
@@ -55,8 +63,8 @@ static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_i
   cpu_index_t k = cpu_loop_begin(cx, &loop, cpu_index(0), (cpu_index_t){.base = p->steps}, 1, rows * p->columns, sums);
   MlirValue strips[16];
   for (int c = 0; c < p->columns; c++) {
-    cpu_index_t offset = cpu_index_add(cx, cpu_index_times(cx, k, p->rhs.stride, 0), cpu_index_plus(j, c * p->lanes));
-    strips[c] = load_at(cx, p, p->rhs.pointer, cpu_index_add(cx, base[1], offset), p->lanes);
+    cpu_index_t row = cpu_index_add(cx, first, cpu_index_times(cx, k, p->rhs.stride, 0));
+    strips[c] = load_at(cx, p, p->rhs.pointer, cpu_index_plus(row, (int64_t)c * p->lanes), p->lanes);
   }
   for (int r = 0; r < rows; r++) {
     cpu_index_t row = cpu_index_times(cx, cpu_index_plus(i, r), p->lhs.stride, 0);
@@ -70,26 +78,26 @@ static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_i
     cpu_store(cx, sums[s], cpu_address(cx, p->acc, p->type, at[s]), (int)tw_bytes(p->type));
 }
 
-static void block_rows(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t j, int64_t from, int64_t to,
-                       int rows) {
+static void block_rows(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_index_t panel, int64_t from,
+                       int64_t to, int rows) {
   if (from >= to)
     return;
   cpu_loop_t loop;
   cpu_index_t i = cpu_loop_begin(cx, &loop, cpu_index(from), cpu_index(to), rows, 0, NULL);
-  block(cx, p, base, i, j, rows);
+  block(cx, p, base, i, panel, rows);
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
 
 static void emit_product(cpu_t *cx, const matmul_t *p) {
-  cpu_loop_t batches, columns;
+  cpu_loop_t batches, panels;
   cpu_index_t b = cpu_loop_begin(cx, &batches, cpu_index(0), cpu_index(p->batches), 1, 0, NULL);
   cpu_index_t base[3] = {cpu_index_mul(cx, b, p->m * p->k), cpu_index_mul(cx, b, p->k * p->n),
                          cpu_index_mul(cx, b, p->m * p->n)};
-  cpu_index_t j = cpu_loop_begin(cx, &columns, cpu_index(0), cpu_index(p->n), (int64_t)p->lanes * p->columns, 0, NULL);
+  cpu_index_t panel = cpu_loop_begin(cx, &panels, cpu_index(0), cpu_index(p->n / width_of(p)), 1, 0, NULL);
   int64_t whole = p->m - p->m % p->rows;
-  block_rows(cx, p, base, j, 0, whole, p->rows);
-  block_rows(cx, p, base, j, whole, p->m, (int)(p->m - whole));
-  cpu_loop_end(cx, &columns, NULL, NULL);
+  block_rows(cx, p, base, panel, 0, whole, p->rows);
+  block_rows(cx, p, base, panel, whole, p->m, (int)(p->m - whole));
+  cpu_loop_end(cx, &panels, NULL, NULL);
   cpu_loop_end(cx, &batches, NULL, NULL);
 }
 
@@ -99,7 +107,7 @@ static void product(cpu_t *cx, matmul_t *p) {
   const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
            (long long)p->k, type);
-  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride, p->steps};
+  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride, p->rhs.panel, p->steps};
   enum { POINTERS = 3, ARGUMENTS = sizeof operands / sizeof *operands };
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;
@@ -107,8 +115,8 @@ static void product(cpu_t *cx, matmul_t *p) {
     cpu_function_begin(cx, &inner, POINTERS, ARGUMENTS - POINTERS);
     for (int i = 0; i < ARGUMENTS; i++)
       arguments[i] = mlirBlockGetArgument(inner.entry, i);
-    p->lhs = (rows_t){arguments[0], arguments[POINTERS]};
-    p->rhs = (rows_t){arguments[1], arguments[POINTERS + 1]};
+    p->lhs = (rows_t){.pointer = arguments[0], .stride = arguments[POINTERS]};
+    p->rhs = (rows_t){arguments[1], arguments[POINTERS + 1], arguments[POINTERS + 2]};
     p->acc = arguments[2];
     p->steps = arguments[ARGUMENTS - 1];
     emit_product(&inner, p);
@@ -165,7 +173,7 @@ static rows_t rows_in_place(cpu_t *cx, MlirValue tile, MlirValue whole) {
   cpu_op0(cx, "scf.yield", 2, in_buffer);
   cpu_scope_pop(cx);
   MlirOperation choice = cpu_if(cx, whole, then, other, 2, types);
-  return (rows_t){mlirOperationGetResult(choice, 0), mlirOperationGetResult(choice, 1)};
+  return (rows_t){.pointer = mlirOperationGetResult(choice, 0), .stride = mlirOperationGetResult(choice, 1)};
 }
 
 /* i1: the tile lies whole in its array, and its rows don't all fall into the same few sets of the cache, as they do
@@ -208,13 +216,93 @@ static MlirValue steps_of(cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue
   return cpu_cast(cx, "arith.extui", cpu_bin(cx, "arith.maxsi", left, right), cpu_int(cx, 64));
 }
 
+/* --- panels ----------------------------------------------------------------------------------------------- */
+
+enum { LEAST_ROWS = 64 }; /* to which a copy is worth its time: a tenth of the product's for 32 */
+
+/* Whether a tile is computed for a product only, strip by strip. */
+static bool can_pack(cpu_t *cx, const matmul_t *p, MlirValue tile) {
+  MlirOperation op = tw_def(tile);
+  if (p->m < LEAST_ROWS || p->batches > 1 || mlirOperationIsNull(op) || tw_rank(mlirValueGetType(tile)) != 2)
+    return false;
+  const cpu_rule_t *rule = cpu_rule(cx, op);
+  return cpu_slot(cx, tile)->kind == CPU_VIRTUAL && tw_has_one_use(tile) && rule &&
+         !(rule->fills_in_blocks && rule->fills_in_blocks(cx, tile));
+}
+
+static MlirValue packed_strip(cpu_t *cx, const matmul_t *p, MlirValue tile, const cpu_access_t *access,
+                              const cpu_point_t *at, bool is_unsigned) {
+  if (access) {
+    cpu_index_t origin = {.base = access->origin, .depth = access->depth};
+    cpu_index_t row = cpu_index_add(cx, origin, cpu_index_times(cx, at->at[0], access->stride[0], access->depth));
+    return load_at(cx, p, access->pointer, cpu_index_add(cx, row, at->at[1]), at->lanes);
+  }
+  MlirValue strip = cpu_splat(cx, cpu_eval(cx, tile, at), at->lanes);
+  if (mlirTypeIsAFloat(p->type))
+    return strip;
+  return cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", strip, cpu_int(cx, 32));
+}
+
+/* Fills the panels, from an array in which the tile lies whole if there is an access. */
+static void fill_panels(cpu_t *cx, const matmul_t *p, MlirValue tile, MlirValue panels, const cpu_access_t *access,
+                        bool is_unsigned) {
+  MlirType type = mlirValueGetType(tile);
+  cpu_loop_t loop;
+  cpu_nest_t nest;
+  cpu_index_t panel = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(p->n / width_of(p)), 1, 0, NULL);
+  cpu_nest_set(cx, &nest, type, 1);
+  nest.point.lanes = p->lanes;
+  nest.held[1] = true;
+  cpu_nest_begin(cx, &nest);
+  cpu_index_t to = cpu_index_mul(cx, panel, p->k * width_of(p));
+  to = cpu_index_add(cx, to, cpu_index_mul(cx, nest.point.at[0], width_of(p)));
+  for (int c = 0; c < p->columns && !cx->failed; c++) {
+    nest.point.at[1] = cpu_index_plus(cpu_index_mul(cx, panel, width_of(p)), (int64_t)c * p->lanes);
+    MlirValue strip = packed_strip(cx, p, tile, access, &nest.point, is_unsigned);
+    cpu_store(cx, strip, cpu_address(cx, panels, p->type, cpu_index_plus(to, (int64_t)c * p->lanes)),
+              (int)tw_bytes(p->type));
+  }
+  cpu_nest_end(cx, &nest);
+  cpu_loop_end(cx, &loop, NULL, NULL);
+}
+
+static rows_t packed(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_unsigned) {
+  MlirType type = mlirValueGetType(tile);
+  rows_t rows = {cpu_new_buffer(cx, tw_with_element(type, p->type)), cpu_i64_const(cx, width_of(p)),
+                 cpu_i64_const(cx, p->k * width_of(p))};
+  if (!is_in_place(cx, tile, p->type)) {
+    cpu_plan(cx, type, 1, &tile, tw_null_op());
+    fill_panels(cx, p, tile, rows.pointer, NULL, is_unsigned);
+    cpu_planned(cx);
+    return rows;
+  }
+  const cpu_access_t *access = cpu_slot(cx, tile)->access;
+  MlirBlock then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
+  MlirValue whole = is_whole(cx, access, type, false);
+  cpu_scope_push(cx, then);
+  fill_panels(cx, p, tile, rows.pointer, access, false);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cpu_scope_pop(cx);
+  cpu_scope_push(cx, other);
+  fill_panels(cx, p, tile, rows.pointer, NULL, false);
+  cpu_op0(cx, "scf.yield", 0, NULL);
+  cpu_scope_pop(cx);
+  cpu_if(cx, whole, then, other, 0, NULL);
+  return rows;
+}
+
 /* An operand in the type that multiplies. Bytes are widened into a buffer of their own. */
 static rows_t operand(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
+  if (is_rhs && can_pack(cx, p, tile))
+    return packed(cx, p, tile, is_unsigned);
+  rows_t rows = {.stride = cpu_i64_const(cx, tw_extent(type, tw_rank(type) - 1))};
   if (is_in_place(cx, tile, p->type))
-    return rows_in_place(cx, tile, is_whole(cx, cpu_slot(cx, tile)->access, type, is_rhs));
-  MlirValue stride = cpu_i64_const(cx, tw_extent(type, tw_rank(type) - 1));
-  return (rows_t){tw_is_int(type) ? widened(cx, tile, is_unsigned) : cpu_buffer(cx, tile), stride};
+    rows = rows_in_place(cx, tile, is_whole(cx, cpu_slot(cx, tile)->access, type, is_rhs));
+  else
+    rows.pointer = tw_is_int(type) ? widened(cx, tile, is_unsigned) : cpu_buffer(cx, tile);
+  rows.panel = cpu_i64_const(cx, width_of(p));
+  return rows;
 }
 
 /* f16 accumulators add in f32 and are rounded once. */

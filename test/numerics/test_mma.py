@@ -76,6 +76,34 @@ def test_exact(backends: Backends, dtype: dt.DType, acc: dt.DType, sizes: Any, t
     assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
 
 
+@ct.kernel
+def computed_matmul(A, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, acc_dtype: ct.Constant):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=acc_dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        acc = ct.mma(a, (b.astype(acc_dtype) * 2).astype(B.dtype), acc)
+    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+@pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
+@pytest.mark.parametrize("sizes", [(64, 128, 64), (65, 127, 33), (129, 63, 70)], ids=str)
+@pytest.mark.parametrize("tile", [(64, 64, 32), (64, 128, 16), (128, 32, 32)], ids=str)
+@pytest.mark.parametrize("times", [1, 2])
+def test_operands_of_many_rows(
+    backends: Backends, dtype: dt.DType, acc: dt.DType, sizes: Any, tile: Any, times: int
+) -> None:
+    """The right operand is read for each block of rows: where it lies whole in its array, at ends, computed."""
+    m, n, k = sizes
+    a, b = small_integers(dtype, (m, k), 0), small_integers(dtype, (k, n), 1)
+    expected = (a.astype(np.float64) @ b.astype(np.float64)) * times
+    grid = (ct.cdiv(m, tile[0]), ct.cdiv(n, tile[1]))
+    kernel = matmul if times == 1 else computed_matmul
+    args = backends.run_all(kernel, grid, lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc])
+    assert np.array_equal(args[2], expected)
+
+
 @pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
 def test_random(backends: Backends, dtype: dt.DType, acc: dt.DType) -> None:
     m, n, k, tile = 50, 70, 60, (32, 32, 32)

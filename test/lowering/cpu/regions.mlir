@@ -75,6 +75,41 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 
 !array = memref<?x?xf32, strided<[?, 1]>>
 
+// Where many rows are multiplied by it, the right operand is copied into panels of 64 columns: from its array if it lies
+// whole in it, else strip by strip. What is computed from narrow floats goes there, too.
+// CHECK-LABEL: func.func @panels
+// CHECK: scf.if {{.*}} -> (!llvm.ptr, i64)
+// CHECK: scf.if %{{[0-9]*}} {
+// CHECK: scf.for %{{.*}} = %c0_i64 to %c2_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %c32_i64
+// CHECK: } else {
+// CHECK: llvm.intr.masked.load
+// CHECK: call @tw_mma_1x64x128x32_f32
+// CHECK: scf.for %{{.*}} = %c0_i64 to %c2_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %c32_i64
+// CHECK: -> vector<16xi16>
+// CHECK: llvm.store {{.*}} : vector<16xf32>
+// CHECK: call @tw_mma_1x64x128x32_f32
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @panels(%a: !array, %b: !array, %n: memref<?x?xbf16, strided<[?, 1]>>, %c: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+    %x = tile.load %a[%i, %c0] padding zero : !array, i32, i32 -> tensor<64x32xf32>
+    %y = tile.load %b[%c0, %i] padding zero : !array, i32, i32 -> tensor<32x128xf32>
+    %d = tile.mma %x, %y, %zero : tensor<64x32xf32>, tensor<32x128xf32>, tensor<64x128xf32>
+    %l = tile.load %n[%i, %c0] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<64x32xbf16>
+    %r = tile.load %n[%c0, %i] : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<32x128xbf16>
+    %e = tile.mma %l, %r, %d : tensor<64x32xbf16>, tensor<32x128xbf16>, tensor<64x128xf32>
+    tile.store %e, %c[%i, %c0] : tensor<64x128xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
+!array = memref<?x?xf32, strided<[?, 1]>>
+
 // A transpose goes through registers, block by block.
 // CHECK: func.func private @tw_transpose_f32_32to1_64to0
 // CHECK-COUNT-64: vector.shuffle
