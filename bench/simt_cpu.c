@@ -3,8 +3,8 @@
  *   clang -O3 -march=native -ffast-math -fopenmp bench/simt_cpu.c -lm -o simt_cpu
  *
  * Prints a line of JSON for the kernel that is named: the median and the least of the rounds behind two that warm up.
- * SIMT_SHRINK makes problems smaller as --shrink does. The radix pass is missing: its threads have no counterpart in a
- * plain loop.
+ * SIMT_SHRINK makes problems smaller as --shrink does. The radix pass is the one that plain loops would have: parts
+ * are counted and written in order, where threads of a kernel rank the keys of their warp.
  */
 #include <math.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static float *x, *y, *z, *call, *put;
 static volatile float sum; /* else nobody asks for it */
 static int32_t *counts, *starts, *columns;
 static uint8_t *values;
-static uint32_t bins[BINS];
+static uint32_t bins[BINS], *keys, *sorted, *places;
 static size_t n;
 
 static double now(void) {
@@ -151,6 +151,44 @@ static void spmv(void) {
   }
 }
 
+/* A pass by the low byte, stable: counts of the parts, where they go, the keys. */
+static void radix_pass(void) {
+  enum { PART = 8192 };
+  size_t parts = (n + PART - 1) / PART;
+#pragma omp parallel for
+  for (size_t part = 0; part < parts; part++) {
+    uint32_t own[BINS] = {0};
+    for (size_t i = part * PART; i < n && i < (part + 1) * PART; i++)
+      own[keys[i] & 255]++;
+    memcpy(places + part * BINS, own, sizeof own);
+  }
+  uint32_t before = 0;
+  for (size_t digit = 0; digit < BINS; digit++)
+    for (size_t part = 0; part < parts; part++) {
+      uint32_t count = places[part * BINS + digit];
+      places[part * BINS + digit] = before;
+      before += count;
+    }
+#pragma omp parallel for
+  for (size_t part = 0; part < parts; part++) {
+    uint32_t own[BINS];
+    memcpy(own, places + part * BINS, sizeof own);
+    for (size_t i = part * PART; i < n && i < (part + 1) * PART; i++)
+      sorted[own[keys[i] & 255]++] = keys[i];
+  }
+}
+
+static void fill_keys(void) {
+  keys = malloc(n * sizeof *keys);
+  sorted = calloc(n, sizeof *sorted);
+  places = calloc(n / 8192 + 1, BINS * sizeof *places);
+  uint32_t state = 1;
+  for (size_t i = 0; keys && i < n; i++) {
+    state = state * 1664525u + 1013904223u;
+    keys[i] = state >> 8 ^ state << 16;
+  }
+}
+
 static void fill_bytes(void) {
   values = malloc(n);
   uint32_t state = 1;
@@ -186,6 +224,7 @@ static const struct {
                {"mandelbrot", mandelbrot, 4096, 2},
                {"stencil2d", stencil2d, 16384, 2},
                {"stencil3d", stencil3d, 512, 3},
+               {"radix_pass", radix_pass, (size_t)1 << 26, 1},
                {"black_scholes", black_scholes, (size_t)1 << 26, 1},
                {"spmv", spmv, (size_t)1 << 22, 1}};
 
@@ -223,6 +262,8 @@ int main(int argc, char **argv) {
     call = uniform(count, 0, 1);
     put = uniform(count, 0, 1);
     counts = malloc(count * sizeof *counts);
+    if (benches[b].run == radix_pass)
+      fill_keys();
     if (benches[b].run == histogram)
       fill_bytes();
     if (benches[b].run == spmv)

@@ -434,6 +434,12 @@ MlirValue cpu_load_i32(cpu_t *cx, MlirValue pointer, int index);
 #define TW_UNSPLIT "tile.unsplit"
 #define TW_THREADS "tile.of_threads"
 
+/* own_arrays.c: whether an array of a thread's own can have a place for each thread of a block; gives it to all that a
+ * kernel, or a body of threads, has. */
+bool cpu_is_own_array(MlirOperation op);
+bool cpu_can_spread(MlirOperation array);
+void cpu_spread_arrays(MlirOperation root);
+
 /* walks.c: whether threads of a block run over an array in the rounds of a loop, side by side. */
 bool cpu_is_walk(const tw_uniform_t *uniform, MlirOperation op);
 

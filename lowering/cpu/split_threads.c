@@ -117,14 +117,6 @@ static bool is_cheap(MlirOperation op) {
                              tw_op_class(op) != TW_CLASS_REST);
 }
 
-/* An array of a thread's own is no other thread's. */
-static bool is_local(MlirOperation op) {
-  if (!makes_array(op))
-    return false;
-  MlirAttribute space = mlirMemRefTypeGetMemorySpace(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return !mlirAttributeIsNull(space) && mlirIntegerAttrGetValueInt(space) == TW_SPACE_LOCAL;
-}
-
 /* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread or for
  * other blocks. */
 static bool is_foreign(MlirOperation op) {
@@ -136,7 +128,9 @@ static bool is_foreign(MlirOperation op) {
     return !tw_op_loads(op) && !tw_op_stores(op) && cpu_is_polled(op);
   if (cpu_is_of_warps(op))
     return false;
-  return makes_array(op) ? is_local(op) : !is_barrier(op) && !tw_op_is(op, TW_TILE_FENCE);
+  if (cpu_is_own_array(op))
+    return !cpu_can_spread(op);
+  return !makes_array(op) && !is_barrier(op) && !tw_op_is(op, TW_TILE_FENCE);
 }
 
 /* Whether a branch or loop around a barrier is taken by all threads alike. */
@@ -892,6 +886,14 @@ static void replace_body(split_t *s, MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
+static void spread_arrays(split_t *s) {
+  if (!tw_has_op_like(s->func, cpu_is_own_array))
+    return;
+  cpu_spread_arrays(s->func);
+  tw_uniform_free(&s->uniform);
+  tw_uniform_find(&s->uniform, s->func);
+}
+
 static bool has_body(MlirOperation op) { return tw_op_is(op, TW_TILE_THREADS); }
 
 static void split_bodies(MlirOperation func) {
@@ -900,8 +902,10 @@ static void split_bodies(MlirOperation func) {
     MlirOperation op = bodies.at[i];
     split_t s = {.context = mlirOperationGetContext(op), .location = mlirOperationGetLocation(op), .func = op};
     tw_uniform_find(&s.uniform, op);
-    if (!tw_has_op_like(op, is_foreign) && can_cut(&s, tw_region_block(op, 0)))
+    if (!tw_has_op_like(op, is_foreign) && can_cut(&s, tw_region_block(op, 0))) {
+      spread_arrays(&s);
       replace_body(&s, op);
+    }
     release(&s);
   }
   tw_ops_free(&bodies);
@@ -935,8 +939,10 @@ static void split_threads(MlirOperation func) {
   MlirOperation was = tw_has_op_like(func, cpu_is_of_warps) ? mlirOperationClone(func) : tw_null_op();
   split_t s = {.context = mlirOperationGetContext(func), .location = mlirOperationGetLocation(func), .func = func};
   tw_uniform_find(&s.uniform, func);
-  if (can_cut(&s, body))
+  if (can_cut(&s, body)) {
+    spread_arrays(&s);
     rebuild(&s, body);
+  }
   if (!mlirOperationIsNull(was) && tw_has_attr(func, TW_SPLIT))
     keep_unsplit(func, was);
   else if (!mlirOperationIsNull(was))

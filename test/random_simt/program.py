@@ -36,7 +36,7 @@ class Program:
         self.warps_here = self.threads % WARP == 0  # all lanes of a warp
         self.loops = 0
         self.ints, self.floats = ["t", "x[g]"], ["f[g]"]
-        self.fibers = self.rarely(4)
+        self.fibers, self.own = self.rarely(4), self.rarely(3)
         for _ in range(2 + self.draws.below(12)):
             self.statement()
         self.results()
@@ -103,6 +103,7 @@ class Program:
 
     def statement(self) -> None:
         forms = [self.define, self.define, self.change, self.change, self.store, self.atomic]
+        forms += [self.keep, self.keep] if self.own else []
         if self.depth < 4:
             forms += [self.branch, self.count, self.repeat, self.branch, self.walk]
         if self.all_here:
@@ -136,6 +137,14 @@ class Program:
 
     def store(self) -> None:
         self.emit(f"out[g, {self.draws.below(RESULTS)}] = device.int32({self.integer()})")
+
+    def keep(self) -> None:
+        """In an array of the thread's own."""
+        if self.rarely(2):
+            return self.emit(f"own[{self.small()} & 3] = device.int32({self.integer(1)})")
+        v = self.name("v")
+        self.emit(f"{v} = own[{self.small()} & 3]")
+        self.ints.append(v)
 
     def atomic(self) -> None:
         kind = self.pick(ATOMICS)
@@ -299,6 +308,12 @@ class Program:
         head += ["    p, e = device.thread_idx, device.block_dim", "    b = device.int32(device.block_idx.x)"]
         head += ["    t = device.int32((p.z * e.y + p.y) * e.x + p.x)", "    g, lane = b * THREADS + t, t % 32"]
         head += ["    many = device.int32(e.x * e.y * e.z)"]
+        if self.own:
+            head += [
+                "    own = device.local_array(4, device.int32)",
+                "    for k in range(4):",
+                "        own[k] = k * t - n",
+            ]
         if self.fibers:  # a barrier that no thread comes to
             head += ["    if x[g] == 0x7FFFFFF0:", "        device.syncthreads()"]
         return "\n".join([*head, *self.lines, f"# a launch: grid {self.grid}, block {self.block}, n {self.n}", ""])

@@ -98,3 +98,43 @@ def test_where_they_lie(kernel: Any, ranks: tuple[int, ...], in_memory: bool) ->
     ptx = captured.module.emit(compiler.EMIT_ASSEMBLY).decode()
     assert (".local" in ptx) == in_memory
     assert (".maxnreg 64" in ptx) == (kernel is products)  # of 16 words
+
+
+@device.kernel
+def kept(x, halves, out):
+    """Of each thread across barriers: of two axes, of other types; indices that lanes compute; a part of a warp."""
+    s = device.shared_array(1024, device.int32)
+    own, few = device.local_array((2, 3), device.int32), device.local_array(4, device.float16)
+    p, e = device.thread_idx, device.block_dim
+    t = device.int32((p.z * e.y + p.y) * e.x + p.x)
+    for i in range(2):
+        for j in range(3):
+            own[i, j] = x[t] * (3 * i + j)
+    for k in range(4):
+        few[k] = halves[t] + device.float16(k)
+    s[t] = own[t % 2, t % 3]
+    device.syncthreads()
+    if t % 5 > 1:
+        own[t % 2, 2] = s[x.size - 1 - t]
+        few[t % 4] = device.float16(-1)
+    device.syncthreads()
+    for k in range(6):
+        out[t, k] = own[k // 3, k % 3]
+    for k in range(4):
+        out[t, 6 + k] = device.int32(few[k])
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, (8, 4), (4, 2, 3)], ids=str)
+def test_arrays_that_outlive_a_barrier(run: Any, block: Any) -> None:
+    threads = int(np.prod(block))
+    x = np.arange(threads, dtype=np.int32) + 1
+    halves, out = (x % 16).astype(np.float16), np.zeros((threads, 10), np.int32)
+    run(kept, x, halves, out, grid=1, block=block)
+    t = np.arange(threads)
+    own = x[:, None] * np.arange(6)
+    few = x[:, None] % 16 + np.arange(4)
+    told = own[t, t % 2 * 3 + t % 3]
+    some = t[t % 5 > 1]
+    own[some, some % 2 * 3 + 2] = told[threads - 1 - some]
+    few[some, some % 4] = -1
+    np.testing.assert_array_equal(out, np.concatenate([own, few], axis=1))

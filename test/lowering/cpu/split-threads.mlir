@@ -228,3 +228,42 @@ func.func @near(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
   tile.scatter %r, %x[%t] : f32, !x, i32
   return
 }
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// An array of each thread's own has a place for each thread, next to that of the thread beside it.
+// CHECK-LABEL: func.func @own
+// CHECK-SAME: tile.split
+// CHECK: %[[OWN:.*]] = tile.shared_array : memref<4x1024xf32, 3>
+// CHECK-NOT: tile.local_array
+// CHECK: tile.scatter %{{.*}}, %[[OWN]][%{{.*}}, %{{.*}}]
+// CHECK: tile.gather %[[OWN]][%{{.*}}, %{{.*}}] else
+func.func @own(%x: !x, %k: i32) attributes {tile.kernel, tile.simt} {
+  %zero = arith.constant 0.0 : f32
+  %t = tile.thread_id 0
+  %a = tile.local_array : memref<4xf32, 5>
+  %v = tile.gather %x[%t] : !x, i32 -> f32
+  tile.scatter %v, %a[%k] : f32, memref<4xf32, 5>, i32
+  tile.sync_threads
+  %w = tile.gather %a[%t] else %zero : f32 : memref<4xf32, 5>, i32 -> f32
+  tile.scatter %w, %x[%t] : f32, !x, i32
+  return
+}
+
+// -----
+
+!x = memref<?xf32, strided<[1]>>
+
+// A large one stays the thread's, and threads take turns.
+// CHECK-LABEL: func.func @large
+// CHECK-NOT: tile.split
+// CHECK: tile.local_array
+func.func @large(%x: !x, %k: i32) attributes {tile.kernel, tile.simt} {
+  %t = tile.thread_id 0
+  %a = tile.local_array : memref<1000xf32, 5>
+  %v = tile.gather %x[%t] : !x, i32 -> f32
+  tile.scatter %v, %a[%k] : f32, memref<1000xf32, 5>, i32
+  return
+}
