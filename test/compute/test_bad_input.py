@@ -222,3 +222,54 @@ def test_a_determinism_that_does_not_exist():
     with pytest.raises(TileValueError, match="exclusive_scan: 'determinism' is one of"):
         compute.exclusive_scan(x, y, OpKind.PLUS, np.int64(0), 4, determinism=None)
     assert not y.any()
+
+
+def test_arrays_that_are_missing(case):
+    made, values, storage = case
+    for name in {*made.ins, *made.outs} & values.keys() - made.optional:
+        refused(made, storage, values | {name: None}, TileTypeError, f"needs the argument '{name}'")
+    for name in made.order:
+        rest = {key: value for key, value in values.items() if key != name}
+        if name in values and name not in made.optional:
+            refused(made, storage, rest, TileTypeError, f"needs the argument '{name}'")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_objects_without_an_array(name):
+    call = calls()[name]
+    algorithm = type(call.make(**call.made_of))
+    for array in {*algorithm.ins, *algorithm.outs} & call.made_of.keys() - algorithm.optional:
+        with pytest.raises(TileTypeError, match=f"{name} needs the argument '{array}', found None"):
+            call.make(**call.made_of | {array: None})
+
+
+def test_arguments_that_may_be_left_out():
+    """Those that `cuda.compute` has values for: what goes along with keys, and the value before the first item."""
+    x, out, ends = np.array([3, 1, 2]), np.zeros(3, np.int64), [np.array([0]), np.array([3])]
+    compute.merge_sort(d_in_keys=x, d_out_keys=out, op=OpKind.GREATER, num_items=3)
+    assert list(out) == [3, 2, 1]
+    compute.radix_sort(d_in_keys=x, d_out_keys=out, order=SortOrder.ASCENDING, num_items=3)
+    assert list(out) == [1, 2, 3]
+    bounds = {"start_offsets_in": ends[0], "end_offsets_in": ends[1]}
+    compute.segmented_sort(
+        d_in_keys=x, d_out_keys=out, num_items=3, num_segments=1, order=SortOrder.DESCENDING, **bounds
+    )
+    assert list(out) == [3, 2, 1]
+    buffer = compute.DoubleBuffer(x.copy(), out)
+    compute.segmented_sort(d_in_keys=buffer, num_items=3, num_segments=1, order=SortOrder.ASCENDING, **bounds)
+    assert list(buffer.current()) == [1, 2, 3]
+    compute.inclusive_scan(d_in=x, d_out=out, op=OpKind.PLUS, num_items=3)
+    assert list(out) == [3, 4, 6]
+    compute.segmented_inclusive_scan(x, out, *ends, OpKind.MAXIMUM, num_segments=1)
+    assert list(out) == [3, 3, 3]
+    keys = {"d_in_keys": x, "d_out_keys": out}
+    for call, words in [
+        (lambda: compute.merge_sort(**keys, num_items=3), "'op' is a function"),
+        (lambda: compute.merge_sort(**keys, op=OpKind.LESS), "'num_items' is an integer"),
+        (lambda: compute.radix_sort(**keys, num_items=3), "'order' is one of"),
+        (lambda: compute.radix_sort(d_in_keys=x, d_out_keys=None, order=SortOrder.ASCENDING, num_items=3), "'d_out_k"),
+        (lambda: compute.radix_sort(x, out, x, None, SortOrder.ASCENDING, 3), "'d_out_values', for 'd_in_values' is"),
+        (lambda: compute.inclusive_scan(x, out, OpKind.PLUS), "'num_items' is an integer"),
+    ]:
+        with pytest.raises((TileTypeError, TileValueError), match=words):
+            call()

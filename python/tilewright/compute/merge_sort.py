@@ -174,10 +174,10 @@ def _given(d_in_keys: Any, d_in_values: Any, d_out_keys: Any, d_out_values: Any,
 
 def make_merge_sort(
     d_in_keys: Any,
-    d_in_values: Any,
-    d_out_keys: Any,
-    d_out_values: Any,
-    op: Any,
+    d_in_values: Any = None,
+    d_out_keys: Any = None,
+    d_out_values: Any = None,
+    op: Any = None,
     *,
     compute_capability: Any = None,
 ) -> MergeSort:
@@ -187,7 +187,14 @@ def make_merge_sort(
 
 
 def merge_sort(
-    d_in_keys: Any, d_in_values: Any, d_out_keys: Any, d_out_values: Any, op: Any, num_items: int, *, stream: Any = None
+    d_in_keys: Any,
+    d_in_values: Any = None,
+    d_out_keys: Any = None,
+    d_out_values: Any = None,
+    op: Any = None,
+    num_items: int | None = None,
+    *,
+    stream: Any = None,
 ) -> None:
     """Keys so that op(b, a) is false for each a before b, and values, or None, with them; the sort is stable."""
     given = _given(d_in_keys, d_in_values, d_out_keys, d_out_values, op)

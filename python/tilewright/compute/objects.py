@@ -234,6 +234,8 @@ def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:
     for what in (*kind.ins, *kind.outs):
         if values.get(what) is not None:
             given[what] = as_input(values[what], f"{kind.name}: '{what}'")
+        elif what not in kind.optional:
+            raise TileTypeError(f"{kind.name} needs the argument '{what}', found None")
     for what in kind.outs:
         if given.get(what) is not None:
             given[what].check_writable(f"{kind.name}: '{what}'")

@@ -93,7 +93,10 @@ class Sorting(Algorithm):
         self.has_values = given["d_in_values"] is not None
         for kind in ("keys", "values"):
             a, b = given[f"d_in_{kind}"], given[f"d_out_{kind}"]
-            if (a is None) != (b is None) or (a is not None and a.value_type != b.value_type):
+            if (a is None) != (b is None):
+                missing, there = (f"d_{way}_{kind}" for way in (("in", "out") if a is None else ("out", "in")))
+                raise TileTypeError(f"{self.name} needs the argument '{missing}', for '{there}' is given")
+            if a is not None and a.value_type != b.value_type:
                 raise TileTypeError(f"{self.name}: 'd_in_{kind}' and 'd_out_{kind}' are of one type, found {a} and {b}")
             if a is not None and not isinstance(a, ArrayInput):
                 raise TileTypeError(f"{self.name}: 'd_in_{kind}' is an array, found {a!r}")
@@ -255,8 +258,8 @@ def _given(d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any)
 def make_radix_sort(
     d_in_keys: Any,
     d_out_keys: Any,
-    d_in_values: Any,
-    d_out_values: Any,
+    d_in_values: Any = None,
+    d_out_values: Any = None,
     order: SortOrder = SortOrder.ASCENDING,
     *,
     compute_capability: Any = None,
@@ -270,10 +273,10 @@ def make_radix_sort(
 def radix_sort(
     d_in_keys: Any,
     d_out_keys: Any,
-    d_in_values: Any,
-    d_out_values: Any,
-    order: SortOrder,
-    num_items: int,
+    d_in_values: Any = None,
+    d_out_values: Any = None,
+    order: Any = None,
+    num_items: int | None = None,
     begin_bit: int | None = None,
     end_bit: int | None = None,
     *,

@@ -109,6 +109,7 @@ def _is_on_device(value: Any) -> bool:
 
 class InclusiveScan(_Scan):
     name, inclusive = "inclusive_scan", True
+    optional = frozenset(("init_value",))
 
 
 class ExclusiveScan(_Scan):
@@ -139,8 +140,8 @@ def _functions(kind: type[_Scan], total: str) -> tuple[Any, Any]:
         d_in: Any,
         d_out: Any,
         op: Any,
-        init_value: Any,
-        num_items: int,
+        init_value: Any = None,
+        num_items: int | None = None,
         *,
         stream: Any = None,
         determinism: Determinism = Determinism.RUN_TO_RUN,

@@ -64,6 +64,7 @@ class _SegmentedScan(Algorithm):
 
 class SegmentedInclusiveScan(_SegmentedScan):
     name, inclusive = "segmented_inclusive_scan", True
+    optional = frozenset(("init_value",))
 
 
 class SegmentedExclusiveScan(_SegmentedScan):
@@ -171,8 +172,8 @@ def _functions(kind: type[_SegmentedScan], total: str) -> tuple[Any, Any]:
         start_offsets_in: Any,
         end_offsets_in: Any,
         op: Any,
-        init_value: Any,
-        num_segments: int,
+        init_value: Any = None,
+        num_segments: int | None = None,
         *,
         stream: Any = None,
     ) -> None:
