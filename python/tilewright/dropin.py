@@ -28,7 +28,8 @@ _MODULES = {
     "cuda.compute.iterators": "tilewright.compute",
     "cuda.compute.op": "tilewright.compute",
     "cuda.compute.struct": "tilewright.compute",
-    "cuda.compute.types": "tilewright.numba",
+    "cuda.compute.types": "tilewright.compute.item_types",
+    "cuda.compute.typing": "tilewright.compute.typing",
     "cuda.device": "tilewright.device",
     "cuda.tile": "tilewright.tile",
     "cuda.tile.compilation": "tilewright.compilation",
@@ -88,7 +89,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def _alias(name: str, module: types.ModuleType) -> types.ModuleType:
     """A module of another name with the same things in it: the import system writes its own names into it."""
     alias = types.ModuleType(name, module.__doc__)
-    alias.__getattr__ = lambda attribute: getattr(module, attribute)  # type: ignore[method-assign]
+
+    def found(attribute: str) -> object:
+        inner = f"{name}.{attribute}"  # a module of ours may have the name of one of theirs
+        return importlib.import_module(inner) if inner in _MODULES else getattr(module, attribute)
+
+    alias.__getattr__ = found  # type: ignore[method-assign]
     alias.__dir__ = lambda: dir(module)  # type: ignore[method-assign]
     public = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
     alias.__dict__.update(__all__=list(public))

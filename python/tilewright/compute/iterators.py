@@ -459,6 +459,9 @@ def _shuffled(state, i):
     return found
 
 
+IteratorBase = Iterator  # as programs name it
+
+
 def states_of(operator: Operator) -> tuple[Any, ...]:
     """What an operator has from outside, as arguments."""
     return operator.states()
@@ -469,6 +472,7 @@ __all__ = [
     "ConstantIterator",
     "CountingIterator",
     "DiscardIterator",
+    "IteratorBase",
     "PermutationIterator",
     "ReverseIterator",
     "ShuffleIterator",
