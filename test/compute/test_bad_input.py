@@ -273,3 +273,76 @@ def test_arguments_that_may_be_left_out():
     ]:
         with pytest.raises((TileTypeError, TileValueError), match=words):
             call()
+
+
+class StreamOf:
+    def __init__(self, told):
+        self.told = told
+
+    def __cuda_stream__(self):
+        return self.told
+
+
+@pytest.mark.parametrize(
+    ("stream", "words"),
+    [
+        (object(), "does not implement the '__cuda_stream__' protocol"),
+        (StreamOf(None), "could not obtain __cuda_stream__ protocol version and handle"),
+        (StreamOf((0, None)), "invalid stream handle None"),
+        (StreamOf((7, 0)), "unsupported __cuda_stream__ version 7"),
+        (StreamOf((0, -5)), "invalid stream handle -5"),
+    ],
+)
+def test_streams(stream, words):
+    """In all stages, and before anything is written."""
+    x, out = np.arange(4), np.zeros(1, np.int64)
+    made = compute.make_reduce_into(x, out, OpKind.PLUS, np.int64(0))
+    values = {"d_in": x, "d_out": out, "op": OpKind.PLUS, "num_items": 4, "h_init": np.int64(0)}
+    storage = np.zeros(made(None, **values), np.uint8)
+    for temporary in (None, storage):
+        with pytest.raises((TileTypeError, TileValueError), match=words):
+            made(temporary, **values, stream=stream)
+    with pytest.raises((TileTypeError, TileValueError), match=words):
+        compute.reduce_into(**values, stream=stream)
+    assert not out.any()
+    made(storage, **values, stream=StreamOf((0, 0)))
+    assert out[0] == 6
+
+
+def test_structs_of_other_fields():
+    """A field that is cut off is no conversion that anybody asked for."""
+
+    @compute.gpu_struct
+    class Narrow:
+        x: np.int32
+        y: np.int32
+
+    def add(a, b):
+        return Narrow(a.x + b.x, a.y + b.y)
+
+    wide = np.array([(1, 1 << 40)] * 4, np.dtype([("x", "i4"), ("y", "i8")], align=True))
+    out, ends, init = np.zeros(4, Narrow.dtype), [np.array([0]), np.array([4])], Narrow(0, 0)
+    for call in [
+        lambda: compute.reduce_into(wide, out, add, 4, init),
+        lambda: compute.inclusive_scan(wide, out, add, init, 4),
+        lambda: compute.exclusive_scan(wide, out, add, init, 4),
+        lambda: compute.segmented_reduce(wide, out, *ends, add, init, 1),
+        lambda: compute.segmented_inclusive_scan(wide, out, *ends, add, init, 1),
+    ]:
+        with pytest.raises(TileTypeError, match="dtype mismatch: input dtype is .*int64, .* struct Narrow of int32, i"):
+            call()
+    assert not out["x"].any()
+    narrowed = compute.TransformIterator(wide, lambda v: Narrow(v.x, v.y >> 38))
+    compute.reduce_into(narrowed, out, add, 4, init)
+    assert tuple(out[0]) == (4, 16)
+    other_names = np.array([(1, 2)] * 4, np.dtype([("a", "i4"), ("b", "i4")]))
+    compute.reduce_into(other_names, out, add, 4, init)
+    assert tuple(out[0]) == (4, 8)
+
+
+def test_a_proxy_has_no_memory():
+    proxy = compute.ProxyArray(np.float32)
+    assert proxy.__cuda_array_interface__["typestr"] == "<f4"
+    for ask in (lambda found: found["data"], lambda found: found.get("data")):
+        with pytest.raises(RuntimeError, match="build-time placeholder"):
+            ask(proxy.__cuda_array_interface__)

@@ -10,7 +10,7 @@ from ..arrays import Array
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
 from .inputs import ArrayInput
-from .types import name_of
+from .types import ItemType, is_struct, name_of, parts_of
 
 if TYPE_CHECKING:
     from .objects import Algorithm, Given
@@ -39,6 +39,23 @@ def check_integers(given: Any, what: str) -> None:
     t = None if given is None else given.value_type
     if t is not None and not (isinstance(t, DType) and t.is_integral and not t.is_bool):
         raise TileTypeError(f"{what} has integers as its items, found {given!r} of {name_of(t)}")
+
+
+def check_structs(name: str, found: ItemType, wanted: ItemType) -> None:
+    """Items of a struct are joined as they are: numbers convert, fields of another type may not hold what is there."""
+    if is_struct(found) and is_struct(wanted) and not _are_alike(found, wanted):
+        told = [f"{name_of(t)} of {', '.join(map(name_of, parts_of(t)))}" for t in (found, wanted)]
+        raise TileTypeError(
+            f"{name} dtype mismatch: input dtype is {told[0]}, the initial value is {told[1]}; make one of the other "
+            "by a TransformIterator"
+        )
+
+
+def _are_alike(a: ItemType, b: ItemType) -> bool:
+    some, others = parts_of(a), parts_of(b)
+    if not some and not others:
+        return bool(a == b)
+    return len(some) == len(others) and all(map(_are_alike, some, others))
 
 
 def check_memory(kind: Algorithm, given: Given, needed: dict[str, int]) -> None:
@@ -92,4 +109,4 @@ def _are_elementwise(given: Any, out: Any) -> bool:
     return given.address == out.address and given.view.dtype.itemsize == out.view.dtype.itemsize
 
 
-__all__ = ["check_count", "check_integers", "check_memory", "check_storage"]
+__all__ = ["check_count", "check_integers", "check_memory", "check_storage", "check_structs"]

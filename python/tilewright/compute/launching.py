@@ -292,13 +292,15 @@ def stream_of(stream: Any, place: Any) -> Any:
             )
     if hasattr(stream, "__cuda_stream__"):
         found = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
-        if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(n, int) for n in found)):
-            raise TypeError(f"could not obtain __cuda_stream__ protocol version and handle from {stream!r}")
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise TileTypeError(f"could not obtain __cuda_stream__ protocol version and handle from {stream!r}")
         version, handle = found
         if version != 0:
-            raise TypeError(f"unsupported __cuda_stream__ version {version}")
+            raise TileTypeError(f"unsupported __cuda_stream__ version {version!r} of {stream!r}, expected 0")
+        if not isinstance(handle, int):
+            raise TileTypeError(f"invalid stream handle {handle!r} of {stream!r}, expected an integer")
         if handle < 0:
-            raise TileValueError(f"invalid stream handle {handle}")
+            raise TileValueError(f"invalid stream handle {handle} of {stream!r}")
         stream = handle
     return None if place == "cpu" else stream
 

@@ -138,6 +138,7 @@ class Algorithm(_core.Planned):
 
     def _called(self, temp_storage: Any, values: dict[str, Any], stream: Any) -> int:
         given = self._read(values)
+        stream_of(stream, given["place"])  # a wrong one is an error before anything is written
         parts = self.parts(self.counts(given))
         count = bytes_of(parts)
         if temp_storage is None:

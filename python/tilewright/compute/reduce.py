@@ -14,7 +14,7 @@ from typing import Any
 
 from ..dtype import DType
 from ..numba import intrinsics as cuda
-from .checks import chosen
+from .checks import check_structs, chosen
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part, size
 from .objects import Algorithm, Given, call, initial, make
@@ -222,6 +222,7 @@ class Reduce(Algorithm):
 
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")
+        check_structs(self.name, given["d_in"].value_type, t)
         convert, fold = Convert(t, "reduce_into: 'd_in'"), given["op"].giving(t)
         read, commutes = given["d_in"].reader(), given["op"].commutes
         width = width_for(given["d_in"].value_type)

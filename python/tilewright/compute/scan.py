@@ -9,7 +9,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import TileTypeError
-from .checks import chosen
+from .checks import check_structs, chosen
 from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
@@ -44,6 +44,7 @@ class _Scan(Algorithm):
     def build(self, given: Given) -> None:
         self.init = check_initial(self, given)
         t = self.type = given["d_in"].value_type if self.init is None else self.init[1]
+        check_structs(self.name, given["d_in"].value_type, t)
         convert, operator = Convert(t, f"{self.name}: 'd_in'"), given["op"].giving(t)
         read, write, inclusive = given["d_in"].reader(), given["d_out"].writer(), self.inclusive
 

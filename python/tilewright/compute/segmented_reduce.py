@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..numba import intrinsics as cuda
+from .checks import check_structs
 from .fold_segments import THREADS, by_lanes, is_long, lanes_for
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, size
@@ -29,6 +30,7 @@ class SegmentedReduce(Algorithm):
 
     def build(self, given: Given) -> None:
         t = self.type = self.value_key(given, "h_init")
+        check_structs(self.name, given["d_in"].value_type, t)
         readers = [given[name].reader() for name in self.ins]
         write, fold, self.width = given["d_out"].writer(), given["op"].giving(t), width_for(given["d_in"].value_type)
         alone = self.shape.threads == 1

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..numba import intrinsics as cuda
 from .blocks import block_inclusive
+from .checks import check_structs
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, initial, make, named
@@ -36,6 +37,7 @@ class _SegmentedScan(Algorithm):
     def build(self, given: Given) -> None:
         self.init = check_initial(self, given)
         t = self.type = given["d_in"].value_type if self.init is None else self.init[1]
+        check_structs(self.name, given["d_in"].value_type, t)
         readers, write = [given[name].reader() for name in self.ins], given["d_out"].writer()
         parts = _Parts(t, given["op"].giving(t), readers[0], write, self.inclusive, self.init is not None)
         kernel = _by_threads if self.shape.threads == 1 else _by_blocks
