@@ -346,3 +346,22 @@ def test_a_proxy_has_no_memory():
     for ask in (lambda found: found["data"], lambda found: found.get("data")):
         with pytest.raises(RuntimeError, match="build-time placeholder"):
             ask(proxy.__cuda_array_interface__)
+
+
+@pytest.mark.parametrize("search", ["lower_bound", "upper_bound"])
+def test_places_that_an_output_does_not_hold(search):
+    data, values = np.arange(300, dtype=np.int32), np.array([5, 290], np.int32)
+    for dtype, most in ((np.int8, 127), (np.uint8, 255), (np.int16, 300)):
+        out = np.zeros(2, dtype)
+        made = getattr(compute, f"make_{search}")(data, values, out)
+        for _ in range(2):  # without a plan, and with one
+            made(data, values, out, None, min(most, 300), 2)
+            assert list(out) == [5 + (search == "upper_bound"), most if most < 290 else 290 + (search == "upper_bound")]
+            if most < 300:
+                out[:] = 0
+                with pytest.raises(
+                    TileValueError, match=f"{search}: 'd_out' has items of u?int8.* of {most + 1} items"
+                ):
+                    made(data, values, out, None, most + 1, 2)
+                assert not out.any()
+        assert made.plans
