@@ -123,16 +123,40 @@ def test_sum():
 
 def test_that_fails():
     assert cuda.compute.nothing
+
+def test_what_is_private():
+    from cuda.compute._caching import CachableFunction
+    CachableFunction(None)
+"""
+EXAMPLES = """
+import subprocess, sys
+
+def test_example():
+    program = "import cupy, cuda.compute; assert cupy.arange(3).get().sum() == 3 and cuda.compute.OpKind.PLUS"
+    subprocess.run([sys.executable, "-c", program], check=True)
 """
 
 
 @pytest.mark.spec("C-062")
 def test_tests_of_the_peer_are_run(tmp_path):
     """tools/cccl_tests.py counts what passes of tests that lie where they are."""
-    (tmp_path / "test_theirs.py").write_text(THEIRS)
+    (tmp_path / "compute").mkdir()
+    (tmp_path / "compute" / "test_theirs.py").write_text(THEIRS)
+    (tmp_path / "test_examples.py").write_text(EXAMPLES)
     command = [sys.executable, ROOT / "tools/cccl_tests.py", tmp_path, "--out", tmp_path / "found.tsv"]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    assert (tmp_path / "found.tsv").read_text().splitlines()[1:] == ["test_theirs.py\t1\t1\t"]
-    told = (ROOT / "tools/compute.tsv").read_text().splitlines()
-    assert told[0] == "file\tpassed\tfailed\twhy" and len(told) > 20
-    assert not [row for row in told[1:] if (row.split("\t")[2] != "0") != bool(row.split("\t")[3])]
+    subprocess.run([*command, "--failures", tmp_path / "failures.tsv"], check=True, capture_output=True, timeout=120)
+    rows = [line.split("\t") for line in (tmp_path / "found.tsv").read_text().splitlines()]
+    assert rows[0] == ["file", "passed", "failed", "private", "skipped", "why"]
+    assert [row[:5] for row in rows[1:]] == [
+        ["test_examples.py", "1", "0", "0", "0"],
+        ["test_theirs.py", "1", "1", "1", "0"],
+        ["all", "2", "1", "1", "0"],
+    ]
+    assert "test_that_fails\tAttributeError" in (tmp_path / "failures.tsv").read_text()
+
+
+@pytest.mark.spec("C-062")
+def test_each_failure_of_the_peers_tests_has_a_reason():
+    rows = [line.split("\t") for line in (ROOT / "tools/compute.tsv").read_text().splitlines()]
+    assert rows[0][-1] == "why" and rows[-1][0] == "all" and len(rows) > 20
+    assert not [row for row in rows[1:-1] if (row[2] != "0") != (len(row) == 6)]
