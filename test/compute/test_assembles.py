@@ -56,6 +56,12 @@ def assembly(kernel, key, chip, number=0):
     return captured.module.emit(compiler.EMIT_ASSEMBLY)
 
 
+def test_no_kernel_divides_integers_of_the_launch(kernels):
+    """Of 64 bits that is as much code as the rest of a small kernel: loops count up to a bound."""
+    for kernel, key in kernels:
+        assert not re.search(rb"(div|rem)\.[su]64", assembly(kernel, key, "sm_90a")), kernel.name
+
+
 @pytest.mark.spec("C-028")
 def test_operators_are_inlined(kernels):
     """No kernel calls anything: what an operator does stands in it."""

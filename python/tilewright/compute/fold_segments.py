@@ -137,8 +137,9 @@ def _long_one(of_warp: Any, fold: Any, t: ItemType, width: int):
             shared[warp] = value
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
-            for w in range((last - first + (each - 1)) // each):
-                joined = fold(arrays, joined, shared[w])
+            w, at = 0, first
+            while at < last:
+                joined, w, at = fold(arrays, joined, shared[w]), w + 1, at + each
         cuda.syncthreads()
         return joined
 

@@ -223,8 +223,10 @@ def _few_bins_of_singles() -> count_bins.Bins:
 
 def _clear(write):
     def clear(out, bins):
-        for i in range(cuda.grid(1), bins, cuda.gridsize(1)):
+        i = cuda.grid(1)
+        while i < bins:
             write(out, i, 0)
+            i = i + cuda.gridsize(1)
 
     return ComputeKernel(clear)
 

@@ -121,10 +121,17 @@ def is_same(held):
     return cuda.syncthreads_or(held) != 0
 
 
+def cleared(array, count):
+    """Of all threads of a grid. To count up to a bound takes no division, as the iterations of a range would."""
+    k = cuda.grid(1)
+    while k < count:
+        array[k] = 0
+        k = k + cuda.gridsize(1)
+
+
 def _clear() -> ComputeKernel:
     def clear(words, count):
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
-            words[k] = 0
+        cleared(words, count)
 
     return common(ComputeKernel(clear), "lookback.clear")
 

@@ -17,7 +17,7 @@ from ..numba import intrinsics as cuda
 from .digits import BITS, DIGITS, SortOrder, bits_of
 from .integers import In, popc
 from .launching import ComputeKernel, Kernels, Launch, Part, known, resident, size
-from .lookback import look, publish, take
+from .lookback import cleared, look, publish, take
 from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned
 from .warps import LANES, lane, warp_inclusive
@@ -131,10 +131,8 @@ class OneSweep(Kernels):
 
 def _clear() -> ComputeKernel:
     def clear(counts, size, states, tiles):
-        for k in range(cuda.grid(1), size, cuda.gridsize(1)):
-            counts[k] = 0
-        for k in range(cuda.grid(1), tiles, cuda.gridsize(1)):
-            states[k] = 0
+        cleared(counts, size)
+        cleared(states, tiles)
 
     return ComputeKernel(clear)
 

@@ -243,10 +243,12 @@ def _copy(read, write):
     has_values = read is not None
 
     def copy(keys, values, out, out_values, n):
-        for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        i = cuda.grid(1)
+        while i < n:
             out[i] = keys[i]
             if has_values:
                 write(out_values, i, read(values, i))
+            i = i + cuda.gridsize(1)
 
     return ComputeKernel(copy)
 

@@ -127,7 +127,7 @@ def fold_tiles(read, fold, convert, t: ItemType, tiling: Tiling, commutes: bool)
         for row in range(behind, last, step):
             here = part_of_piece(inputs, arrays, row, min(row + step, last))
             value = fold(arrays, value, here) if row > first else here
-        there = (min(n - start, tiles * tile) + (tiles * piece - 1)) // (tiles * piece)
+        there = cuda.popc(cuda.ballot_sync(-1, lane() < threads // LANES and start + lane() * tiles * piece < n))
         if lane() == 0:
             shared[warp] = value
         cuda.syncthreads()
@@ -202,7 +202,8 @@ def fold_partials(write, fold, convert, t: ItemType, threads: int):
             for i in range(first + 1, min(first + each, count)):
                 value = fold(arrays, value, partial[i])
         if threads > 1 and count > 0:
-            value = block_total(shared_array(), value, (count + each - 1) // each, lambda a, b: fold(arrays, a, b))
+            there = cuda.syncthreads_count(first < count)
+            value = block_total(shared_array(), value, there, lambda a, b: fold(arrays, a, b))
         if me == 0:
             joined = convert(initial)
             if count > 0:

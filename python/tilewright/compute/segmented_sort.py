@@ -163,7 +163,8 @@ def _long(bounds, digit, read, write, threads):
             if has_values:
                 write(out_values, to, read(values, i))
 
-        for k in range(cuda.blockIdx.x, count if alone else min(lists[1], most), cuda.gridDim.x):
+        k, number = cuda.blockIdx.x, count if alone else min(lists[1], most)
+        while k < number:
             s = k if alone else lists[listed + k]
             first, last = start_of(ends[0], s), end_of(ends[1], s)
             if not alone or last - first > _SHORT:
@@ -171,6 +172,7 @@ def _long(bounds, digit, read, write, threads):
                 places(shared, sums, first)
                 in_order(first, last, shared, lambda i: digit(keys[i], shift, mask), move)
                 cuda.syncthreads()
+            k = k + cuda.gridDim.x
 
     return ComputeKernel(sort_long)
 

@@ -115,7 +115,8 @@ class _Sorting:
         def sort_by_warps(ends, keys, values, out, out_values, count, room, more_room, lists):
             shared, warp = arrays(), cuda.threadIdx.x // LANES
             base = i32.mul(warp, 2 * short)
-            for s in range(cuda.blockIdx.x * WARPS + warp, count, cuda.gridDim.x * WARPS):
+            s = cuda.blockIdx.x * WARPS + warp
+            while s < count:
                 first, last = start_of(ends[0], s), end_of(ends[1], s)
                 length = last - first
                 if length > short:
@@ -128,6 +129,7 @@ class _Sorting:
                     meet = lambda: cuda.syncwarp(-1)  # noqa: E731
                     numbers = (small(length), lane(), base, small(short), meet)
                     one(shared, keys, values, out, out_values, first, *numbers)
+                s = s + cuda.gridDim.x * WARPS
 
         return ComputeKernel(sort_by_warps)
 
@@ -137,10 +139,12 @@ class _Sorting:
 
         def sort_by_blocks(ends, keys, values, out, out_values, room, lists):
             shared = arrays()
-            for k in range(cuda.blockIdx.x, min(lists[0], room), cuda.gridDim.x):
+            k, listed = cuda.blockIdx.x, min(lists[0], room)
+            while k < listed:
                 s = lists[2 + k]
                 first, last = start_of(ends[0], s), end_of(ends[1], s)
                 numbers = (small(last - first), small(cuda.threadIdx.x), small(0), small(longer), cuda.syncthreads)
                 one(shared, keys, values, out, out_values, first, *numbers)
+                k = k + cuda.gridDim.x
 
         return resident(ComputeKernel(sort_by_blocks), BLOCK)
