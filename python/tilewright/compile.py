@@ -15,6 +15,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +106,9 @@ def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:
     return ArrayArgument(BY_NAME[dtype], *rest)
 
 
+# Hears that a kernel of this context is captured: most of what follows is not Python, and leaves other threads to it.
+when_captured: ContextVar[Callable[[], None] | None] = ContextVar("tilewright_when_captured", default=None)
+
 Assembler = Callable[[bytes, str], bytes]  # of PTX for a target
 Made = Callable[[Any, Image, Any], None]  # a specialization, its image, and the variant
 Fetch = Callable[[str, str, int], Image | None]  # an image that was made elsewhere, by text, target and plan
@@ -138,6 +142,8 @@ class Specialization:
                 told = {"as_launched": 1} if self.as_launched else {}
                 captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping, name=None, **told)
             text = captured.module.text(needs_places(self.kernel.hints_for(self.target)))
+            if (hears := when_captured.get()) is not None:
+                hears()
             if knobs.log_ir():
                 print(text, file=sys.stderr)
             image = self.fetch(text, self.target, self.plan) if self.fetch else None
@@ -326,7 +332,9 @@ def _build(module: Any, target: str, name: str, times: Times, assembler: Assembl
         dump.write(stage, "mlir", module)
         return told
 
-    plans.lower(module, CPU_STAGES if cpu else GPU_STAGES, run, plan)
+    stages = CPU_STAGES if cpu else GPU_STAGES
+    shown = dump.folder is not None or knobs.times()
+    plans.lower(module, stages if shown else stages[-1:], run, plan)  # at once: to come back waits for other threads
     if cpu:
         dump.write("asm", "s", lambda: module.emit(EMIT_ASSEMBLY).decode())
         with times.step("object"):

@@ -118,8 +118,8 @@ def test_parted_items_are_put_before_a_block_waits(kernels):
 def test_bins_of_singles_are_found_in_float32(kernels):
     """Of float64 there is a division for what comes near to another bin, and nothing else; one kernel counts in shared
     memory, be bins few or many."""
-    names = [kernel.name for kernel, _ in kernels if "count_" in kernel.name]
-    assert names == ["count_shared", "count_packed", "count_many"] * 2 + ["count_bytes"]
+    names = sorted(kernel.name for kernel, _ in kernels if "count_" in kernel.name)
+    assert names == sorted(["count_shared", "count_packed", "count_many"] * 2 + ["count_bytes"])
     doubles, singles = (
         assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name == "count_shared"
     )
@@ -143,3 +143,36 @@ def test_a_block_sorts_keys_in_their_place(kernels):
     shared = [line for line in text.splitlines() if "tile.shared_array" in line]
     tile = 512 * merge_tiles.items_for(12)
     assert len(shared) == 1 and int(re.search(r"memref<(\d+)", shared[0])[1]) in (tile, 12 * tile), shared
+
+
+def test_kernels_are_captured_in_turn_the_longest_first(monkeypatch):
+    """Python runs one thread at a time: what takes longest to compile waits for no other capture."""
+    events, capture = [], compiler.capture_kernel
+
+    def noted(kernel, *facts, **named):
+        events.append(("begins", kernel.name))
+        found = capture(kernel, *facts, **named)
+        events.append(("ends", kernel.name))
+        return found
+
+    monkeypatch.setattr(compiler, "capture_kernel", noted)
+    compute.clear_all_caches()
+    x = np.zeros(8, np.uint16)
+    compute.make_radix_sort(x, x, None, None, SortOrder.DESCENDING, compute_capability=90)
+    compute.clear_all_caches()
+    names = [name for what, name in events if what == "begins"]
+    assert names == ["sweep", "count", "bases", "copy", "clear"]
+    assert events == [(what, name) for name in names for what in ("begins", "ends")]
+
+
+def test_the_length_of_a_kernel_is_that_of_its_functions():
+    def inner(x):
+        return later(x)
+
+    def outer(x):
+        return inner(x) + inner(x)
+
+    alone = launching._length(inner, set())  # `later` is nothing yet
+    assert launching._length(outer, set()) == len(outer.__code__.co_code) + alone
+    later = (inner, abs)
+    assert launching._length(inner, set()) == alone and later

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from .. import _core, arrays
+from .. import compile as compiler
 from ..capture import numba_functions, numba_ufuncs
 from ..capture.numba_rules import NUMBA, Typing, _Numba
 from ..device import records
@@ -260,7 +263,10 @@ class Launch:
 
 
 def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
-    """Compile the kernels of launches at the same time. What is made for targets is machine code, which is kept."""
+    """Compile the kernels of launches at the same time. What is made for targets is machine code, which is kept.
+
+    They are captured one after the other, the longest one first: that is work for Python, which has one thread run at a
+    time, and what is behind the longest capture takes longest, too."""
     by_kernel: dict[int, list[Launch]] = {}
     for launch in launches:
         by_kernel.setdefault(id(launch.kernel), []).append(launch)
@@ -268,17 +274,47 @@ def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
     for kernel in own:
         kernel.is_assembled_by_load = len(own) == 1 and not targets
 
-    def compile_each(group: list[Launch]) -> None:
-        for launch in group:
-            launch.compile(targets)
+    def compile_each(group: list[Launch], captured: threading.Event) -> None:
+        compiler.when_captured.set(captured.set)
+        try:
+            for launch in group:
+                launch.compile(targets)
+        finally:
+            captured.set()
 
     if len(by_kernel) < 2:
-        compile_each(launches)
+        compile_each(launches, threading.Event())
         return
-    with ThreadPoolExecutor(len(by_kernel)) as threads:
-        contexts = [(contextvars.copy_context(), group) for group in by_kernel.values()]
-        for done in [threads.submit(context.run, compile_each, group) for context, group in contexts]:
+    groups = sorted(by_kernel.values(), key=lambda group: -_length(group[0].kernel.function, set()))
+    with ThreadPoolExecutor(len(groups)) as threads:
+        found = []
+        for group in groups:
+            captured = threading.Event()
+            found.append(threads.submit(contextvars.copy_context().run, compile_each, group, captured))
+            captured.wait()
+        for done in found:
             done.result()
+
+
+def _length(value: Any, seen: set[int]) -> int:
+    """Bytes of the code of a function and of those that it was made with."""
+    if isinstance(value, tuple):
+        return sum(_length(part, seen) for part in value)
+    if not isinstance(value, FunctionType) or id(value) in seen:
+        return 0
+    seen.add(id(value))
+    return _of_code(value.__code__) + sum(_length(_held(cell), seen) for cell in value.__closure__ or ())
+
+
+def _held(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable that has none yet
+        return None
+
+
+def _of_code(code: CodeType) -> int:
+    return len(code.co_code) + sum(_of_code(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
 def stream_of(stream: Any, place: Any) -> Any:
