@@ -116,16 +116,16 @@ def test_parted_items_are_put_before_a_block_waits(kernels):
 
 
 def test_bins_of_singles_are_found_in_float32(kernels):
-    """Of float64 there is a division for what comes near to another bin, and nothing else; one kernel counts in shared
-    memory, be bins few or many."""
+    """Of float64 there is a quotient for what comes near to another bin, of four fused products and no division, and
+    nothing else; one kernel counts in shared memory, be bins few or many."""
     names = sorted(kernel.name for kernel, _ in kernels if "count_" in kernel.name)
     assert names == sorted(["count_shared", "count_packed", "count_many"] * 2 + ["count_bytes"])
     doubles, singles = (
         assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name == "count_shared"
     )
     assert "mul.f32" not in doubles and len(re.findall(r"(mul|fma)\S*\.f32", singles)) >= 16
-    conversions, divisions = (len(re.findall(found, singles)) for found in (r"cvt\S*\.f64", r"div\.rn\.f64"))
-    assert conversions <= 3 * divisions
+    conversions, products = (len(re.findall(found, singles)) for found in (r"cvt\S*\.f64", r"fma\.rn\.f64"))
+    assert products % 4 == 0 and conversions <= 3 * (products // 4) and "div." not in singles
 
 
 def test_bits_of_floats_in_their_order_take_no_choice(kernels):

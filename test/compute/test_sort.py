@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright import compute
-from tilewright.compute import DoubleBuffer, OpKind, SortOrder, count_bins
+from tilewright.compute import DoubleBuffer, OpKind, SortOrder, count_bins, histogram
 
 SIZES = [0, 1, 2, 33, 129, 2049, 5000]
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
@@ -228,6 +228,25 @@ def test_what_is_near_to_another_bin():
     assert count_bins.scale(256, 0.0, 1.0) == (256, 0) and count_bins.scale(48, 0.0, 3.0) == (16, 0)
     assert 0 < count_bins.scale(7, 0.0, 1.0)[1] < 1e-4 and 0 < count_bins.scale(256, 0.25, 1.25)[1] < 1e-3
     assert count_bins.scale(5, -3e38, 3e38) == (0, 1) and count_bins.scale(1 << 19, 0.0, 1.0) == (0, 1)
+
+
+def test_quotients_without_a_division(device):
+    """Of float32, times a number of bins: the float64 nearest to the quotient, whatever the size of either."""
+    rng, n = np.random.default_rng(3), 4000
+    b = (rng.uniform(1, 2, n) * 2.0 ** rng.integers(-149, 127, n)).astype(np.float32).astype(np.float64)
+    a = (rng.uniform(-2, 2, n) * 2.0 ** rng.integers(-149, 127, n)).astype(np.float32).astype(np.float64)
+    a[: n // 2] = b[: n // 2] * rng.integers(0, 99, n // 2) / 99  # some are near to a bin
+    a *= rng.integers(1, 1 << 18, n)
+    b[-3:], a[-3:] = [2.0**-149, np.float32(3.4e38), np.inf], [2.0**127, 2.0**-149, 3.0]
+    out = device.array(np.zeros(n))
+    compute.binary_transform(device.array(a), device.array(b), out, lambda a, b: histogram._quotient(a, b, 1 / b), n)
+    np.testing.assert_array_equal(device.host(out), a / b)
+
+
+def test_histogram_up_to_infinity(device):
+    x, out = np.array([0, 1, 3e38, np.inf, np.nan, -1], np.float32), device.array(np.zeros(3, np.int32))
+    compute.histogram_even(device.array(x), out, 4, np.float32(0), np.float32(np.inf), 6)
+    assert device.host(out).tolist() == [3, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
