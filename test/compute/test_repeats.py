@@ -230,3 +230,27 @@ def test_a_function_that_calls_itself() -> None:
         y[n] = power(x[n], 3) + power(y[n], 3) + times(x[n], 2) + times(y[n], 2)
 
     assert captured(kernel)[0] == without_repeats(kernel)[0]
+
+
+def test_rows_of_a_tile_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of scans and selections: a row's code is captured once, or once more where its neighbours are other constants;
+    so are the steps in which the lanes of a warp join."""
+    bodies: dict[str, list[str]] = {}
+    run, compile_one = inlining.returned_value, launching.ComputeKernel._compiled
+
+    def captured_only(kernel: Any, plain: Any) -> Any:
+        names = bodies[kernel.name] = []
+        monkeypatch.setattr(inlining, "returned_value", lambda frame, name: (names.append(name), run(frame, name))[1])
+        return compile_one(kernel, plain)
+
+    monkeypatch.setattr(launching.ComputeKernel, "_compiled", captured_only)
+    compute.clear_all_caches()
+    x, count = np.zeros(8, np.int16), np.zeros(1, np.int16)
+    compute.make_inclusive_scan(x, x, lambda a, b: a + b, None, compute_capability=90)
+    compute.make_select(x, x, count, lambda v: v > 3, compute_capability=90)
+    compute.clear_all_caches()
+    scan, part = bodies["scan_tiles"], bodies["part_tiles"]
+    loaded_and_stored = [scan.count(name) for name in ("row", "guarded_row")]
+    assert loaded_and_stored == [2, 2] and scan.count("in_row") == 2 and scan.count("behind") == 1
+    assert [part.count(name) for name in ("of_row", "put_row", "put", "cut")] == [1, 1, 1, 1]
+    assert len(scan) < 70 and len(part) < 80

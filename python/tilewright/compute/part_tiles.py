@@ -129,7 +129,7 @@ def _halves(counted: int):
 def _parts(column: Column, counted: int, part_of, looks_before, rows: Rows):
     """A function for kernels: the part of each item of a thread. What is behind the last item is in none, or in what is
     left, where it comes last."""
-    places, read, first_in_tile, nowhere = rows.places, column.read, first_of(rows), -1
+    starts, read, first_in_tile, nowhere = rows.starts, column.read, first_of(rows), -1
     if len(column.writes) > counted:
         nowhere = counted
 
@@ -152,18 +152,21 @@ def _parts(column: Column, counted: int, part_of, looks_before, rows: Rows):
             found = fronts
         return found
 
+    def of_row(arrays, items, front, at, p, room):
+        befores = (front, *items[:-1]) if looks_before else items
+        return tuple(
+            part(arrays, v, b, at, i32.add(p, j), room) for j, (v, b) in enumerate(zip(items, befores, strict=True))
+        )
+
     def parted(inputs, arrays, held, start, valid):
         own = small(first_in_tile())
         at, room, fronts = start + own, i32.sub(valid, own), held
         if looks_before:
             fronts = in_front(inputs, held, at, room)
-        found = ()
-        for r, run in enumerate(places):
-            items = held[r]
-            befores = (fronts[r], *items[:-1]) if looks_before else items
-            of_run = tuple(part(arrays, v, b, at, small(p), room) for p, v, b in zip(run, items, befores, strict=True))
-            found = (*found, of_run)
-        return found
+        return tuple(
+            of_row(arrays, items, front, at, small(p), room)
+            for p, items, front in zip(starts, held, fronts, strict=True)
+        )
 
     return parted
 
@@ -203,9 +206,12 @@ def _places(rows: Rows, counted: int):
             found = i32.or_(found, i32.shl(of_run(run), bits * r))
         return found
 
+    def cut(word, shift):
+        return i32.and_(u32.shr(word, shift), full)
+
     def field(words, r):
         word = words[r // a_word]
-        return word if a_word == 1 else i32.and_(u32.shr(word, bits * (r % a_word)), full)
+        return word if a_word == 1 else cut(word, small(bits * (r % a_word)))
 
     def of_warps(whole):
         """Of the warps before this one, and of all of them."""
@@ -235,18 +241,21 @@ def _places(rows: Rows, counted: int):
 
 def _loading(column: Column, rows: Rows):
     """A function for kernels: a thread's items of a whole tile, whose arrays lie at multiples of 16 bytes."""
-    read, places, first_in_tile = column.read, rows.places, first_of(rows)
+    read, starts, first_in_tile, COLUMNS = column.read, rows.starts, first_of(rows), tuple(range(rows.width))
+
+    def row(near, at):
+        return tuple(read(near, at + j) for j in COLUMNS)
 
     def load_whole(inputs, start):
         near, at = aligned(inputs), start + first_in_tile()
-        return tuple(tuple(read(near, at + p) for p in run) for run in places)
+        return tuple(row(near, at + p) for p in starts)
 
     return load_whole
 
 
 def _staged(column: Column, rows: Rows, counted: int) -> _Move:
     """Through shared memory."""
-    places, threads, first_in_tile = rows.places, rows.threads, first_of(rows)
+    starts, threads, first_in_tile = rows.starts, rows.threads, first_of(rows)
     read, writes, rooms, load_whole = column.read, column.writes, column.rooms, _loading(column, rows)
     KS, rest = tuple(range(rows.width)), len(column.writes) > counted
     counts, halves = _counter(counted), _halves(counted)
@@ -257,12 +266,15 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
             shared[i] = read(inputs, start + i)
             i = i32.add(i, threads)
 
+    def row(shared, at):
+        return tuple(shared[i32.add(at, k)] for k in KS)
+
     def load(shared, inputs, start, valid, whole):
         if whole:
             found = load_whole(inputs, start)
         else:
             own = small(first_in_tile())
-            found = tuple(tuple(shared[i32.add(own, p)] for p in run) for run in places)
+            found = tuple(row(shared, i32.add(own, p)) for p in starts)
         return found
 
     def put(shared, behind, step, at, part, value):
@@ -278,16 +290,18 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
             shared[to] = value
         return i32.add(at, counts(part))
 
+    def put_row(shared, behind, step, at, parts, values):
+        for k in KS:
+            at = put(shared, behind, i32.add(step, k), at, parts[k], values[k])
+
     def keep(shared, values, parts, found, mine):
         """Of two parts the second one begins behind the first, and what is left behind both."""
         own, (first, *others) = small(first_in_tile()), halves(mine)
         begins, behind = small(0), i32.add(own, first)
         for count in others:
             begins, behind = i32.shl(first, 16), i32.add(behind, i32.add(count, first))
-        for r, run in enumerate(places):
-            at = i32.add(found[r], begins)
-            for k in KS:
-                at = put(shared, behind, small(run[k]), at, parts[r][k], values[r][k])
+        for p, at, of_row, held in zip(starts, found, parts, values, strict=True):
+            put_row(shared, behind, small(p), i32.add(at, begins), of_row, held)
 
     def copy(outputs, shared, first, count, write, room, base):
         last = small(min(count, room(outputs) - base))

@@ -48,6 +48,11 @@ class Rows:
         return -(-count // self.tile)
 
     @property
+    def starts(self) -> tuple[int, ...]:
+        """Of a lane's rows from its first one."""
+        return tuple(r * self.row for r in range(self.rounds))
+
+    @property
     def places(self) -> tuple[tuple[int, ...], ...]:
         """Of a lane's items from its first one, by rows."""
         return tuple(tuple(r * self.row + j for j in range(self.width)) for r in range(self.rounds))
@@ -77,7 +82,10 @@ def room_at(at, last):
 
 def loading_rows(item: Any, t: ItemType, rows: Rows):
     """A function for kernels: the items of a thread by rows; behind the last item of all, zeros."""
-    places, zero = rows.places, Zero(t)
+    starts, COLUMNS, zero = rows.starts, tuple(range(rows.width)), Zero(t)
+
+    def row(states, at):
+        return tuple(item(states, at + j) for j in COLUMNS)
 
     def guarded(states, at, p, room):
         value = zero()
@@ -85,36 +93,45 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
             value = item(states, at + p)
         return value
 
+    def guarded_row(states, at, p, room):
+        return tuple(guarded(states, at, p + j, room) for j in COLUMNS)
+
     def load(states, at, whole, last):
         if whole:
             near = aligned(states)
-            found = tuple(tuple(item(near, at + p) for p in run) for run in places)
+            found = tuple(row(near, at + p) for p in starts)
         else:
             room = room_at(at, last)
-            found = tuple(tuple(guarded(states, at, small(p), room) for p in run) for run in places)
+            found = tuple(guarded_row(states, at, small(p), room) for p in starts)
         return found
 
     return load
 
 
 def storing_rows(write: Any, rows: Rows):
-    places = rows.places
+    starts = rows.starts
+
+    def row(states, at, held):
+        for j, value in enumerate(held):
+            write(states, at + j, value)
 
     def guarded(states, at, p, room, value):
         if p < room:
             write(states, at + p, value)
 
+    def guarded_row(states, at, p, room, held):
+        for j, value in enumerate(held):
+            guarded(states, at, p + j, room, value)
+
     def store(states, at, whole, last, values):
         if whole:
             near = aligned(states)
-            for run, held in zip(places, values, strict=True):
-                for p, value in zip(run, held, strict=True):
-                    write(near, at + p, value)
+            for p, held in zip(starts, values, strict=True):
+                row(near, at + p, held)
         else:
             room = room_at(at, last)
-            for run, held in zip(places, values, strict=True):
-                for p, value in zip(run, held, strict=True):
-                    guarded(states, at, small(p), room, value)
+            for p, held in zip(starts, values, strict=True):
+                guarded_row(states, at, small(p), room, held)
 
     return store
 
@@ -180,25 +197,32 @@ class TileScan(Kernels):
             sums = warp_inclusive(held, lambda a, b: fold(arrays, a, b))
             return of_lane(sums, max(cuda.threadIdx.x // LANES - 1, 0)), of_lane(sums, warps - 1)
 
+        def in_row(arrays, items, lanes_total, before, there):
+            here = before
+            if lane() > 0:
+                here = fold(arrays, before, lanes_total) if there else lanes_total
+            kept = there or lane() > 0
+            if inclusive:
+                run = tuple(fold(arrays, here, item) if kept else item for item in items)
+            else:
+                run = (here, *tuple(fold(arrays, here, item) if kept else item for item in items[:-1]))
+            return run
+
         def in_tile(arrays, held, lanes, totals, before, there):
             """The running totals of a thread's rows; `before` is of the warps before, if `there` are some."""
             found = ()
             for items, lanes_total, total in zip(held, lanes, totals, strict=True):
-                here = before
-                if lane() > 0:
-                    here = fold(arrays, before, lanes_total) if there else lanes_total
-                kept = there or lane() > 0
-                if inclusive:
-                    run = tuple(fold(arrays, here, item) if kept else item for item in items)
-                else:
-                    run = (here, *tuple(fold(arrays, here, item) if kept else item for item in items[:-1]))
+                found = (*found, in_row(arrays, items, lanes_total, before, there))
                 before = fold(arrays, before, total) if there else total
-                found, there = (*found, run), True
+                there = True
             return found
+
+        def behind(arrays, carry, run):
+            return tuple(fold(arrays, carry, total) for total in run)
 
         def joined(arrays, carry, found, is_first):
             """Behind `carry`; the first thread's first total without its item is of nothing else."""
-            rows = tuple(tuple(fold(arrays, carry, total) for total in run) for run in found)
+            rows = tuple(behind(arrays, carry, run) for run in found)
             if not inclusive and is_first:
                 rows = ((carry, *rows[0][1:]), *rows[1:])
             return rows

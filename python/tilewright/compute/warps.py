@@ -17,10 +17,11 @@ from ..dtype import int32
 from ..errors import TileError
 from ..numba import intrinsics as cuda
 from .integers import In
+from .types import Convert
 
 LANES, _COUNT = 32, 5
 _STEPS = (1, 2, 4, 8, 16)
-i32 = In(int32)
+i32, small = In(int32), Convert(int32, "a lane")
 
 
 class _Shuffle:
@@ -54,40 +55,53 @@ def lane():
 def warp_fold(value, there, fold):
     """On lane 0 the values of the first `there` lanes joined from left to right."""
     for step in _STEPS:
-        other = above(value, step)
-        if there == LANES or i32.add(lane(), step) < there:  # what other lanes make of it does not matter
-            value = fold(value, other)
+        value = _with_above(value, there, small(step), fold)
+    return value
+
+
+def _with_above(value, there, step, fold):
+    other = above(value, step)
+    if there == LANES or i32.add(lane(), step) < there:  # what other lanes make of it does not matter
+        value = fold(value, other)
     return value
 
 
 def warp_folds(values, fold):
     """`warp_fold` of all lanes, of several values at once."""
     for k in range(_COUNT):
-        step = i32.shl(1, k)
-        others = tuple(above(value, step) for value in values)
-        values = tuple(fold(value, other) for value, other in zip(values, others, strict=True))
+        values = _all_with_above(values, i32.shl(1, k), fold)
     return values
+
+
+def _all_with_above(values, step, fold):
+    others = tuple(above(value, step) for value in values)
+    return tuple(fold(value, other) for value, other in zip(values, others, strict=True))
 
 
 def warp_inclusive(value, fold):
     """On each lane the values of lane 0 up to it, joined."""
     for step in _STEPS:
-        other = below(value, step)
-        if i32.less(step - 1, lane()):
-            value = fold(other, value)
+        value = _with_below(value, small(step), fold)
+    return value
+
+
+def _with_below(value, step, fold):
+    other = below(value, step)
+    if i32.less(i32.sub(step, 1), lane()):
+        value = fold(other, value)
     return value
 
 
 def warp_inclusives(values, fold):
     """The same of several values at once."""
     for step in _STEPS:
-        others = tuple(below(value, step) for value in values)
-        values = _from_lane(lane(), step, values, others, fold)
+        values = _all_with_below(values, small(step), fold)
     return values
 
 
-def _from_lane(own, step, values, others, fold):
-    if i32.less(own, step):
+def _all_with_below(values, step, fold):
+    others = tuple(below(value, step) for value in values)
+    if i32.less(lane(), step):
         found = values
     else:
         found = tuple(fold(other, value) for value, other in zip(values, others, strict=True))
