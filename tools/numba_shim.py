@@ -283,9 +283,8 @@ def _install_tests(tests: Path | None) -> None:
     package.support = module("numba.cuda.tests.support", **support)  # type: ignore[attr-defined]
 
 
-def for_children(tests: Path) -> dict[str, str]:
-    """The environment of a process of Python that is to have this module `numba`."""
-    folder = Path(tempfile.mkdtemp(prefix="numba-shim-"))
+def for_children(tests: Path, folder: Path) -> dict[str, str]:
+    """The environment of a process of Python that is to have this module `numba`, by a file in `folder`."""
     lines = ["import sys", "from pathlib import Path", f"sys.path.append({HERE!r})", "import numba_shim"]
     (folder / "sitecustomize.py").write_text("\n".join([*lines, f"numba_shim.install(Path({str(tests)!r}))", ""]))
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}

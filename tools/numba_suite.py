@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from pathlib import Path
@@ -57,10 +58,10 @@ def _told(trace: str) -> str:
     return (lines or trace.strip().splitlines())[-1].replace("tilewright.errors.", "").partition("Command '[")[0]
 
 
-def run_file(path: Path) -> None:
+def run_file(path: Path, folder: Path) -> None:
     """In this process; the last line tells what came of it."""
     tests = path.parent.parent
-    os.environ.update(numba_shim.for_children(tests))
+    os.environ.update(numba_shim.for_children(tests, folder))
     numba_shim.install(tests)
     name = f"numba.cuda.tests.{path.parent.name}.{path.stem}"
     made = types.ModuleType(name)
@@ -93,9 +94,12 @@ def why(told: str) -> str:
 
 
 def row_of(path: Path) -> list[str]:
+    """Of a process of its own, whose temporary files go when it ends, however it does."""
     command = [sys.executable, __file__, "--file", str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "TMPDIR": folder}
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment)
     except subprocess.TimeoutExpired:
         return ["0", "0", "0", f"not done in {SECONDS} s"]
     lines = [line for line in done.stdout.splitlines() if line.startswith("@@\t")]
@@ -112,7 +116,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.file:
-        run_file(options.file)
+        with tempfile.TemporaryDirectory() as made:
+            run_file(options.file, Path(made))
         return
     folders = [options.checkout / TESTS / folder for folder in FOLDERS]
     files = [path for folder in folders for path in sorted(folder.glob(f"test_{options.only}*.py"))]
