@@ -14,6 +14,7 @@ int tw_ext_add_promotion(PyObject *module);
 int tw_ext_add_launch(PyObject *module);
 int tw_ext_add_builder(PyObject *module);
 int tw_ext_add_jit(PyObject *module);
+int tw_ext_add_quiet(PyObject *module);
 
 /* What MLIR prints goes into a tw_strbuf_t, and from there (taken) into a str; NULL with an exception. */
 void tw_ext_text_put(MlirStringRef piece, void *text);

@@ -27,7 +27,7 @@ static void initialize_llvm(void) {
 
 /* Each part adds its functions and types. */
 static int (*const parts[])(PyObject *module) = {tw_ext_add_compile, tw_ext_add_builder, tw_ext_add_promotion,
-                                                 tw_ext_add_launch, tw_ext_add_jit};
+                                                 tw_ext_add_launch,  tw_ext_add_jit,     tw_ext_add_quiet};
 
 static int module_exec(PyObject *module) {
   static pthread_once_t initialized = PTHREAD_ONCE_INIT;

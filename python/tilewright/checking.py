@@ -22,6 +22,7 @@ import numpy as np
 from . import _core, compile, structure
 from .errors import Place, places_of
 from .findings import Finding, error_of
+from .quiet import quiet
 
 RECORD_WORDS = 16
 SITE, BLOCK, OTHER, VALUE, INDEX = range(5)
@@ -66,7 +67,7 @@ class CheckedKernel(_core.Dispatcher):
         constants = [i for i, form in enumerate(forms) if form is True]
         super().__init__(kernel.name, parameters, constants, _compile, kernel.rules.simt, None, 0, forms)
         self.kernel, self.function, self.rules = kernel, kernel.function, kernel.rules
-        self.links = kernel.links
+        self.links, self.held, self.rows = kernel.links, kernel.held, kernel.rows
         self.sites: dict[int, tuple[Any, list[_Site]]] = {}  # of each variant, by its address
 
     def hints_for(self, target: str) -> dict[str, int | str]:
@@ -202,6 +203,7 @@ def _owners(arrays: Sequence[dict[str, Any] | None], written: Sequence[bool]) ->
 # A launch
 
 
+@quiet
 def launch(
     stream: Any,
     grid: Any,

@@ -85,7 +85,8 @@ def capture_kernel(
     arguments = [_argument(entry, kernel.name, name) for entry, name in zip(key, kernel.parameters, strict=True)]
     wanted = kernel.hints_for(target) | ({"may_alias": 1} if overlapping else {}) | told
     extra = 2 if "check" in wanted else 0
-    return capture(kernel.function, arguments, target, wanted, kernel.rules, name, extra, kernel.links)
+    more = (kernel.links, kernel.held, kernel.rows)
+    return capture(kernel.function, arguments, target, wanted, kernel.rules, name, extra, *more)
 
 
 def _argument(entry: tuple[Any, ...], kernel: str, parameter: str) -> Any:

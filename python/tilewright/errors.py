@@ -90,6 +90,25 @@ class TileTypeError(TileError, TypeError):
     """Dtypes, shapes or kinds of values that do not fit an operation."""
 
 
+class HeldArrayError(TileTypeError):
+    """An array of the device in a variable from outside of a kernel, which its launch has to add to the arguments."""
+
+    def __init__(self, holder: Any, variable: str) -> None:
+        super().__init__(
+            f"the variable '{variable}' from outside of the kernel is an array of the device, which only a launch has; "
+            "launch the kernel, or pass the array as an argument"
+        )
+        self.holder, self.variable = holder, variable
+
+
+class RowsError(TileTypeError):
+    """An argument of a kernel whose launch has to tell whether its elements lie in row-major order."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
 class TileValueError(TileError, ValueError):
     """A value out of its range."""
 

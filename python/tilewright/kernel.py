@@ -24,6 +24,7 @@ from .errors import (
     TileUnsupportedFeatureError,
     TileValueError,
 )
+from .quiet import quiet
 from .structure import UNMARKED, defaults_of, parameter_marks, parameters_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class kernel(_core.Dispatcher):
     decorator = "@ct.kernel"
     hint_names: Iterable[str] = hints.NAMES
     links: Iterable[str] = ()  # files that it is linked with
+    held: tuple[tuple[Any, str], ...] = ()  # variables from outside, (holder, name), whose arrays the launch adds
+    rows: frozenset[int] = frozenset()  # leaves of the arguments that the launch knows to lie in row-major order
 
     def on_miss(self, target: str, key: compile.Key) -> Any:
         """The variant for a launch that none fits, or the error to raise."""
@@ -67,7 +70,7 @@ class kernel(_core.Dispatcher):
     def __init__(self, function: Callable[..., Any], /, **wanted: Any) -> None:
         assert isinstance(function, types.FunctionType)  # says __new__
         code = function.__code__
-        parameters = parameters_of(function)
+        parameters = (*parameters_of(function), *(name for _, name in self.held))
         if code.co_flags & 0x0C or (self.rules.simt and code.co_kwonlyargcount):
             raise TileTypeError(
                 f"kernel {function.__name__}: *args and **kwargs cannot be passed at a launch"
@@ -75,10 +78,11 @@ class kernel(_core.Dispatcher):
                 "one of which may be a tuple"
             )
         marks = parameter_marks(function)
-        forms = tuple(marks.get(name, UNMARKED).form() for name in parameters)
+        own = len(parameters) - len(self.held)
+        forms = (*(marks.get(name, UNMARKED).form() for name in parameters[:own]), *[None] * len(self.held))
         positions = [i for i, form in enumerate(forms) if form is True]
         self.forms = forms
-        defaults, most = defaults_of(function) or None, knobs.most_variants()
+        defaults, most = (None if self.held else defaults_of(function) or None), knobs.most_variants()
         super().__init__(
             function.__name__,
             parameters,
@@ -101,12 +105,14 @@ class kernel(_core.Dispatcher):
         self._with_hints: dict[tuple[tuple[str, Any], ...], kernel] = {}
         functools.update_wrapper(self, function)
 
+    @quiet
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise TileTypeError(
             f"kernel {self.name} is called like a function; start it with "
             f"ct.launch(stream, grid, {self.name}, (...)), or call a @ct.function from tile code"
         )
 
+    @quiet
     def __getitem__(self, grid: Any) -> Any:
         raise TileTypeError(
             f"kernel {self.name} is started as in Triton; write ct.launch(stream, grid, {self.name}, (...)) instead of "
@@ -121,6 +127,7 @@ class kernel(_core.Dispatcher):
         """The function under cuTile's name for it, of which its operator libraries make kernels with other hints."""
         return self.function
 
+    @quiet
     def interpret(self, grid: int | Sequence[int], args: tuple[Any, ...]) -> None:
         """Run the Python body itself on NumPy tiles, one block after the other; breakpoints work."""
         from .interpret import run
@@ -214,6 +221,7 @@ def function(f: Callable[..., Any] | None = None, /, *, host: bool = False, tile
     return f
 
 
+@quiet
 def _interpret_launch(
     stream: Any,
     grid: Any,

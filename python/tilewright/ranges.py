@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import knobs
+from .quiet import quiet
 
 
 class Library(NamedTuple):
@@ -68,6 +69,7 @@ def named(name: str) -> Iterator[None]:
 def around(launch: Callable[..., None]) -> Callable[..., None]:
     """ct.launch within a range that has the kernel's name."""
 
+    @quiet
     @functools.wraps(launch)
     def ranged(stream: Any, grid: Any, kernel: Any, kernel_args: Any, **keywords: Any) -> None:
         with named(getattr(kernel, "name", "launch")):

@@ -78,6 +78,8 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
             known = ", ".join(field.name for field in dataclasses.fields(value))
             raise TileTypeError(f"{describe(value)} has no attribute '{name}'; it has {known}") from None
         raise TileTypeError(f"{_described(value)} has no attribute '{name}'{_near(frame, value, name)}") from None
+    if isinstance(value, types.ModuleType):
+        return frame.adopt(frame.capture.outer(vars(value), name, found))
     _note_attribute(frame, value, name, found)
     return frame.adopt(found)
 
@@ -108,10 +110,7 @@ def _near(frame: Frame, value: Any, name: str) -> str:
 
 
 def _note_attribute(frame: Frame, value: Any, name: str, found: Any) -> None:
-    """Attributes of modules, classes and objects can be set; not those of what Python, NumPy and this package have."""
-    if isinstance(value, types.ModuleType):
-        frame.capture.note_read(vars(value), name, found)
-        return
+    """Attributes of classes and objects can be set; not those of what Python, NumPy and this package have."""
     owner = value if isinstance(value, type) else type(value)
     origin = owner.__module__.partition(".")[0]
     fixed = origin in ("builtins", "numpy", "ml_dtypes", "enum", "tilewright")

@@ -16,17 +16,17 @@ import builtins
 import dataclasses
 import enum
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from .. import tile as ct
-from ..errors import Place, TileSyntaxError, TileTypeError, TileValueError
+from ..errors import HeldArrayError, Place, TileSyntaxError, TileTypeError, TileValueError
 from ..names import advice, thread_advice
 from .emit import Emitter
 from .repeats import Repeats
 from .rules import TILE, Rules
 from .source import Source
-from .values import Array, Tile, Unusable, is_numpy_scalar
+from .values import Array, Tile, Unusable, is_numpy_scalar, is_of_device
 
 RETURN, VALUE = "$return", "$value"
 
@@ -55,6 +55,8 @@ class Capture:
         self.repeats = Repeats()
         self.tiles: set[str] = set()  # names of those that have one
         self.reads: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
+        self.rows: Container[int] = ()  # leaves of the arguments whose elements lie in row-major order
+        self.held: dict[tuple[int, str], Any] = {}  # arrays from outside that are arguments, by the variable
 
     def name(self, value: Any, name: str) -> None:
         """What the program calls a tile: hints speak of it by that name, and so does what the compiler says."""
@@ -65,6 +67,15 @@ class Capture:
     def note_read(self, container: Any, name: str, value: Any) -> None:
         """Remember a global or closure variable, or an attribute, that the kernel depends on."""
         self.reads[id(container), name] = (container, name, value)
+
+    def outer(self, container: Any, name: str, value: Any) -> Any:
+        """What a variable from outside of the kernel is in it; `value` is what it holds."""
+        if (id(container), name) in self.held:
+            return self.held[id(container), name]
+        if self.rules.holds_device_arrays and is_of_device(value):
+            raise HeldArrayError(container, name)
+        self.note_read(container, name, value)
+        return value
 
     def note_contents(self, container: Any) -> None:
         """The same of what is in a list or a dict, which may be changed in its place."""
@@ -157,10 +168,9 @@ class Frame:
                 value = cell.cell_contents
             except ValueError:
                 raise TileSyntaxError(f"the variable '{name}' of the enclosing function has no value yet") from None
-            self.capture.note_read(cell, name, value)
+            value = self.capture.outer(cell, name, value)
         elif name in function.__globals__:
-            value = function.__globals__[name]
-            self.capture.note_read(function.__globals__, name, value)
+            value = self.capture.outer(function.__globals__, name, function.__globals__[name])
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
         elif name in self.capture.rules.names:

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core, collector, hints, link
@@ -143,12 +143,17 @@ def capture(
     name: str | None = None,
     extra: int = 0,
     links: Iterable[str] = (),
+    held: Sequence[tuple[Any, str]] = (),
+    rows: Container[int] = (),
 ) -> Captured:
     """Capture `function` as a kernel for `target` under the rules of its language; `wanted` are hints.
 
     `name` is its symbol's if not the function's own. The last `extra` arguments are none of the function's: a pass
-    uses them. `links` are files that it is linked with, beside those of the functions that it calls."""
-    capturing = Capturing(function, arguments, target, rules, extra=extra)
+    uses them; before these stand the arrays in variables from outside, `held` as (holder, name). `rows` are leaves
+    whose elements lie in row-major order. `links` are files that it is linked with, beside those of the functions that
+    it calls."""
+    capturing = Capturing(function, arguments, target, rules, extra=extra, held=held)
+    capturing.state.rows = rows
     capturing.state.checked = bool((wanted or {}).get("check"))
     capturing.state.links.update(dict.fromkeys(links))
     capturing.body()
@@ -167,9 +172,10 @@ class Capturing:
         rules: Rules,
         is_kernel: bool = True,
         extra: int = 0,
+        held: Sequence[tuple[Any, str]] = (),
     ) -> None:
         self.source = source_of(function)
-        names = _parameters(self.source, arguments[: len(arguments) - extra])
+        names = _parameters(self.source, arguments[: len(arguments) - extra - len(held)])
         self.builder = _core.Builder(self.source.file)
         self.builder.set("tile.target", target)
         self.state = Capture(self.builder, rules, target)
@@ -178,7 +184,9 @@ class Capturing:
         self.block = self.builder.block([a.type() for a in self.run_time])
         self.builder.enter(self.block)
         self.frame = Frame(self.state, self.source, {}, is_kernel=is_kernel)
-        _Binding(self.frame, iter(self.block.args)).bind(names, arguments[: len(names)])
+        binding = _Binding(self.frame, iter(self.block.args))
+        binding.bind(names, arguments[: len(names)])
+        self.state.held = binding.held(held, arguments[len(names) :])
 
     def body(self) -> Frame:
         with _deep_stack(), collector.paused():
@@ -249,6 +257,10 @@ class _Binding:
         if self.frame.capture.rules.simt:
             constants.check(self.frame, self.frame.source.function, self.frame.env)
 
+    def held(self, variables: Sequence[tuple[Any, str]], arguments: Sequence[Argument]) -> dict[tuple[int, str], Any]:
+        rows = zip(variables, arguments, strict=False)
+        return {(id(holder), name): self._value(name, argument, UNMARKED) for (holder, name), argument in rows}
+
     def _value(self, name: str, argument: Argument, marks: Marks) -> Any:
         marks.check(name)
         if isinstance(argument, StructureArgument):
@@ -264,6 +276,7 @@ class _Binding:
             array = Array(next(self.values), argument.dtype, argument.ndim, name, self.position - 1)
             array.index_dtype, array.unit = marks.index_dtype or int32, unit
             array.extents, array.strides = argument.extents, argument.known_strides
+            array.rows = True
             return array
         if isinstance(argument, ScalarArgument):
             return self._scalar(name, argument, marks.index_dtype)

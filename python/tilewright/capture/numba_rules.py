@@ -258,7 +258,8 @@ class ThreadRules(Rules, ABC):
 
 class _Numba(ThreadRules):
     name = "numba"
-    raises = wraps_indices = fills = assigns_parts = holds_arrays = refers_to_records = True
+    raises = wraps_indices = fills = assigns_parts = refers_to_records = True
+    holds_arrays = holds_device_arrays = asks_for_rows = True
 
     def generic(self, x: str, y: str) -> str:
         """As NumPy promotes, but for an integer with float32: 32 bits and more make float64."""

@@ -54,12 +54,15 @@ class Rules:
     wraps_indices = False  # an index below zero that is known at run time only counts from the end, too
     assigns_parts = False  # `array[1:3] = x` assigns the elements of the part
     holds_arrays = False  # a NumPy array from outside is an array of constants
+    asks_for_rows = False  # `reshape` asks the launch whether an array lies in row-major order
+    holds_device_arrays = False  # one of the device from outside is an argument that the launch adds
     refers_to_records = False  # a name for an element of an array of structs is one for its place
     wide = False  # whether numbers of Python are int64 and float64 as arguments
     repeats = False  # whether calls like one before get copies of its ops: those say where the first one was
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # functions of Python that mean something of their own
     names: dict[str, Any] = {}  # noqa: RUF012  # and names that Python does not have
     methods: dict[str, Any] = {}  # noqa: RUF012  # of numbers of device code, beside those of all
+    array_methods: dict[str, Any] = {}  # noqa: RUF012  # and of arrays
 
     def entry(self, emit: Emitter, values: tuple[Any, ...], index: Tile) -> Tile | None:
         """The number of a tuple that the running kernel chooses; None where this language has no such index."""

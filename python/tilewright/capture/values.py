@@ -63,6 +63,7 @@ class Array:
     extents: Mapping[int, int] = dataclasses.field(default_factory=dict)
     strides: Mapping[int, int] = dataclasses.field(default_factory=dict)
     laid: Laid | None = None
+    rows: bool = False  # it lies in row-major order if the argument does
 
     @property
     def is_part(self) -> bool:
@@ -164,6 +165,11 @@ def is_numpy_scalar(value: Any) -> bool:
 
 def is_numpy_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def is_of_device(value: Any) -> bool:
+    """Whether a value is an array of a device: ours, or one of any library with the CUDA Array Interface."""
+    return hasattr(type(value), "__cuda_array_interface__")
 
 
 @functools.lru_cache(maxsize=1024)

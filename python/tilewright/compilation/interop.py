@@ -15,13 +15,15 @@ from ..capture.c_entry import CEntry, capture_for_c
 from ..device.functions import kernel as device_kernel
 from ..device.interop import hints_of, signature_of
 from ..device.targets import HOST_NAME
-from ..errors import TileCompilationError, TileError, TileTypeError, TileUnsupportedFeatureError, TileValueError
+from ..errors import TileCompilationError, TileTypeError, TileUnsupportedFeatureError, TileValueError
+from ..quiet import quiet
 from ..toolkit import find_tool
 from .export import join, write
 
 FORMATS = ("ptx", "object")
 
 
+@quiet
 def export_functions(
     functions: Sequence[Any],
     output_file: IO[bytes] | str | bytes | os.PathLike[str],
@@ -43,10 +45,7 @@ def export_functions(
         raise TileValueError("a file for the host is an object with one function: output_format='object', and one")
     if not functions:
         raise TileValueError("export_functions needs one function or more, found none")
-    try:
-        made = [_made(f, gpu_code) for f in functions]
-    except TileError as error:
-        raise error.with_traceback(None) from None  # the way through the capture tells a user nothing
+    made = [_made(f, gpu_code) for f in functions]
     if on_host:
         return write(output_file, made[0])
     ptx = join([text.decode() for text in made])

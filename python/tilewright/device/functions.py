@@ -12,6 +12,7 @@ from ..annotations import Constant
 from ..capture import DEVICE
 from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as _tile_kernel
+from ..quiet import quiet
 from . import records
 
 __all__ = ["ConstExpr", "func", "kernel", "launch", "machine_representation"]
@@ -73,18 +74,21 @@ class kernel(_tile_kernel):
         super().__init__(function, **({} if relax_atomics else {"relax_atomics": 0}))
         self.underlying, self.interop = function, interop
 
+    @quiet
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise TileTypeError(
             f"the kernel {self.name} is device only and is not called; start it with device.launch({self.name}, …, "
             "grid=…, block=…), or call a @device.func"
         )
 
+    @quiet
     def __getitem__(self, grid: Any) -> Any:
         raise TileTypeError(
             f"the kernel {self.name} is started by device.launch({self.name}, …, grid=…, block=…), not by "
             f"{self.name}[grid, block](…)"
         )
 
+    @quiet
     def interpret(  # type: ignore[override]
         self, args: tuple[Any, ...], grid: int | Sequence[int], block: int | Sequence[int], shared: int = 0
     ) -> None:
@@ -94,6 +98,7 @@ class kernel(_tile_kernel):
         run(self.function, args, grid, block, shared)
 
 
+@quiet
 def launch(
     f: kernel,
     *args: Any,

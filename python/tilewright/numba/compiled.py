@@ -75,7 +75,8 @@ class Overload:
 
     @property
     def signature(self) -> types.Signature:
-        return types.Signature(types.void, tuple(map(_type_of, self.facts)))
+        own = self.facts[: len(self.facts) - len(self.kernel.held)]
+        return types.Signature(types.void, tuple(map(_type_of, own)))
 
     def inspect_asm(self) -> str:
         return lower(self.kernel, self.facts, self.target, "ptx").decode()
@@ -122,7 +123,9 @@ def overloads_of(kernel: Kernel) -> dict[tuple[Any, ...], Overload]:
     """Of the launches so far; of a kernel with a signature that one. What ran on the CPU shows code for a GPU, too."""
     if kernel.signature is not None:
         return {kernel.signature.arguments: Overload.of_signature(kernel, kernel.signature)}
-    made = [Overload(kernel, t if t.startswith("sm_") else target_of(), facts) for t, facts, _ in kernel.variants()]
+    kernels = (kernel, *kernel.twins.values())
+    rows = [(of, target, facts) for of in kernels for target, facts, _ in of.variants()]
+    made = [Overload(of, t if t.startswith("sm_") else target_of(), facts) for of, t, facts in rows]
     return {overload.signature.arguments: overload for overload in made}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
+from ..quiet import quiet
 from . import types
 from .compiled import LEAST, Overload, facts_of, target_of
 from .kernels import DeviceFunction, Kernel, jit
 
 
+@quiet
 def compile_ptx(
     pyfunc: Any, sig: Any, debug: bool = False, lineinfo: bool = False, device: bool = False, fastmath: bool = False,
     cc: Any = None, opt: Any = None, abi: str = "numba", abi_info: Any = None, forceinline: bool = False,
@@ -39,6 +41,7 @@ def _current() -> tuple[int, int]:
     return get_current_device().compute_capability
 
 
+@quiet
 def compile(
     pyfunc: Any, sig: Any, debug: bool = False, lineinfo: bool = False, device: bool = True, fastmath: bool = False,
     cc: Any = None, opt: Any = None, abi: str = "c", abi_info: Any = None, output: str = "ptx",

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..capture.numba_rules import NPM, NUMBA, ThreadRules
 from ..errors import LaunchError, TileTypeError, TileValueError
 from ..kernel import kernel as _kernel
+from ..quiet import quiet
 from . import options as option_names
 from . import types
 from .compiled import Overload, device_code, overloads_of
 from .launching import Configured, NoLaunch, parts_of
 from .linkable import files_of
+from .twins import Asked
 
 if TYPE_CHECKING:
     from ..capture.frame import Frame
@@ -33,18 +35,38 @@ class Kernel(_kernel):
     links: tuple[str, ...] = ()
     extensions: Sequence[Any] = ()
     options: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
+    asked = Asked()  # of a launch, as those so far have found out
 
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(function)
+        self.twins: dict[Any, Kernel] = {}
+
+    def twin(self, asked: Asked) -> Kernel:
+        """The same kernel, with a parameter for the array of each variable, for launches that have what it asks."""
+        key = asked.key()
+        if key not in self.twins:
+            made: Kernel = type(self).__new__(type(self), self.function)
+            made.held, made.rows = asked
+            type(self).__init__(made, self.function)
+            made.hints, made.signature, made.options, made.links = self.hints, self.signature, self.options, self.links
+            self.twins[key] = made
+        return self.twins[key]
+
+    @quiet
     def __getitem__(self, configuration: Any) -> Configured:
         return Configured(self, *parts_of(configuration))
 
+    @quiet
     def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Configured:
         return Configured(self, griddim, blockdim, stream, sharedmem)
 
+    @quiet
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         raise LaunchError(
             f"the kernel {self.name} was called without a grid; launch it by {self.name}[blocks, threads](...)"
         )
 
+    @quiet
     def forall(self, count: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Configured | NoLaunch:
         """A launch of one thread for each of `count` elements, or some more."""
         if count < 0:
@@ -76,6 +98,7 @@ class Kernel(_kernel):
 
     nopython_signatures = signatures
 
+    @quiet
     def compile(self, sig: Any) -> Overload:
         """The kernel for arguments of these types, before a launch has them."""
         return Overload.of_signature(self, types.parse(sig))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _core, arrays, knobs
 from ..device import records
 from ..errors import LaunchError, TileCheckError, TileTypeError
-from . import types
+from ..quiet import quiet
+from . import twins, types
 from .host_memory import HostArray, on_device
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Configured:
         self.shared = shared
         self.pre_launch_callbacks: list[Callable[..., None]] = []
 
+    @quiet
     def __call__(self, *args: Any) -> None:
         kernel = self.kernel
         for callback in self.pre_launch_callbacks:
@@ -41,9 +43,12 @@ class Configured:
         args = _extended(kernel.extensions, args, self.stream)
         if kernel.signature is not None:
             args = _typed(kernel, kernel.signature, args)
+        twins.launched(kernel, args, self._start)
+
+    def _start(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
         on_gpu, copies = _place(args, self.stream)
         try:
-            _launch(self, on_gpu)
+            _launch(self, kernel, on_gpu)
         except TileCheckError:  # the kernel has run to its end
             self._bring_back(copies)
             raise
@@ -54,9 +59,9 @@ class Configured:
             copy.copy_to_host(host, self.stream)
 
 
-def _launch(configured: Configured, args: tuple[Any, ...]) -> None:
+def _launch(configured: Configured, kernel: Kernel, args: tuple[Any, ...]) -> None:
     stream = configured.stream if _is_on_gpu(args) else None
-    given, kernel = tuple(map(_argument, args)), configured.kernel
+    given = tuple(map(_argument, args))
     _check_bounds(kernel, configured.block)
     if kernel.options.get("debug") or knobs.check():
         from .. import checking  # which needs NumPy

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import arrays
 from ..errors import TileTypeError
+from ..quiet import quiet
 from . import intrinsics as cuda
 from . import types
 from .devices import current_number
@@ -56,6 +57,7 @@ class Reduce:
         functools.update_wrapper(self, functor)
         self._kernels: dict[str, Kernel] = {}
 
+    @quiet
     def __call__(self, arr: Any, size: int | None = None, res: Any = None, init: Any = 0, stream: Any = 0) -> Any:
         """The result with `init` first; of an array without elements `init`. `res`: an array to put it into."""
         import numpy as np

@@ -20,6 +20,7 @@ from typing import Any
 
 from .. import arrays
 from ..errors import TileTypeError, TileValueError
+from ..quiet import quiet
 from . import intrinsics as cuda
 from . import types
 from .devices import current_number
@@ -52,6 +53,7 @@ class UFunc(ABC):
     def _compute(self, given: list[Any], stream: Any) -> list[arrays.Array]:
         """The results for arrays of NumPy or of the device."""
 
+    @quiet
     def __call__(self, *operands: Any, out: Any = None, stream: Any = 0) -> Any:
         """NumPy arrays, or arrays of the device if one of the operands is one."""
         operands, out = self._split(operands, out)
@@ -190,6 +192,7 @@ class Vectorized(UFunc):
         _launch(self._kernel, made.size, self.max_blocksize, stream, made.reshape(made.size), flat)
         return [made]
 
+    @quiet
     def reduce(self, arg: Any, stream: Any = 0) -> Any:
         """All elements of an array of one axis, joined by this function of two."""
         if self.nin != 2:

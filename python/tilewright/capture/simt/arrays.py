@@ -94,19 +94,13 @@ def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
 
 def _from_end(frame: Frame, array: Array, axis: int, index: Any) -> Any:
     """What is below zero counts from the end; where the rules say so, also what the launch knows only."""
-    if isinstance(index, Tile) and frame.capture.rules.wraps_indices and _may_be_negative(index):
+    if isinstance(index, Tile) and frame.capture.rules.wraps_indices and views.may_be_negative(index):
         place = frame.emit.cast(index, int64)
         counted = frame.emit.binary("add", place, frame.emit.cast(extent(frame, array, axis), int64))
         return frame.emit.select(frame.emit.compare("less", place, 0), counted, place)
     if type(index) is not int or index >= 0:
         return index
     return frame.emit.binary("add", extent(frame, array, axis), index)
-
-
-def _may_be_negative(index: Tile) -> bool:
-    if index.known is not None:
-        return index.known < 0
-    return index.dtype.min < 0 and (index.least is None or index.least < 0)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -121,9 +115,10 @@ def attribute(frame: Frame, array: Array, name: str) -> Any:
     found = _ATTRIBUTES.get(name)
     if found is not None:
         return found(frame, array)
-    if name in METHODS:
+    methods = METHODS | frame.capture.rules.array_methods
+    if name in methods:
         return Method(array, name)
-    known = ", ".join((*_ATTRIBUTES, *METHODS))
+    known = ", ".join((*_ATTRIBUTES, *methods))
     raise TileTypeError(f"an array has no attribute '{name}' in device code; it has {known}")
 
 

@@ -17,8 +17,8 @@ def call(frame: Frame, receiver: Any, name: str, args: list[Any], keywords: dict
         from . import complexes  # which needs the classes
 
         table = {"conjugate": complexes.conjugate}
-    if isinstance(receiver, Tile):
-        table = table | frame.capture.rules.methods
+    rules = frame.capture.rules
+    table = table | (rules.methods if isinstance(receiver, Tile) else rules.array_methods)
     method = table[name]
     try:
         inspect.signature(method).bind(frame, receiver, *args, **keywords)

@@ -329,6 +329,7 @@ def _bit_count(frame: Frame, value: Any) -> Any:
 
 for _numba in (NUMBA, NPM):
     _numba.methods = {"bit_count": _bit_count}
+    _numba.array_methods = {"ravel": views.ravel, "transpose": views.transposed}
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "shared.array": _shared_array,

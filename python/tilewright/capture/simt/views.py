@@ -7,12 +7,13 @@ Extents and strides are int64 scalars, those known at compile time constants.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from typing import Any
 
 from ...dtype import DType, int32, int64
-from ...errors import TileTypeError, TileValueError
+from ...errors import RowsError, TileTypeError, TileValueError
 from .. import memory
 from ..assertions import emit_assert
 from ..frame import Frame
@@ -131,7 +132,9 @@ def part(frame: Frame, array: Array, index: Any) -> Array:
         step = numbers.mul(first, numbers.mul(whole.strides[axis], array.dtype.itemsize))
         found.offset = numbers.add(found.offset, step)
         axis += 1
-    return made(frame, array, found)
+    result = made(frame, array, found)
+    result.rows = array.rows and _keeps_rows(index)
+    return result
 
 
 def _complete(array: Array, parts: tuple[Any, ...]) -> list[Any]:
@@ -220,11 +223,7 @@ def reshape(frame: Frame, array: Array, *shape: Any) -> Array:
     """`array.reshape(shape)` of an array whose elements lie side by side in row-major order."""
     extents = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple) else list(shape)
     whole, numbers = shape_of(frame, array), Integers(frame)
-    if not _is_contiguous(array):
-        raise TileTypeError(
-            f"reshape: the elements of {describe(array)} are not known to lie side by side in row-major order, so that "
-            "it would copy; expected an array of one axis with stride 1, or one that the kernel made"
-        )
+    _check_contiguous(frame, array)
     unknown = [d for d, n in enumerate(extents) if type(n) is int and n == -1]
     if len(unknown) > 1 or not all(isinstance(n, Tile) or type(n) is int for n in extents):
         raise TileTypeError(f"reshape: the shape is made of integers, of which one may be -1, found {describe(shape)}")
@@ -232,16 +231,44 @@ def reshape(frame: Frame, array: Array, *shape: Any) -> Array:
         extents[unknown[0]] = _rest(numbers, whole, [n for n in extents if not (type(n) is int and n == -1)])
     elif all(type(n) is int for n in (*extents, *whole.extents)) and math.prod(extents) != math.prod(whole.extents):
         raise TileValueError(f"reshape: {math.prod(whole.extents)} elements have no shape {tuple(extents)}")
+    else:
+        extents = _completed(numbers, whole, extents)
     strides: list[Any] = [1] * len(extents)
     for axis in range(len(extents) - 2, -1, -1):
         strides[axis] = numbers.mul(strides[axis + 1], extents[axis + 1])
-    return made(frame, array, Shape(0, extents, strides))
+    found = made(frame, array, Shape(0, extents, strides))
+    found.rows = array.rows
+    return found
 
 
-def _is_contiguous(array: Array) -> bool:
-    if array.ndim == 0 or _rows(array):
-        return True
-    return array.ndim == 1 and _is_side_by_side(array, 0)
+def ravel(frame: Frame, array: Array) -> Array:
+    """`array.ravel()`: the elements along one axis."""
+    return reshape(frame, array, -1)
+
+
+def _check_contiguous(frame: Frame, array: Array) -> None:
+    if array.ndim == 0 or _rows(array) or (array.ndim == 1 and _is_side_by_side(array, 0)):
+        return
+    if array.rows and array.position in frame.capture.rows:
+        return
+    message = (
+        f"reshape: the elements of {describe(array)} are not known to lie side by side in row-major order, so that "
+        "it would copy; expected an array of one axis with stride 1, or one that the kernel made"
+    )
+    if array.rows and array.position >= 0 and frame.capture.rules.asks_for_rows:
+        raise RowsError(message, array.position)
+    raise TileTypeError(message)
+
+
+def _keeps_rows(index: Any) -> bool:
+    """Whether a part lies in row-major order if the whole does: integers, a slice of step 1, and whole axes."""
+    parts = index if isinstance(index, tuple) else (index,)
+    first = next((i for i, p in enumerate(parts) if isinstance(p, slice)), len(parts))
+    behind = parts[first:]
+    if any(p is None or p is Ellipsis for p in parts) or not all(isinstance(p, slice) for p in behind):
+        return False
+    is_plain = all(p.step is None or (type(p.step) is int and p.step == 1) for p in behind)
+    return is_plain and all(p.start is None and p.stop is None for p in behind[1:])
 
 
 def _rest(numbers: Integers, whole: Shape, known: list[Any]) -> Any:
@@ -251,6 +278,26 @@ def _rest(numbers: Integers, whole: Shape, known: list[Any]) -> Any:
     for extent in known:
         count = numbers._binary("floordiv", count, extent)
     return count
+
+
+def _completed(numbers: Integers, whole: Shape, extents: list[Any]) -> list[Any]:
+    """Extents of which one may turn out to be -1: the rest."""
+    may_be = [isinstance(n, Tile) and may_be_negative(n) for n in extents]
+    if not any(may_be):
+        return extents
+    others = functools.reduce(numbers.mul, extents, -1)  # of the others, if one is -1
+    rest = numbers._binary("floordiv", functools.reduce(numbers.mul, whole.extents, 1), numbers.most(others, 1))
+    emit = numbers.emit
+    return [
+        emit.select(emit.compare("equal", n, -1), rest, emit.cast(n, int64)) if may else n
+        for n, may in zip(extents, may_be, strict=True)
+    ]
+
+
+def may_be_negative(index: Tile) -> bool:
+    if index.known is not None:
+        return bool(index.known < 0)
+    return index.dtype.min < 0 and (index.least is None or index.least < 0)
 
 
 def transposed(frame: Frame, array: Array) -> Array:
