@@ -198,6 +198,14 @@ class Array(_core.DeviceArray):
     def __setitem__(self, index: Any, value: Any) -> None:
         self._indexed(index).copy_to_device(value)
 
+    def getitem(self, item: Any, stream: Any = None) -> Any:
+        """`self[item]`, of an element behind what is queued on the array."""
+        return self[item]
+
+    def setitem(self, key: Any, value: Any, stream: Any = None) -> None:
+        """`self[key] = value` in the order of a stream."""
+        self._indexed(key).copy_to_device(value, stream=stream)
+
     def _indexed(self, index: Any) -> Array:
         if isinstance(index, str):
             return self._field(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,9 @@ class Finding:
         who = f"block {self.block}" if self.thread is None else f"thread {self.thread} of block {self.block}"
         return f"{who} {_SENTENCES[self.kind](self, worth)}"
 
+
+# The exceptions that kernels raise, by the text of the assertion that tells of one.
+RAISED: dict[str, type[Exception]] = {}
 
 _PADDING = "undetermined padding; give ct.load a padding_mode, or mask it with ct.where"
 
@@ -89,7 +93,7 @@ _SENTENCES = {
     "divergent barrier": lambda f, worth: (
         "comes to a barrier while others come to another one; all threads that still run must come to the same one"
     ),
-    "assertion": lambda f, worth: f"fails an assertion: {f.text}",
+    "assertion": lambda f, worth: f"{'raises' if f.text in RAISED else 'fails an assertion:'} {f.text}",
 }
 
 
@@ -99,4 +103,29 @@ def error_of(kernel: str, findings: Sequence[Finding], count: int | None = None)
     message = f"kernel {kernel}: {first.message}"
     if more:
         message += f"\n{more} more finding{'s' if more > 1 else ''} in this launch (TileCheckError.findings)"
-    return TileCheckError(message, first.places, findings)
+    return _class_of(first)(message, first.places, findings)
+
+
+def _class_of(finding: Finding) -> type[TileCheckError]:
+    """TileCheckError, or of an exception that the kernel raises one that is both."""
+    raised = RAISED.get(finding.text) if finding.kind == "assertion" else None
+    return TileCheckError if raised is None else _both(raised)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _both(raised: type[Exception]) -> type[TileCheckError]:
+    def new(cls: Any, *args: Any) -> Any:
+        return raised.__new__(cls)
+
+    def init(self: Any, message: str, places: Any, findings: Any) -> None:
+        """As TileCheckError does, without what the exception's own class asks for."""
+        self.args = (message,)
+        self.message, self.places, self.findings = message, tuple(places), tuple(findings)
+
+    namespace = {"__new__": new, "__init__": init, "__module__": raised.__module__, "__doc__": raised.__doc__}
+    try:
+        made: type[TileCheckError] = type(raised.__name__, (TileCheckError, raised), namespace)
+        made("", (), ())
+    except TypeError:  # two kinds of objects that have no common one
+        return TileCheckError
+    return made

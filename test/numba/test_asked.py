@@ -161,3 +161,13 @@ def test_transpose() -> None:
     out = np.zeros(1)
     kernel[1, 1](np.arange(6.0).reshape(2, 3), out)
     assert out[0] == 5
+
+
+def test_positions_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    @cuda.jit
+    def kernel():
+        print(cuda.threadIdx, cuda.blockDim)
+
+    kernel[1, 1]()
+    cuda.synchronize()
+    assert capfd.readouterr().out == "(0, 0, 0) (1, 1, 1)\n"

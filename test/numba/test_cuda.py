@@ -332,7 +332,7 @@ def test_signatures():
         (lambda: cuda.jit("void(floaty)"), TileTypeError, "'floaty' is no type of a signature"),
         (lambda: cuda.jit(fast=True), TileTypeError, "@cuda.jit has no option 'fast'"),
         (lambda: cuda.jit(launch_bounds=0)(lambda x: x), TileValueError, "launch_bounds is an integer from 1 to 1024"),
-        (lambda: cuda.jit(launch_bounds=(1, 2, 3))(scaled), TileTypeError, "and a number of blocks"),
+        (lambda: cuda.jit(launch_bounds=(1, 2, 3, 4))(scaled), TileValueError, "and the most blocks of"),
         (lambda: cuda.jit(max_registers=256)(scaled), TileValueError, "max_registers is an integer from 1 to 255"),
         (lambda: cuda.jit(scaled, launch_bounds=32)[1, 64](np.ones(1, np.float32), 1), LaunchError, "says 32 at most"),
         (lambda: cuda.jit(rules="c"), TileValueError, "the rules are 'numba' or 'npm'"),

@@ -15,6 +15,7 @@ from typing import Any
 from .. import deadline
 from ..dtype import bool_
 from ..errors import TileError, TileSyntaxError, TileTypeError, TileValueError
+from ..findings import RAISED
 from ..registry import into
 from ..structure import is_namespace
 from . import records, static
@@ -83,18 +84,30 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         return
     if frame.capture.checked:  # else it is silent, as in Numba
         frame.at(node)
-        emit_assert(frame, frame.emit.constant(False, bool_), _told_by(frame, node.exc), node)
+        raised = _raised(frame, node.exc)
+        told = _told_by(frame, node.exc, raised)
+        RAISED.pop(frame.told(node, told), None)
+        if raised is not None:
+            RAISED[frame.told(node, told)] = raised
+        emit_assert(frame, frame.emit.constant(False, bool_), told, node)
     frame.env.pop(VALUE, None)  # what the function gives then is a 0
     frame.env[RETURN] = True
 
 
-def _told_by(frame: Frame, raised: ast.expr | None) -> str:
+def _raised(frame: Frame, raised: ast.expr | None) -> type[Exception] | None:
+    """The class of what `raise` raises."""
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    found = evaluate(frame, name) if isinstance(name, ast.Name | ast.Attribute) else None
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def _told_by(frame: Frame, raised: ast.expr | None, kind: type | None) -> str:
     """`ValueError: too large` of `ValueError("too large")`."""
     if not isinstance(raised, ast.Call) or len(raised.args) != 1:
         return "raise" if raised is None else ast.unparse(raised)
-    argument = raised.args[0]
+    argument, name = raised.args[0], ast.unparse(raised.func) if kind is None else kind.__name__
     text = evaluate(frame, argument) if isinstance(argument, ast.Constant | ast.Name) else None
-    return f"{ast.unparse(raised.func)}: {text if isinstance(text, str) else ast.unparse(argument)}"
+    return f"{name}: {text if isinstance(text, str) else ast.unparse(argument)}"
 
 
 @handles(ast.Expr)

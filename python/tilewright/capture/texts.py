@@ -39,6 +39,8 @@ def text_of(frame: Frame, value: Any) -> str | Format:
     """str(value)"""
     if isinstance(value, str | Format):
         return value
+    if hasattr(type(value), "__tw_parts__"):
+        return repr_of(frame, value.__tw_parts__(frame))
     if records.method_of(value, "__str__") is not None:
         return _by_method(frame, value, "__str__")
     return repr_of(frame, value) if is_run_time(value) or _is_dataclass(value) else str(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core, arrays, plans
 from ..cli import lower
 from ..compile import EMIT_LLVM, GPU_STAGES, capture_kernel
+from ..device import records
 from ..errors import TileTypeError, TileUnsupportedFeatureError
 from ..kernel import compile_variant
 from . import types
@@ -21,8 +22,8 @@ LEAST = (8, 0)  # the compute capability that code is made for where there is no
 
 
 def target_of(cc: Any = None) -> str:
-    """`sm_90a` of (9, 0); by default of the current GPU."""
-    major, minor = cc or (get_current_device().compute_capability if arrays._has_gpu() else LEAST)
+    """`sm_90a` of (9, 0), or of (9, 0, "a"); by default of the current GPU."""
+    major, minor, *_ = cc or (get_current_device().compute_capability if arrays._has_gpu() else LEAST)
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 
@@ -33,17 +34,60 @@ def facts_of(signature: types.Signature) -> tuple[Any, ...]:
 
 def _entry(of: Any) -> tuple[Any, ...]:
     element = of.element if isinstance(of, types.Array) else of
+    if not isinstance(element, types.Type) or element is types.void:
+        raise TileTypeError(f"kernels have no arguments of {of}; pass numbers, structures, and arrays of them")
     if element.of is None:
-        raise TileTypeError(f"kernels have no arguments of {of} yet")
+        return _entry_of_parts(element, of.ndim if isinstance(of, types.Array) else None)
     if not isinstance(of, types.Array):
         return ("scalar", element.of.name, 1)
-    anything = tuple((0, 1) for _ in range(of.ndim))
-    return ("array", element.of.name, of.ndim, element.of.itemsize, (1,) * of.ndim, anything, True, False)
+    return _any_array(element.of.name, of.ndim, element.of.itemsize)
+
+
+def _any_array(dtype: str, rank: int, align: int, bytes_behind: bool = False) -> tuple[Any, ...]:
+    strides = tuple((0, align if bytes_behind else 1) for _ in range(rank))
+    whole = (*strides, (1, 1)) if bytes_behind else strides
+    return ("array", dtype, len(whole), align, (1,) * len(whole), whole, True, False)
+
+
+def _entry_of_parts(element: types.Type, rank: int | None) -> tuple[Any, ...]:
+    """Of complex numbers and structures, which are the bytes of an array and what these hold."""
+    form = records.form_of_dtype(element.dtype)
+    if rank is None and element.record is None:
+        part = ("scalar", element.underlying_float.name, 1)
+        return ("record", form.kind, (part, part))
+    widest = max(leaf.kind.itemsize for leaf in form.leaves())
+    held = (_any_array("uint8", rank or 1, widest, True), ("const", form), ("const", records.Fit.ALIGNED))
+    whole = ("record", records.Records, held)
+    return whole if rank is not None else ("record", records.Element, (whole, ("scalar", "int64", 1), ("const", form)))
+
+
+def _type_of_parts(kind: Any, facts: Any) -> Any:
+    """The type of complex numbers and structures; None of other records."""
+    name = getattr(kind, "name", None)
+    if kind is records.Records:
+        (_, _, rank, *_), (_, form), _ = facts
+        element = types.NAMES.get(getattr(form.kind, "name", None) or "") or types.Type(_described(form), None)
+        return types.Array(element, rank - 1)
+    if kind is records.Element:
+        return types.Type(_described(facts[2][1]), None)
+    return types.NAMES.get({"complex": "complex128"}.get(name, name)) if isinstance(name, str) else None
+
+
+def _described(form: Any) -> str:
+    """`Record(x: float32, y: int64)`"""
+    if not form.parts:
+        return str(form.kind)
+    names = [field.name for field in dataclasses.fields(form.kind)] if dataclasses.is_dataclass(form.kind) else None
+    parts = [_described(part) for part in form.parts]
+    fields = parts if names is None else [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]
+    return f"Record({', '.join(fields)})"
 
 
 def _type_of(entry: tuple[Any, ...]) -> Any:
     """The type of an argument with these facts; of what has no type in Numba the facts themselves."""
     kind, *facts = entry
+    if kind == "record":
+        return _type_of_parts(*facts) or entry
     name = {"bool": "bool_"}.get(facts[0], facts[0]) if facts else None
     if kind in ("scalar", "number") and name in types.NAMES:
         return types.NAMES[name]
@@ -78,7 +122,10 @@ class Overload:
         own = self.facts[: len(self.facts) - len(self.kernel.held)]
         return types.Signature(types.void, tuple(map(_type_of, own)))
 
-    def inspect_asm(self) -> str:
+    def inspect_asm(self, cc: Any = None) -> str:
+        """PTX, for another GPU by its compute capability."""
+        if cc is not None:
+            return dataclasses.replace(self, target=target_of(cc)).inspect_asm()
         return lower(self.kernel, self.facts, self.target, "ptx").decode()
 
     def inspect_llvm(self) -> str:

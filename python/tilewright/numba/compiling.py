@@ -10,6 +10,8 @@ from . import types
 from .compiled import LEAST, Overload, facts_of, target_of
 from .kernels import DeviceFunction, Kernel, jit
 
+ABIS = ("c", "numba")
+
 
 @quiet
 def compile_ptx(
@@ -23,7 +25,10 @@ def compile_ptx(
     """
     if device:
         return compile(pyfunc, sig, cc=cc or LEAST, abi_info=abi_info)
-    kernel = pyfunc if isinstance(pyfunc, Kernel) else jit(pyfunc)
+    if abi not in ABIS:
+        raise TileUnsupportedFeatureError(f"cuda.compile_ptx: Unsupported ABI: {abi}; it is 'numba' or 'c'")
+    options = {"debug": debug, "lineinfo": lineinfo, "fastmath": fastmath, "launch_bounds": launch_bounds}
+    kernel = pyfunc if isinstance(pyfunc, Kernel) else jit(pyfunc, **options)
     return Overload(kernel, target_of(cc or LEAST), facts_of(types.parse(sig))).inspect_asm(), types.void
 
 
@@ -53,12 +58,13 @@ def compile(
     """
     from ..compute import compiling  # which needs this package
 
-    if abi not in ("c", "numba"):
-        raise TileUnsupportedFeatureError(f"cuda.compile: Unsupported ABI: {abi!r}; it is 'c'")
+    if abi not in ABIS:
+        raise TileUnsupportedFeatureError(f"cuda.compile: Unsupported ABI: {abi}; it is 'c'")
     if not device:
         if abi == "c" and abi_info:
             raise TileValueError("cuda.compile: the C ABI is of device functions; a kernel has its function's name")
-        return compile_ptx(pyfunc, sig, cc=cc)
+        options: dict[str, Any] = {"debug": debug, "lineinfo": lineinfo, "fastmath": fastmath}
+        return compile_ptx(pyfunc, sig, cc=cc, launch_bounds=launch_bounds, **options)
     if abi != "c":
         raise TileTypeError(f"cuda.compile: functions are called as C++ calls them, abi='c', found {abi!r}")
     function = pyfunc.function if isinstance(pyfunc, DeviceFunction) else pyfunc

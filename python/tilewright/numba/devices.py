@@ -199,7 +199,10 @@ class _Devices:
     def __len__(self) -> int:
         return _core.device_count() if arrays._has_gpu() else 1
 
-    def __getitem__(self, number: int) -> Device:
+    def __getitem__(self, number: Any) -> Any:
+        """A device, or those of a slice."""
+        if isinstance(number, slice):
+            return list(self)[number]
         if not 0 <= number < len(self):
             raise IndexError(f"there is no device {number}; there are {len(self)}")
         return Device(number)

@@ -38,6 +38,10 @@ class Position(Intrinsic):
             raise TileError(f"cuda.{self.name}.{axis} is for kernels; it has a value only in a kernel")
         raise AttributeError(axis)
 
+    def __tw_parts__(self, frame: Frame) -> Any:
+        """What is printed of it."""
+        return tuple(self.__tw_attribute__(frame, axis) for axis in "xyz")
+
     def __tw_attribute__(self, frame: Frame, axis: str) -> Any:
         from ..capture.simt import numba
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..capture.numba_rules import NPM, NUMBA, ThreadRules
-from ..errors import LaunchError, TileTypeError, TileValueError
+from ..errors import LaunchError, TileTypeError, TileUnsupportedFeatureError, TileValueError
 from ..kernel import kernel as _kernel
 from ..quiet import quiet
 from . import options as option_names
@@ -213,6 +213,17 @@ class DeviceFunction:
 
     def inspect_llvm(self, signature: Any = None) -> str:
         return device_code(self, signature, "llvm")
+
+    def inspect_sass(self, signature: Any = None) -> str:
+        raise TileUnsupportedFeatureError(
+            f"{self.__name__} is a device function, which has no machine code of its own; inspect a kernel with it"
+        )
+
+    @quiet
+    def __getitem__(self, configuration: Any) -> Any:
+        raise LaunchError(
+            f"{self.__name__} is a device function, which kernels call; for a launch leave device=True away"
+        )
 
     def compile_device(self, args: Any, return_type: Any = None) -> DeviceFunction:
         return self

@@ -30,13 +30,15 @@ def hints_of(options: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _bounds(bounds: Any) -> dict[str, int]:
-    """`launch_bounds=256`, or `(256, 2)`: threads of a block at most, blocks of a multiprocessor at least."""
+    """`launch_bounds=256`, or `(256, 2)`: threads of a block at most, blocks of a multiprocessor at least. Blocks of a
+    cluster, of which no launch makes any, are not bounded."""
     if bounds is None:
         return {}
     parts = bounds if isinstance(bounds, tuple | list) else (bounds,)
-    if not 1 <= len(parts) <= 2:
-        raise TileTypeError(
-            f"@cuda.jit: launch_bounds is a number of threads, or that and a number of blocks, found {bounds!r}"
+    if not 1 <= len(parts) <= 3:
+        raise TileValueError(
+            "@cuda.jit: launch_bounds is a number of threads, or that, a number of blocks and the most blocks of a "
+            f"cluster, found {bounds!r}"
         )
     hints = {"most_threads": _number("launch_bounds", parts[0], MOST_THREADS)}
     return hints | ({"occupancy": _number("launch_bounds", parts[1], MOST_BLOCKS)} if len(parts) > 1 else {})

@@ -167,7 +167,13 @@ uint8, uint16, uint32, uint64 = (Type(d.name, d) for d in (dt.uint8, dt.uint16, 
 float16, float32, float64 = (Type(d.name, d) for d in (dt.float16, dt.float32, dt.float64))
 bool_ = boolean = Type("bool_", dt.bool_)
 complex64, complex128 = Type("complex64", None), Type("complex128", None)
-void = none = Type("void", None)
+
+
+class NoneType(Type):
+    """The type of `void`, as Numba calls it."""
+
+
+void = none = NoneType("void", None)
 intp, uintp = int64, uint64
 i1, i2, i4, i8 = int8, int16, int32, int64
 u1, u2, u4, u8 = uint8, uint16, uint32, uint64
@@ -180,6 +186,7 @@ char, uchar, short, ushort = int8, uint8, int16, uint16
 NAMES: dict[str, Type] = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
 
 _PART = re.compile(r"\s*(\w+)\s*(\[[:1,\s]*\])?\s*")
+_POINTER = re.compile(r"\s*CPointer\((.*)\)\s*")
 
 
 def parse(signature: Any) -> Signature:
@@ -196,11 +203,14 @@ def parse(signature: Any) -> Signature:
     if found is None:
         raise TileTypeError(f"a signature is written as 'void(float32[:], int32)', found {signature!r}")
     result, inside = found.groups()
-    parts = re.split(r",(?![^\[]*\])", inside) if inside.strip() else []
+    inside = inside.strip().removesuffix(",")  # as of a tuple of one
+    parts = re.split(r",(?![^\[]*\])", inside) if inside else []
     return Signature(_parsed(result or "void"), tuple(map(_parsed, parts)))
 
 
 def _parsed(text: str) -> Any:
+    if (pointer := _POINTER.fullmatch(text)) is not None:
+        return CPointer(_parsed(pointer[1]))
     found = _PART.fullmatch(text)
     if found is None or found[1] not in NAMES:
         raise TileTypeError(f"{text.strip()!r} is no type of a signature; expected one such as float32 or float32[:]")
@@ -208,4 +218,16 @@ def _parsed(text: str) -> Any:
     return element if found[2] is None else Array(element, found[2].count(",") + 1)
 
 
-__all__ = [*NAMES, "Array", "CPointer", "Pointer", "Signature", "Type", "from_dtype", "of_dtype", "of_values", "parse"]
+__all__ = [
+    *NAMES,
+    "Array",
+    "CPointer",
+    "NoneType",
+    "Pointer",
+    "Signature",
+    "Type",
+    "from_dtype",
+    "of_dtype",
+    "of_values",
+    "parse",
+]

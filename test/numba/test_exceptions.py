@@ -1,0 +1,58 @@
+"""`raise` in kernels with debug=True: the launch raises an exception of that class, which says the thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright.errors import TileCheckError
+from tilewright.numba import cuda
+
+
+class OfUserError(Exception):
+    def __init__(self, one, two):
+        """More than a message."""
+
+
+class OfSystemError(OSError):
+    pass
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OfUserError, OfSystemError, StopIteration, UnicodeDecodeError])
+def test_its_class(kind) -> None:
+    @cuda.jit(debug=True)
+    def kernel(x):
+        if cuda.grid(1) == 2:
+            raise kind("hello")
+        x[cuda.grid(1)] = 1
+
+    x = np.zeros(4)
+    with pytest.raises(kind, match=rf"thread \(2, 0, 0\) of block \(0, 0, 0\) raises {kind.__name__}: hello") as caught:
+        kernel[1, 4](x)
+    assert isinstance(caught.value, TileCheckError) and caught.value.findings[0].thread == (2, 0, 0)
+    assert x.tolist() == [1, 1, 0, 1]
+
+
+def test_in_a_device_function() -> None:
+    @cuda.jit(device=True)
+    def function(x):
+        if x[0] > 0:
+            raise OfUserError
+
+    @cuda.jit(debug=True)
+    def kernel(x):
+        function(x)
+
+    kernel[1, 1](np.zeros(1))
+    with pytest.raises(OfUserError, match="raises OfUserError"):
+        kernel[1, 1](np.ones(1))
+
+
+def test_an_assertion_is_none() -> None:
+    @cuda.jit(debug=True)
+    def kernel(x):
+        assert x[0] > 0, "ValueError: not really"
+
+    with pytest.raises(TileCheckError, match="fails an assertion: ValueError: not really") as caught:
+        kernel[1, 1](np.zeros(1))
+    assert not isinstance(caught.value, ValueError)
