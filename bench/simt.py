@@ -1,6 +1,6 @@
 """SIMT kernels (cuda.device) on a GPU or, with --cpu, on the CPU; beside CUDA C++ where its program is given.
 
-    python bench/simt.py [--only NAME] [--shrink N] [--rounds N] [--cpu] [--peer PROGRAM] [--out FILE]
+    python bench/simt.py [--only NAME] [--shrink N] [--rounds N] [--cpu] [--peer PROGRAM] [--turns N] [--out FILE]
 
 A line has `bench`, `n`, `ms` (median), `gbs` or `gflops`, `compile_ms` (the first launch of its kernels in this
 process, less a later one: from Python to what runs) and `error` (over what is allowed, at most 1: a wrong result is not
@@ -8,15 +8,17 @@ timed). --shrink makes problems about 2^N smaller. On a GPU, L2 is emptied befor
 zeroed, outside of the time; torch holds the arrays.
 
 The peer is a program that prints such a line for each of its variants when called with a bench's name: it runs right
-behind ours, on the same machine. `of_plain` is the time of its first variant over ours, `of_best` that of its fastest,
-`of_plain_min` the first by the least times of both, where the peer tells it.
+behind ours, on the same machine, or in --turns with it. `of_plain` is the time of its first variant over ours,
+`of_best` that of its fastest, `of_plain_min` the first by the least times of both, where the peer tells it.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
+import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -83,7 +85,7 @@ class OnGpu:
         return self.timer(work)()
 
 
-def run_case(case: Case, where: Any, rounds: int) -> dict[str, Any]:
+def run_case(case: Case, where: Any, rounds: int, peer: Peer | None) -> dict[str, Any]:
     inputs, outputs = where.place(case.inputs), where.place(case.outputs)
     arrays = {**inputs, **outputs}
     begin = time.perf_counter()
@@ -95,21 +97,46 @@ def run_case(case: Case, where: Any, rounds: int) -> dict[str, Any]:
     row: dict[str, Any] = {"bench": case.name, "who": "tilewright", "n": case.n, "error": error}
     if not error <= 1:
         return row | {"wrong": True}
-    times = []
-    for _ in range(2 + rounds):
-        if case.zero:
-            where.zero(outputs)
-        times.append(where.measure(lambda: case.run(arrays)))
-    ms = Median(times[2:])
+    times: list[float] = []
+    turns = peer.turns if peer else 1
+    for _ in range(turns):
+        measured = []
+        for _ in range(2 + -(-rounds // turns)):
+            if case.zero:
+                where.zero(outputs)
+            measured.append(where.measure(lambda: case.run(arrays)))
+        times += measured[2:]
+        if peer:
+            peer.take_turn(case.name)
+    ms = Median(times)
     rate = {"gflops" if case.flop else "gbs": case.work / ms * 1e-6}
-    return row | {"ms": ms, "ms_min": min(times[2:]), **rate, "compile_ms": first - ms}
+    return row | {"ms": ms, "ms_min": min(times), **rate, "compile_ms": first - ms}
 
 
-def peer_lines(program: Path, bench: str, shrink: int) -> list[dict[str, Any]]:
-    environment = {**os.environ, "SIMT_SHRINK": str(shrink)}
-    done = subprocess.run([program.resolve(), bench], capture_output=True, text=True, env=environment)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return [row for row in rows if row.get("bench") == bench and row.get("ok")]
+@dataclasses.dataclass
+class Peer:
+    """A program, and what it printed in its turns between ours."""
+
+    program: Path
+    shrink: int
+    turns: int
+    lines: list[list[dict[str, Any]]] = dataclasses.field(default_factory=list)
+
+    def take_turn(self, bench: str) -> None:
+        environment = {**os.environ, "SIMT_SHRINK": str(self.shrink)}
+        done = subprocess.run([self.program.resolve(), bench], capture_output=True, text=True, env=environment)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.lines.append([row for row in rows if row.get("bench") == bench and row.get("ok")])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Of each variant the median of its turns, and the least of all."""
+        found = []
+        for turns in zip(*self.lines, strict=False):
+            row = turns[0] | {"ms": statistics.median(turn["ms"] for turn in turns)}
+            if "ms_min" in row:
+                row["ms_min"] = min(turn["ms_min"] for turn in turns)
+            found.append(row)
+        return found
 
 
 def main() -> int:
@@ -119,23 +146,25 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--cpu", action="store_true", help="on the CPU")
     parser.add_argument("--peer", type=Path, help="a program with the same kernels")
+    parser.add_argument("--turns", type=int, default=1, help="of the peer, between as many parts of our rounds")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     where = OnCpu() if options.cpu else OnGpu()
     results = Results("simt", where.name, options.out, shrink=options.shrink, **versions("numpy", "torch"))
     failed = False
     for case in cases(options.shrink, options.only, where.blocks):
-        row = run_case(case, where, options.rounds)
+        peer = Peer(options.peer, options.shrink, options.turns) if options.peer else None
+        row = run_case(case, where, options.rounds, peer)
         failed |= "wrong" in row
-        peers = peer_lines(options.peer, case.name, options.shrink) if options.peer and "ms" in row else []
+        peers = peer.rows() if peer else []
         if peers:
             row["of_plain"] = peers[0]["ms"] / row["ms"]
             row["of_best"] = min(p["ms"] for p in peers) / row["ms"]
             if "ms_min" in peers[0]:
                 row["of_plain_min"] = peers[0]["ms_min"] / row["ms_min"]
         results.add(**row)
-        for peer in peers:
-            results.add(**peer)
+        for line in peers:
+            results.add(**line)
     return int(failed)
 
 

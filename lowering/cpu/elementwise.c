@@ -99,7 +99,10 @@ static cpu_division_t divide(cpu_t *cx, MlirOperation op, MlirValue *x, bool is_
 
 MlirValue cpu_divide_unsigned(cpu_t *cx, MlirValue x, MlirValue y) {
   MlirValue operands[2] = {x, y};
+  int64_t known;
   cpu_unify(cx, 2, operands);
+  if (tw_known_int(y, &known) && known > 0) /* a multiplication, or a shift */
+    return cpu_bin(cx, "arith.divui", operands[0], operands[1]);
   return quotient(cx, operands[0], safe_divisor(cx, operands[0], operands[1], false), false);
 }
 

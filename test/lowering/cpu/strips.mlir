@@ -136,3 +136,27 @@ func.func @total(%x: !x, %y: !x) attributes {tile.kernel, tile.simt} {
   return
 }
 }
+
+// -----
+
+!x = memref<?xi32, strided<[1]>>
+
+// Rounds of a known step are counted by integers; floats would divide where it is known at the launch only.
+// CHECK-LABEL: func.func @known_step
+// CHECK: arith.divui %{{.*}}, %{{.*}} : vector<16xi32>
+// CHECK-NOT: arith.divf
+// CHECK: vector.reduction <maxui>
+module attributes {tile.target = "cpu:x86-64-v4"} {
+func.func @known_step(%x: !x, %n: i32) attributes {tile.kernel, tile.simt} {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %t = tile.thread_id 0
+  %s = scf.for %i = %t to %n step %c32 iter_args(%sum = %c0) -> (i32) : i32 {
+    %v = tile.gather %x[%i] : !x, i32 -> i32
+    %next = arith.addi %sum, %v : i32
+    scf.yield %next : i32
+  }
+  tile.scatter %s, %x[%t] : i32, !x, i32
+  return
+}
+}
