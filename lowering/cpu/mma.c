@@ -1,6 +1,7 @@
 /* mma.c - tile.mma: a register block of accumulators over the whole of k
  *
- * Operands lie in memory, in the type that multiplies: f32 for all narrow floats, f64, i32 for bytes. That is a buffer,
+ * Operands lie in memory, in the type that multiplies: f32 for all narrow floats, f64, for bytes pairs of 16 bits, or
+ * i32 on machines that have no instruction for these. That is a buffer,
  * or the array itself where a tile of that type lies whole in it and nothing else asks for the tile:
  *
  *   %p, %stride = scf.if %whole { array } else { fill a buffer }
@@ -31,6 +32,7 @@ typedef struct {
   MlirValue steps; /* steps of k in which not all elements are zero, i64 */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
+  bool pairs;               /* an i32 is two numbers of 16 bits, of two steps of k, which are one then */
 } matmul_t;
 
 static int64_t width_of(const matmul_t *p) { return (int64_t)p->lanes * p->columns; }
@@ -40,7 +42,20 @@ static MlirValue load_at(cpu_t *cx, const matmul_t *p, MlirValue base, cpu_index
   return cpu_load(cx, address, cpu_vector(p->type, lanes), (int)tw_bytes(p->type));
 }
 
+/* The two products of each pair, added: with VNNI it is one instruction with the sum. */
+static MlirValue add_pairs(cpu_t *cx, MlirValue x, MlirValue y, MlirValue z) {
+  int lanes = cpu_lanes_of(z);
+  MlirType halves = cpu_vector(cpu_int(cx, 16), 2 * lanes);
+  MlirValue operands[2] = {cpu_op1(cx, "vector.bitcast", halves, 1, &x), cpu_op1(cx, "vector.bitcast", halves, 1, &y)};
+  const char *name = lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+                     : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                  : "llvm.x86.sse2.pmadd.wd";
+  return cpu_bin(cx, "arith.addi", z, cpu_intrinsic(cx, name, mlirValueGetType(z), 2, operands));
+}
+
 static MlirValue multiply_add(cpu_t *cx, const matmul_t *p, MlirValue x, MlirValue y, MlirValue z) {
+  if (p->pairs)
+    return add_pairs(cx, x, y, z);
   if (mlirTypeIsAFloat(p->type))
     return cpu_fma(cx, x, y, z);
   return cpu_bin(cx, "arith.addi", cpu_bin(cx, "arith.muli", x, y), z);
@@ -104,7 +119,7 @@ static void emit_product(cpu_t *cx, const matmul_t *p) {
 /* One function a shape and type, so that several products of a kernel share its code. */
 static void product(cpu_t *cx, matmul_t *p) {
   char name[96];
-  const char *type = !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
+  const char *type = p->pairs ? "i16x2" : !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
            (long long)p->k, type);
   MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride, p->rhs.panel, p->steps};
@@ -136,17 +151,17 @@ static void choose_block(cpu_t *cx, matmul_t *p) {
     p->rows = (int)p->m;
 }
 
-/* Bytes, in a buffer of words. */
-static MlirValue widened(cpu_t *cx, MlirValue tile, bool is_unsigned) {
+/* Bytes, in a buffer of wider integers. */
+static MlirValue widened(cpu_t *cx, MlirValue tile, bool is_unsigned, MlirType element) {
   MlirType type = mlirValueGetType(tile);
-  MlirType wide = tw_with_element(type, cpu_int(cx, 32));
+  MlirType wide = tw_with_element(type, element);
   MlirValue buffer = cpu_new_buffer(cx, wide);
   cpu_plan(cx, type, 1, &tile, tw_null_op());
   cpu_nest_t nest;
   cpu_nest_set(cx, &nest, type, cpu_lane_axis(type));
   cpu_nest_begin(cx, &nest);
   MlirValue strip = cpu_eval(cx, tile, &nest.point);
-  strip = cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", strip, cpu_int(cx, 32));
+  strip = cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", strip, element);
   cpu_buffer_store(cx, strip, buffer, wide, &nest.point);
   cpu_nest_end(cx, &nest);
   cpu_planned(cx);
@@ -243,6 +258,18 @@ static MlirValue packed_strip(cpu_t *cx, const matmul_t *p, MlirValue tile, cons
   return cpu_cast(cx, is_unsigned ? "arith.extui" : "arith.extsi", strip, cpu_int(cx, 32));
 }
 
+/* Of pairs, rows 2 i and 2 i + 1 in one. */
+static MlirValue packed_pair(cpu_t *cx, const matmul_t *p, MlirValue tile, const cpu_point_t *at, bool is_unsigned) {
+  cpu_point_t row = *at;
+  MlirValue strips[2];
+  for (int i = 0; i < 2; i++) {
+    row.at[0] = cpu_index_plus(cpu_index_mul(cx, at->at[0], 2), i);
+    strips[i] = packed_strip(cx, p, tile, NULL, &row, is_unsigned);
+  }
+  MlirValue low = cpu_bin_i(cx, "arith.andi", strips[0], 0xFFFF);
+  return cpu_bin(cx, "arith.ori", low, cpu_bin_i(cx, "arith.shli", strips[1], 16));
+}
+
 /* Fills the panels, from an array in which the tile lies whole if there is an access. */
 static void fill_panels(cpu_t *cx, const matmul_t *p, MlirValue tile, MlirValue panels, const cpu_access_t *access,
                         bool is_unsigned) {
@@ -252,13 +279,15 @@ static void fill_panels(cpu_t *cx, const matmul_t *p, MlirValue tile, MlirValue 
   cpu_index_t panel = cpu_loop_begin(cx, &loop, cpu_index(0), cpu_index(p->n / width_of(p)), 1, 0, NULL);
   cpu_nest_set(cx, &nest, type, 1);
   nest.point.lanes = p->lanes;
+  nest.shape[0] = p->k;
   nest.held[1] = true;
   cpu_nest_begin(cx, &nest);
   cpu_index_t to = cpu_index_mul(cx, panel, p->k * width_of(p));
   to = cpu_index_add(cx, to, cpu_index_mul(cx, nest.point.at[0], width_of(p)));
   for (int c = 0; c < p->columns && !cx->failed; c++) {
     nest.point.at[1] = cpu_index_plus(cpu_index_mul(cx, panel, width_of(p)), (int64_t)c * p->lanes);
-    MlirValue strip = packed_strip(cx, p, tile, access, &nest.point, is_unsigned);
+    MlirValue strip = p->pairs ? packed_pair(cx, p, tile, &nest.point, is_unsigned)
+                               : packed_strip(cx, p, tile, access, &nest.point, is_unsigned);
     cpu_store(cx, strip, cpu_address(cx, panels, p->type, cpu_index_plus(to, (int64_t)c * p->lanes)),
               (int)tw_bytes(p->type));
   }
@@ -291,16 +320,25 @@ static rows_t packed(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_unsig
   return rows;
 }
 
+/* Bytes as pairs: the left operand's are neighbours anyway. */
+static rows_t operand_of_pairs(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
+  if (is_rhs)
+    return packed(cx, p, tile, is_unsigned);
+  return (rows_t){.pointer = widened(cx, tile, is_unsigned, cpu_int(cx, 16)), .stride = cpu_i64_const(cx, p->k)};
+}
+
 /* An operand in the type that multiplies. Bytes are widened into a buffer of their own. */
 static rows_t operand(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_rhs, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
+  if (p->pairs)
+    return operand_of_pairs(cx, p, tile, is_rhs, is_unsigned);
   if (is_rhs && can_pack(cx, p, tile))
     return packed(cx, p, tile, is_unsigned);
   rows_t rows = {.stride = cpu_i64_const(cx, tw_extent(type, tw_rank(type) - 1))};
   if (is_in_place(cx, tile, p->type))
     rows = rows_in_place(cx, tile, is_whole(cx, cpu_slot(cx, tile)->access, type, is_rhs));
   else
-    rows.pointer = tw_is_int(type) ? widened(cx, tile, is_unsigned) : cpu_buffer(cx, tile);
+    rows.pointer = tw_is_int(type) ? widened(cx, tile, is_unsigned, p->type) : cpu_buffer(cx, tile);
   rows.panel = cpu_i64_const(cx, width_of(p));
   return rows;
 }
@@ -317,6 +355,15 @@ static void round_result(cpu_t *cx, MlirType type, MlirValue buffer) {
   cpu_nest_end(cx, &nest);
 }
 
+/* Whether bytes multiply two at a time: machines of known vectors are x86's. */
+static bool can_pair(const cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue rhs) {
+  enum { BYTE = 8, LEAST_LANES = 4, KNOWN_LANES = 8 };
+  MlirType left = tw_element(mlirValueGetType(lhs)), right = tw_element(mlirValueGetType(rhs));
+  return mlirTypeIsAInteger(left) && mlirTypeIsAInteger(right) && tw_bits(left) == BYTE && tw_bits(right) == BYTE &&
+         cx->lanes >= KNOWN_LANES && p->lanes >= LEAST_LANES && p->k % 2 == 0 && tw_rank(mlirValueGetType(lhs)) == 2 &&
+         tw_rank(mlirValueGetType(rhs)) == 2;
+}
+
 static void place_mma(cpu_t *cx, MlirOperation op) {
   MlirValue lhs = mlirOperationGetOperand(op, 0), rhs = mlirOperationGetOperand(op, 1),
             acc = mlirOperationGetOperand(op, 2), result = mlirOperationGetResult(op, 0);
@@ -328,6 +375,11 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   p.k = tw_extent(left, rank - 1);
   choose_block(cx, &p);
   p.steps = steps_of(cx, &p, lhs, rhs);
+  p.pairs = can_pair(cx, &p, lhs, rhs);
+  if (p.pairs) {
+    p.k /= 2;
+    p.steps = cpu_i64_const(cx, p.k);
+  }
   p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
   p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
   p.acc = cpu_buffer_for(cx, result);

@@ -104,6 +104,21 @@ def test_operands_of_many_rows(
     assert np.array_equal(args[2], expected)
 
 
+@pytest.mark.parametrize("left", [np.int8, np.uint8], ids=by_name)
+@pytest.mark.parametrize("right", [np.int8, np.uint8], ids=by_name)
+@pytest.mark.parametrize("tile", [(16, 64, 32), (128, 32, 64), (4, 8, 2), (8, 2, 16), (2, 16, 1)], ids=str)
+def test_bytes_of_all_values(backends: Backends, left: Any, right: Any, tile: Any) -> None:
+    """No pair of products is too large for what adds them."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(np.iinfo(d).min, np.iinfo(d).max + 1, (45, 45)).astype(d) for d in (left, right))
+    a[3], b[:, 5] = np.iinfo(left).min, np.iinfo(right).min
+    a[4], b[:, 6] = np.iinfo(left).max, np.iinfo(right).max
+    grid = (ct.cdiv(45, tile[0]), ct.cdiv(45, tile[1]))
+    make_args = lambda: [a.copy(), b.copy(), np.zeros((45, 45), np.int32), *tile, ct.int32]  # noqa: E731
+    args = backends.run_all(matmul, grid, make_args)
+    assert np.array_equal(args[2], a.astype(np.int64) @ b.astype(np.int64))
+
+
 @pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
 def test_random(backends: Backends, dtype: dt.DType, acc: dt.DType) -> None:
     m, n, k, tile = 50, 70, 60, (32, 32, 32)

@@ -526,12 +526,13 @@ def test_permute_of_rank_3() -> None:
 # --- products -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("shape", [(16, 16, 16), (64, 64, 32), (8, 2, 4), (1, 16, 8), (32, 128, 4)])
 @pytest.mark.parametrize(
     ("element", "result"),
     [("f32", "f32"), ("f64", "f64"), ("bf16", "f32"), ("f16", "f16"), ("i8", "i32"), ("ui8", "i32")],
 )
-def test_mma(element: str, result: str, shape: tuple[int, int, int]) -> None:
+def test_mma(element: str, result: str, shape: tuple[int, int, int], target: str) -> None:
     m, n, k = shape
     ins, out = array(element, 2), array(result, 2)
     kernel = Kernel(
@@ -541,6 +542,7 @@ def test_mma(element: str, result: str, shape: tuple[int, int, int]) -> None:
         %z = tile.load %c[%c0, %c0] : {out}, i32, i32 -> {tile(result, m, n)}
         %r = tile.mma %x, %y, %z : {tile(element, m, k)}, {tile(element, k, n)}, {tile(result, m, n)}
         tile.store %r, %c[%c0, %c0] : {tile(result, m, n)}, {out}, i32, i32""",
+        target,
     )
     x, y = samples(element, m * k).reshape(m, k), samples(element, k * n, 1).reshape(k, n)
     z = samples(result, m * n, 2).reshape(m, n)

@@ -108,6 +108,30 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 
 // -----
 
+!bytes = memref<?x?xi8, strided<[?, 1]>>
+
+// Bytes multiply as pairs of 16 bits, of two steps of k: half as many.
+// CHECK: func.func private @tw_mma_1x16x64x16_i16x2
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"({{.*}}) : (vector<32xi16>, vector<32xi16>) -> vector<16xi32>
+// CHECK-LABEL: func.func @bytes
+// CHECK: arith.extsi {{.*}} vector<16xi8> to vector<16xi16>
+// CHECK: arith.extui {{.*}} vector<16xi8> to vector<16xi32>
+// CHECK: arith.shli
+// CHECK: call @tw_mma_1x16x64x16_i16x2
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @bytes(%a: !bytes, %b: !bytes, %c: memref<?x?xi32, strided<[?, 1]>>) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0> : tensor<16x64xi32>
+    %x = tile.load %a[%c0, %c0] : !bytes, i32, i32 -> tensor<16x32xi8>
+    %y = tile.load %b[%c0, %c0] : !bytes, i32, i32 -> tensor<32x64xi8>
+    %d = tile.mma %x, %y, %zero {unsigned_rhs} : tensor<16x32xi8>, tensor<32x64xi8>, tensor<16x64xi32>
+    tile.store %d, %c[%c0, %c0] : tensor<16x64xi32>, memref<?x?xi32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
 !array = memref<?x?xf32, strided<[?, 1]>>
 
 // A transpose goes through registers, block by block.
