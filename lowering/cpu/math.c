@@ -74,6 +74,23 @@ static MlirValue clamp(cpu_t *cx, MlirValue x, double low, double high) {
   return cpu_select(cx, cpu_cmpf(cx, CPU_OGT, x, most), most, x);
 }
 
+/* An exponent between two numbers. Below the lower one the power is zero, and set so in the end: to compute it, e^-inf
+ * of masked scores most often, would take twenty times as long, since a CPU rounds to numbers below the normal ones in
+ * microcode. */
+typedef struct {
+  MlirValue x, is_low;
+} power_t;
+
+static power_t power_between(cpu_t *cx, MlirValue x, double low, double high) {
+  MlirValue is_low = cpu_cmpf(cx, CPU_OLT, x, float_const(cx, x, low)), most = float_const(cx, x, high);
+  x = cpu_select(cx, is_low, float_const(cx, x, 0), x);
+  return (power_t){cpu_select(cx, cpu_cmpf(cx, CPU_OGT, x, most), most, x), is_low};
+}
+
+static MlirValue zero_if_low(cpu_t *cx, const power_t *power, MlirValue result) {
+  return cpu_select(cx, power->is_low, float_const(cx, result, 0), result);
+}
+
 /* e^r for |r| up to ln(2) / 2. */
 static MlirValue exp_near_zero(cpu_t *cx, MlirValue r) {
   static const double narrow[] = {
@@ -88,12 +105,14 @@ static MlirValue exp_near_zero(cpu_t *cx, MlirValue r) {
 /* e^x 2^shift, which may be a number where e^x is none. */
 static MlirValue exp_shifted(cpu_t *cx, MlirValue x, int shift) {
   bool wide = is_f64(x);
-  x = wide ? clamp(cx, x, -746, 711) : clamp(cx, x, -104, 90);
+  power_t power = wide ? power_between(cx, x, -746, 711) : power_between(cx, x, -104, 90);
+  x = power.x;
   MlirValue n = cpu_un(cx, "math.roundeven", cpu_bin_f(cx, "arith.mulf", x, 1.4426950408889634));
   /* ln 2 in two parts */
   MlirValue r = cpu_fma(cx, n, float_const(cx, x, wide ? -0x1.62e42fefa3800p-1 : -0.693359375), x);
   r = cpu_fma(cx, n, float_const(cx, x, wide ? -0x1.ef35793c76730p-45 : 2.12194440e-4), r);
-  return scale(cx, exp_near_zero(cx, r), cpu_bin_i(cx, "arith.addi", to_int(cx, n), shift));
+  MlirValue result = scale(cx, exp_near_zero(cx, r), cpu_bin_i(cx, "arith.addi", to_int(cx, n), shift));
+  return zero_if_low(cx, &power, result);
 }
 
 static MlirValue emit_exp(cpu_t *cx, MlirValue x) { return exp_shifted(cx, x, 0); }
@@ -107,11 +126,12 @@ static MlirValue emit_exp2(cpu_t *cx, MlirValue x) {
                                   0.0013390866849945302,
                                   0.00015469730477273252};
   bool wide = is_f64(x);
-  x = wide ? clamp(cx, x, -1076, 1025) : clamp(cx, x, -151, 129);
+  power_t power = wide ? power_between(cx, x, -1076, 1025) : power_between(cx, x, -151, 129);
+  x = power.x;
   MlirValue n = cpu_un(cx, "math.roundeven", x), rest = cpu_bin(cx, "arith.subf", x, n);
   MlirValue p =
       wide ? exp_near_zero(cx, cpu_bin_f(cx, "arith.mulf", rest, 0.6931471805599453)) : polynomial(cx, rest, 7, narrow);
-  return scale(cx, p, to_int(cx, n));
+  return zero_if_low(cx, &power, scale(cx, p, to_int(cx, n)));
 }
 
 /* --- log, log2 ------------------------------------------------------------------------------------------------- */

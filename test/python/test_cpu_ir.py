@@ -294,6 +294,22 @@ def test_math_special_values(op: str) -> None:
     np.testing.assert_allclose(out, want, rtol=3e-7, atol=2e-45)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("op", "element", "least"), [("exp", "f32", -104), ("exp", "f64", -746), ("exp2", "f32", -151)]
+)
+def test_powers_that_are_zero(op: str, element: str, least: float, target: str) -> None:
+    """Numbers on both sides of the last one whose power is none; so is that of -inf."""
+    x = np.concatenate([np.linspace(least - 3, least + 25, 63), [-np.inf]]).astype(DTYPES[element])
+    out = np.ones_like(x)
+    elementwise(f"tile.{op} {{}}", [element], element, target)((1,), x, out)
+    tiny = np.finfo(x.dtype).smallest_subnormal
+    with np.errstate(all="ignore"):
+        want = getattr(np, op)(x.astype(np.longdouble)).astype(x.dtype)
+    np.testing.assert_allclose(out, want, rtol=1e-6, atol=float(tiny))
+    assert not out[x < least].any()
+
+
 def test_select_and_float_min_max_with_nan() -> None:
     x, y = samples("f32", 64), samples("f32", 64, seed=1)
     x[3], y[4] = np.nan, np.nan

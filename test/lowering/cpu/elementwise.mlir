@@ -85,3 +85,23 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
     return
   }
 }
+
+// -----
+
+!array = memref<?xf32, strided<[1]>>
+
+// Powers below all numbers are zero in the end; zero is what lanes compute until then.
+// CHECK-LABEL: func.func @powers
+// CHECK: %[[LOW:.*]] = arith.cmpf olt, %[[X:.*]], %{{.*}} : vector<16xf32>
+// CHECK: arith.select %[[LOW]], %[[ZERO:.*]], %[[X]]
+// CHECK: %[[POWER:.*]] = llvm.call_intrinsic "llvm.ldexp.v16f32.v16i32"
+// CHECK: arith.select %[[LOW]], %[[ZERO]], %[[POWER]]
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @powers(%a: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] : !array, i32 -> tensor<64xf32>
+    %e = math.exp %x : tensor<64xf32>
+    tile.store %e, %a[%i] : tensor<64xf32>, !array, i32
+    return
+  }
+}
