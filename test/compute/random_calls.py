@@ -161,7 +161,7 @@ class Draw:
         if kind == "reverse":
             return Output(compute.ReverseIterator(inside), lambda: stored()[::-1], intact)
         if kind == "negated" and np.dtype(dtype).kind in "if":
-            it = compute.TransformOutputIterator(inside, lambda v: -v)
+            it = compute.TransformOutputIterator(inside, lambda v: -v, dtype)
             return Output(it, lambda: [wrapped(-v, np.dtype(dtype)) for v in stored()], intact)
         places = list(range(n))
         self.random.shuffle(places)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tilewright import compute
+from tilewright import compute, dtype
 from tilewright.compute import (
     CacheModifiedInputIterator,
     ConstantIterator,
@@ -144,3 +144,71 @@ def test_arrays_of_other_libraries():
     halves, total = torch.full((64,), 0.5, dtype=torch.bfloat16), torch.zeros(1)
     compute.reduce_into(halves, total, OpKind.PLUS, 64, np.float32(0))
     assert total.item() == 32
+
+
+def items_of(it, kind, n=3):
+    out = np.zeros(n, kind)
+    compute.unary_transform(it, out, OpKind.IDENTITY, n)
+    return out.tolist()
+
+
+def test_types_that_are_said():
+    """By value_type=, or by the function's annotations, also as text; kernels for another type are other ones."""
+    x = np.array([300, -1, 2], np.int32)
+
+    def plain(v):
+        return v * 2
+
+    def narrow(v) -> np.int8:
+        return v * 2
+
+    def deferred(v: "np.int32") -> "np.float64":
+        return v * 2
+
+    def unknown(v: "Nothing") -> "Nothing":  # noqa: F821
+        return v * 2
+
+    it = TransformIterator
+    assert items_of(it(x, plain), np.int64) == items_of(it(x, unknown), np.int64) == [600, -2, 4]
+    assert (
+        items_of(it(x, plain, np.uint8), np.int64) == items_of(it(x, plain, value_type=np.uint8), int) == [88, 254, 4]
+    )
+    assert items_of(it(x, narrow), np.int64) == [88, -2, 4] and it(x, deferred).value_type == dtype.float64
+    assert it(x, plain).kind != it(x, plain, np.uint8).kind != it(x, plain, np.int8).kind
+
+
+def test_types_that_are_written():
+    """What is written is converted to the type that the function says it takes, before it is called."""
+
+    def halved(v):
+        return v / 2
+
+    def of_bytes(v: np.uint8) -> np.float64:
+        return v / 2
+
+    x = np.array([3.9, 200.5, 2.5])
+
+    def written(op, *declared):
+        out = np.zeros(3)
+        compute.unary_transform(x, TransformOutputIterator(out, op, *declared), OpKind.IDENTITY, 3)
+        return out.tolist()
+
+    assert written(halved) == [1.95, 100.25, 1.25]
+    assert written(of_bytes) == written(halved, np.uint8) == [1.5, 100.0, 1.0]
+    assert written(halved, np.int32) == [1.5, 100.0, 1.0]
+
+
+def test_forms_of_cuda_compute():
+    """Names of arguments, a list for a ZipIterator, n + it and it.advance(n)."""
+    x = np.arange(5, dtype=np.int32)
+    it = TransformIterator(underlying=x, transform_op=lambda v: v + 1)
+    assert (
+        items_of(2 + it, np.int64) == items_of(it.advance(2), np.int64) == items_of(1 + (it + 1), np.int64) == [3, 4, 5]
+    )
+    pairs = ZipIterator([x, it])
+    assert items_of(TransformIterator(pairs, lambda p: p[0] * p[1]), np.int64) == [0, 2, 6]
+    assert items_of(ReverseIterator(underlying=x), np.int64) == [4, 3, 2]
+    assert DiscardIterator(reference_iterator=it).value_type == dtype.int64
+    for wrong in (1.5, True, "1"):
+        with pytest.raises(TypeError):
+            it + 1 + wrong

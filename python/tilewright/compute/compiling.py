@@ -40,7 +40,7 @@ def compile(pyfunc: Any, sig: Any, *, output: str = "ptx", cc: Any = None, name:
     """
     if output not in OUTPUTS:
         raise TileValueError(f"compile: the output is one of {', '.join(map(repr, OUTPUTS))}, found {output!r}")
-    function, target = _function_of(pyfunc), target_of(cc)
+    function, target = function_of(pyfunc), target_of(cc)
     if output == "ltoir":
         _check_lto(target)
     result, entry = entry_of(function, sig, target)
@@ -89,7 +89,7 @@ def target_of(cc: Any) -> str:
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 
-def _function_of(pyfunc: Any) -> python_types.FunctionType:
+def function_of(pyfunc: Any) -> python_types.FunctionType:
     function = getattr(pyfunc, "function", getattr(pyfunc, "py_func", pyfunc))
     if isinstance(function, python_types.FunctionType):
         return function

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtype import DType, int64
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileError, TileTypeError, TileValueError
 from .inputs import ArrayInput, as_input, places_of
-from .operators import Operator, as_operator
+from .operators import Operator, OpKind, as_operator, function_of
 from .raw import RawOp
 from .results import result_type
 from .types import Convert, ItemType, Zero, argument_of, item_type, name_of, on_host, type_of_value
@@ -73,6 +73,12 @@ class Iterator:
         if isinstance(offset, bool) or not hasattr(offset, "__index__"):
             return NotImplemented
         return _Advanced(self, int(offset))
+
+    __radd__ = __add__
+
+    def advance(self, offset: int) -> Iterator:
+        """`it + offset`."""
+        return self + offset
 
     def __repr__(self) -> str:
         items = "" if getattr(self, "value_type", None) is None else f" of {name_of(self.value_type)}"
@@ -135,7 +141,11 @@ class _Advanced(Moved):
         return None if there is None or self.offset < 0 else max(0, there - self.offset)
 
     def __add__(self, offset: int) -> Iterator:
+        if isinstance(offset, bool) or not hasattr(offset, "__index__"):
+            return NotImplemented
         return _Advanced(self.it, self.offset + int(offset))
+
+    __radd__ = __add__
 
 
 class CountingIterator(Iterator):
@@ -201,18 +211,21 @@ class _Operated(Iterator):
 
 
 class TransformIterator(_Operated):
-    """op(x) for the items x of an array or an iterator, of the type that op gives, or of `value_type`."""
+    """transform_op(x) for the items x of an array or an iterator.
+
+    They are of `value_type`, else of the type that the function says it returns, else of what it gives.
+    """
 
     writes = False
 
-    def __init__(self, it: Any, op: Any, *, value_type: Any = None) -> None:
-        self.it = as_input(it, "TransformIterator")
-        self.operator = as_operator(op, 1, "op of a TransformIterator")
-        if isinstance(op, RawOp) and value_type is None:
+    def __init__(self, underlying: Any, transform_op: Any, value_type: Any = None) -> None:
+        self.it = as_input(underlying, "TransformIterator")
+        self.operator = as_operator(transform_op, 1, "op of a TransformIterator")
+        if isinstance(transform_op, RawOp) and value_type is None:
             raise TileTypeError("a TransformIterator by a RawOp needs value_type=, the type of what the code gives")
-        found = item_type(value_type) if value_type is not None else None
-        self.value_type = found or result_type(self.operator, [self.it.value_type])
-        self.kind = ("transform", self.it.kind, self.operator.key)
+        declared = _annotated(transform_op, True) if value_type is None else item_type(value_type)
+        self.value_type = declared or result_type(self.operator, [self.it.value_type])
+        self.kind = ("transform", self.it.kind, self.operator.key, self.value_type)
 
     def reader(self):
         read, op = self.it.reader(), self.operator.giving(self.value_type)
@@ -224,36 +237,64 @@ class TransformIterator(_Operated):
 
 
 class TransformOutputIterator(_Operated):
-    """Stores op(x) where x is written."""
+    """Stores transform_op(x) where x is written.
+
+    x is converted to `output_value_type` before, else to the type that the function says it takes, if it says so.
+    """
 
     reads = False
 
-    def __init__(self, it: Any, op: Any) -> None:
-        self.it = as_input(it, "TransformOutputIterator")
-        self.operator = as_operator(op, 1, "op of a TransformOutputIterator")
-        self.value_type: ItemType = _written_type(op, self.it.value_type)
-        self.kind = ("transform output", self.it.kind, self.operator.key)
+    def __init__(self, underlying: Any, transform_op: Any, output_value_type: Any = None) -> None:
+        self.it = as_input(underlying, "TransformOutputIterator")
+        self.operator = as_operator(transform_op, 1, "op of a TransformOutputIterator")
+        declared = _annotated(transform_op, False) if output_value_type is None else item_type(output_value_type)
+        self.declared = declared
+        self.value_type: ItemType = self.it.value_type if declared is None else declared
+        self.kind = ("transform output", self.it.kind, self.operator.key, declared)
 
     def writer(self):
         write, op = self.it.writer(), self.operator.typed(self.it.value_type)
+        if self.declared is None:
 
-        def transformed(state, i, value):
-            write(state[0], i, op(state[1], value))
+            def transformed(state, i, value):
+                write(state[0], i, op(state[1], value))
 
-        return transformed
+            return transformed
+        convert = Convert(self.declared, "an item that is stored")
+
+        def transformed_of_type(state, i, value):
+            write(state[0], i, op(state[1], convert(value)))
+
+        return transformed_of_type
 
 
-def _written_type(op: Any, stored: ItemType) -> ItemType:
-    """What is written to it, where the operator says so by an annotation; else what is stored."""
-    hints = list(getattr(op, "__annotations__", {}).items())
-    hints = [hint for name, hint in hints if name != "return" and not isinstance(hint, str)]
-    return item_type(hints[0]) if hints else stored
+def _annotated(op: Any, returned: bool) -> ItemType | None:
+    """The type of items that a function says it gives, or takes; None where it says none, or something else."""
+    import typing
+
+    if isinstance(op, OpKind | RawOp):
+        return None
+    function = function_of(op, "the operator of an iterator")
+    names = ("return",) if returned else function.__code__.co_varnames[: function.__code__.co_argcount][:1]
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception:  # a name in an annotation may mean anything, or nothing
+        hints = function.__annotations__
+    hint = next((hints[name] for name in names if name in hints), None)
+    if hint is None or hint is type(None) or isinstance(hint, str):
+        return None
+    try:
+        return item_type(hint)
+    except (TileError, TypeError, ValueError):
+        return None
 
 
 class ZipIterator(Iterator):
-    """Tuples of the items of several arrays or iterators."""
+    """Tuples of the items of several arrays or iterators, which may come as one list."""
 
     def __init__(self, *its: Any) -> None:
+        if len(its) == 1 and isinstance(its[0], list | tuple):
+            its = tuple(its[0])
         if not its:
             raise TileTypeError("a ZipIterator is of one array or iterator or more")
         self.its = [as_input(it, "ZipIterator") for it in its]
@@ -351,8 +392,8 @@ class ReverseIterator(Moved):
 
     place = staticmethod(_back)
 
-    def __init__(self, it: Any) -> None:
-        self.it = as_input(it, "ReverseIterator")
+    def __init__(self, underlying: Any) -> None:
+        self.it = as_input(underlying, "ReverseIterator")
         self.offset = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
         self.value_type, self.kind = self.it.value_type, ("reverse", self.it.kind)
 
@@ -362,12 +403,13 @@ class ReverseIterator(Moved):
 
 
 class DiscardIterator(Iterator):
-    """Takes what is written, and keeps nothing; its items are 0. `reference`: what has the type of the items."""
+    """Takes what is written, and keeps nothing; its items are 0, of the type of those of `reference_iterator`."""
 
-    def __init__(self, reference: Any = None) -> None:
+    def __init__(self, reference_iterator: Any = None) -> None:
         from ..dtype import uint8
 
-        self.value_type = uint8 if reference is None else as_input(reference, "DiscardIterator").value_type
+        given = None if reference_iterator is None else as_input(reference_iterator, "DiscardIterator")
+        self.value_type = uint8 if given is None else given.value_type
         self.kind = ("discard", self.value_type)
 
     def reader(self):

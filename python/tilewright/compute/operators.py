@@ -83,7 +83,7 @@ class Operator:
             self.commutes = self.function in known_operators.COMMUTING
         else:
             freezing = _Freezing(self.arrays, what)
-            self.function = freezing.function(_function_of(op, what))
+            self.function = freezing.function(function_of(op, what))
             self.key = freezing.key_of(self.function)
             self.read = freezing.read if all(_stays(value) for _, _, value in freezing.read) else None
             self.array_places = tuple(freezing.places)
@@ -177,7 +177,7 @@ class Giving:
             raise
 
 
-def _function_of(op: Any, what: str) -> Callable[..., Any]:
+def function_of(op: Any, what: str) -> Callable[..., Any]:
     """The Python function of what may stand for an operator."""
     if isinstance(op, _core.Dispatcher):
         op = op.function  # type: ignore[attr-defined]
