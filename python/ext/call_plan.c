@@ -163,18 +163,29 @@ static PyObject *free_variable(PyObject *function, PyObject *index) {
   return value;
 }
 
+/* The object of a weak reference: new reference, NULL where it has ended. */
+static PyObject *referent_of(PyObject *reference) {
+#ifdef TW_FREE_THREADED
+  PyObject *found;
+  return PyWeakref_GetRef(reference, &found) > 0 ? found : NULL;
+#else
+  PyObject *found = PyWeakref_GetObject(reference); /* borrowed */
+  return found == Py_None ? NULL : Py_XNewRef(found);
+#endif
+}
+
 /* What is outside of an operator now, where a row (holder, name, …) says: new reference or NULL, no exception. The
  * operator itself is None there. */
 static PyObject *value_outside(PyObject *operator, PyObject *row) {
   PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1);
-  if (PyWeakref_Check(holder))
-    holder = PyWeakref_GetObject(holder);
-  else if (holder == Py_None)
-    holder = operator;
+  holder = PyWeakref_Check(holder) ? referent_of(holder) : Py_NewRef(holder == Py_None ? operator : holder);
+  if (!holder)
+    return NULL;
   PyObject *now = PyDict_Check(holder) ? Py_XNewRef(PyDict_GetItemWithError(holder, name))
                   : PyLong_Check(name) ? free_variable(holder, name)
                                        : PyObject_GetAttr(holder, name);
   PyErr_Clear();
+  Py_DECREF(holder);
   return now;
 }
 
@@ -236,9 +247,9 @@ static bool read_value(const call_slot_t *slot, PyObject *value, int64_t *out) {
 
 static bool is_like(const call_slot_t *slot, PyObject *value) {
   if (slot->kind == SLOT_IDENTICAL) {
-    PyObject *wanted = slot->is_weak ? PyWeakref_GetObject(slot->value) : slot->value;
-    bool has_ended = slot->is_weak && wanted == Py_None;
-    return value == wanted && !has_ended && (!slot->rows || holds(value, slot->rows));
+    PyObject *wanted = slot->is_weak ? referent_of(slot->value) : Py_NewRef(slot->value);
+    Py_XDECREF(wanted); /* the caller has `value`, which alone it may be */
+    return value == wanted && (!slot->rows || holds(value, slot->rows));
   }
   if ((PyObject *)Py_TYPE(value) != slot->type)
     return false;
@@ -717,9 +728,13 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
 
 /* Whether no call can be like it: an argument that had to be the same has ended. */
 static bool is_dead(const call_plan_t *plan) {
-  for (int i = 0; i < plan->num_slots; i++)
-    if (!plan->slots[i].value || (plan->slots[i].is_weak && PyWeakref_GetObject(plan->slots[i].value) == Py_None))
+  for (int i = 0; i < plan->num_slots; i++) {
+    const call_slot_t *slot = &plan->slots[i];
+    PyObject *referent = slot->value && slot->is_weak ? referent_of(slot->value) : NULL;
+    if (!slot->value || (slot->is_weak && !referent))
       return true;
+    Py_XDECREF(referent);
+  }
   return false;
 }
 

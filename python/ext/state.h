@@ -6,7 +6,7 @@
 #ifndef TILEWRIGHT_PYTHON_STATE_H
 #define TILEWRIGHT_PYTHON_STATE_H
 
-#ifndef Py_LIMITED_API
+#if !defined Py_LIMITED_API && !defined TW_FREE_THREADED
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
