@@ -53,11 +53,11 @@ def _missing(attribute: str) -> Any:
 
 
 class Privates:
-    """Finds `cuda.compute._names`, but for the file by which a build of the peer's is told from another one."""
+    """Finds `cuda.compute._names`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
-        if not name.startswith("cuda.compute._") or name.endswith("._build_info"):
+        if not name.startswith("cuda.compute._"):
             return None
         return importlib.machinery.ModuleSpec(name, Privates, is_package=True)  # type: ignore[arg-type]
 
@@ -282,6 +282,7 @@ def install() -> None:
     import cuda.compute
 
     stand_in_on_a_gpu() if ON_GPU else stand_in_on_the_cpu()
+    private("cuda.compute._build_info", USING_V2=False)
     for name in ("_cccl_interop", "_cpp_compile"):
         made = sys.modules.get(f"cuda.compute.{name}") or private(f"cuda.compute.{name}")
         setattr(cuda.compute, name, made)
