@@ -359,9 +359,53 @@ def test_places_that_an_output_does_not_hold(search):
             assert list(out) == [5 + (search == "upper_bound"), most if most < 290 else 290 + (search == "upper_bound")]
             if most < 300:
                 out[:] = 0
-                with pytest.raises(
-                    TileValueError, match=f"{search}: 'd_out' has items of u?int8.* of {most + 1} items"
-                ):
+                with pytest.raises(TileValueError, match=f"{search}: 'd_out' has items of u?int8.* up to {most + 1}"):
                     made(data, values, out, None, most + 1, 2)
                 assert not out.any()
         assert made.plans
+
+
+def test_counts_that_an_output_does_not_hold():
+    x, out = np.zeros(300, np.int32), np.ones(300, np.int32)
+    for dtype, most in ((np.int8, 127), (np.uint8, 255)):
+        count = np.zeros(1, dtype)
+        made = compute.make_select(x, out, count, lambda v: v == 0)
+        storage = np.zeros(made(None, x, out, count, lambda v: v == 0, 300), np.uint8)
+        for _ in range(2):  # without a plan, and with one
+            made(storage, x, out, count, lambda v: v == 0, most)
+            assert count[0] == most and not out[:most].any()
+            count[0], out[:] = 0, 1
+            with pytest.raises(TileValueError, match=f"'d_num_selected_out' has items of u?int8, .* up to {most + 1}"):
+                made(storage, x, out, count, lambda v: v == 0, most + 1)
+            assert count[0] == 0 and out.all()
+
+
+def test_numbers_that_are_none():
+    x, y, ends, zero = np.arange(4), np.zeros(4, np.int64), [np.array([0]), np.array([4])], np.int64(0)
+    sort, histogram = compute.radix_sort, compute.histogram_even
+    buffer, counting = compute.DoubleBuffer(x.copy(), y), compute.CountingIterator(np.int32(0))
+    unaligned = np.zeros(33, np.uint8)[1:].view(np.int64)
+    wrong = [
+        (lambda: compute.reduce_into(counting, y, OpKind.MAXIMUM, 1 << 63, zero), "'num_items' is below 2\\*\\*63"),
+        (lambda: sort(x, y, None, None, SortOrder.ASCENDING, 4, "a", 8), "'begin_bit' and 'end_bit' are integers"),
+        (lambda: sort(x, y, None, None, SortOrder.ASCENDING, 4, 0, 1.5), "'begin_bit' and 'end_bit' are integers"),
+        (lambda: sort(buffer, None, x, x.copy(), SortOrder.ASCENDING, 4), "both DoubleBuffers, or both arrays"),
+        (lambda: sort(x, y, buffer, None, SortOrder.ASCENDING, 4), "both DoubleBuffers, or both arrays"),
+        (lambda: histogram(x * 1.0, y, 5, 0.0, np.inf, 4), "levels are finite"),
+        (lambda: histogram(x * 1.0, y, 5, -np.inf, 0.0, 4), "levels are finite"),
+        (
+            lambda: compute.segmented_reduce(x, y, *ends, OpKind.PLUS, zero, 1, max_segment_size=-1),
+            "'max_segment_size'",
+        ),
+        (lambda: compute.segmented_reduce(x, y, *ends, OpKind.PLUS, zero, 1, max_segment_size="1"), "'max_segment_s"),
+        (lambda: compute.unary_transform(unaligned, y, OpKind.NEGATE, 4), "unary_transform: 'd_in': its address .*8 b"),
+        (lambda: compute.unary_transform(x, unaligned, OpKind.NEGATE, 4), "unary_transform: 'd_out': its address"),
+        (lambda: compute.topk(x, 1.5), "topk: k is an integer"),
+        (lambda: compute.ShuffleIterator(2.5), "num_items is an integer"),
+        (lambda: compute.ShuffleIterator(2, 0.5), "seed is an integer"),
+        (lambda: compute.ShuffleIterator(1 << 62), "num_items must be > 0 and < 2\\*\\*62"),
+    ]
+    for call, words in wrong:
+        with pytest.raises((TileTypeError, TileValueError), match=words):
+            call()
+    assert not y.any() and not unaligned.any()

@@ -91,3 +91,22 @@ def test_axes_that_are_not_there():
     assert compute.reduce(np.zeros((2, 0)), axis=1).tolist() == [0, 0]
     with pytest.raises(TileValueError, match="of no items"):
         compute.reduce(np.zeros((2, 0)), OpKind.MAXIMUM, axis=1)
+
+
+def test_over_all_items(device):
+    """Without an axis one row is behind the other, whatever lies where."""
+    for x, given in arrays_of(device):
+        flat = x.ravel()
+
+        def same(found, expected):
+            np.testing.assert_array_equal(device.host(found), expected)
+
+        same(compute.reduce(given, lambda a, b: b), flat[-1])
+        same(compute.scan(given), flat.cumsum())
+        same(compute.argsort(given), np.argsort(flat, kind="stable"))
+        same(compute.topk(given, 3)[1], np.argsort(-flat, kind="stable")[:3])
+        same(compute.sort(given, lambda a, b: a > b), -np.sort(-flat))
+    for given in (np.arange(10)[::-1], np.arange(20)[::3], np.broadcast_to(np.array(3), (4,))):
+        assert compute.reduce(given) == given.sum()
+        assert compute.scan(given).tolist() == given.cumsum().tolist()
+        assert compute.sort(given).tolist() == np.sort(given).tolist()

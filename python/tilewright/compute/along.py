@@ -28,7 +28,7 @@ class Axis:
         self.axis, self.shape = int(axis) % ndim, tuple(map(int, array.shape))
         self.length, self.inner = self.shape[self.axis], math.prod(self.shape[self.axis + 1 :])
         self.rows = math.prod(self.shape[: self.axis]) * self.inner
-        self.given = ArrayInput(_in_order(array).reshape(math.prod(self.shape)), what)
+        self.given = by_rows(array, what)
 
     @property
     def count(self) -> int:
@@ -51,6 +51,12 @@ class Axis:
 
     def of_length(self, length: int) -> tuple[int, ...]:
         return (*self.shape[: self.axis], length, *self.shape[self.axis + 1 :])
+
+
+def by_rows(x: Any, what: str) -> ArrayInput:
+    """All items of an array of any strides, one row behind the other."""
+    array = _in_order(array_of(x, what))
+    return ArrayInput(array.reshape(math.prod(array.shape)), what)
 
 
 def _in_order(array: Any) -> Any:

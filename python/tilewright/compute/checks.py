@@ -41,6 +41,13 @@ def check_integers(given: Any, what: str) -> None:
         raise TileTypeError(f"{what} has integers as its items, found {given!r} of {name_of(t)}")
 
 
+def check_holds(given: Any, count: int, what: str) -> None:
+    """Numbers up to `count` are stored there, which narrow integers cut."""
+    held = given.value_type
+    if not count < 1 << min(held.bits - held.signed, 62):
+        raise TileValueError(f"{what} has items of {held.name}, which do not hold numbers up to {count}")
+
+
 def check_structs(name: str, found: ItemType, wanted: ItemType) -> None:
     """Items of a struct are joined as they are: numbers convert, fields of another type may not hold what is there."""
     if is_struct(found) and is_struct(wanted) and not _are_alike(found, wanted):
@@ -109,4 +116,4 @@ def _are_elementwise(given: Any, out: Any) -> bool:
     return given.address == out.address and given.view.dtype.itemsize == out.view.dtype.itemsize
 
 
-__all__ = ["check_count", "check_integers", "check_memory", "check_storage", "check_structs"]
+__all__ = ["check_count", "check_holds", "check_integers", "check_memory", "check_storage", "check_structs"]

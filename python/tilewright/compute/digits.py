@@ -150,6 +150,8 @@ def passes(begin_bit: int, end_bit: int) -> list[tuple[int, int]]:
 
 def read_bits(key: DType, begin_bit: Any, end_bit: Any, what: str) -> tuple[int, int]:
     width = bits_of(key)
+    if not all(bit is None or hasattr(bit, "__index__") for bit in (begin_bit, end_bit)):
+        raise TileTypeError(f"{what}: 'begin_bit' and 'end_bit' are integers or None, found {begin_bit!r}, {end_bit!r}")
     begin, end = 0 if begin_bit is None else int(begin_bit), width if end_bit is None else int(end_bit)
     if not 0 <= begin <= end <= width:
         raise TileTypeError(f"{what}: bits are 0 <= begin_bit <= end_bit <= {width}, found {begin} and {end}")

@@ -86,6 +86,11 @@ class ArrayInput:
         self.stored = stored_type(self.view.dtype)  # a structured dtype may place its fields as no struct does
         self.kind: Any = ("array", self.value_type, self.stored)
         self.place = place_of(self.view)
+        if not isinstance(self.view, Array) and not self.view.flags.aligned:
+            raise TileValueError(
+                f"{what}: its address {hex(self.address)} is not a multiple of what its items are aligned to "
+                f"({self.view.dtype.alignment} bytes); copy it to an aligned array"
+            )
         self.count = int(self.view.shape[0])
 
     @functools.cached_property

@@ -456,8 +456,11 @@ class ShuffleIterator(Iterator):
     writes = False
 
     def __init__(self, num_items: int, seed: int = 0) -> None:
-        if num_items <= 0:
-            raise TileValueError(f"num_items must be > 0, found {num_items}")
+        for name, value in (("num_items", num_items), ("seed", seed)):
+            if not hasattr(value, "__index__"):
+                raise TileTypeError(f"ShuffleIterator: {name} is an integer, found {value!r}")
+        if not 0 < num_items < 1 << 62:
+            raise TileValueError(f"ShuffleIterator: num_items must be > 0 and < 2**62, found {num_items}")
         self.num_items, self.seed = int(num_items), int(seed)
         self.value_type, self.kind = int64, ("shuffle",)
 

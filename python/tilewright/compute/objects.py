@@ -249,6 +249,8 @@ def read(kind: type[Algorithm], values: dict[str, Any]) -> Given:
     for what in ("num_items", "num_segments", "num_values", "num_samples"):
         if what in given:
             given[what] = read_count(given[what], f"{kind.name}: '{what}'")
+    if given.get("max_segment_size") is not None:
+        given["max_segment_size"] = read_count(given["max_segment_size"], f"{kind.name}: 'max_segment_size'")
     return given
 
 
@@ -261,6 +263,8 @@ def read_count(value: Any, what: str) -> int:
         raise TileTypeError(f"{what} is an integer, found {value!r}") from None
     if found < 0:
         raise TileValueError(f"{what} is not negative, found {found}")
+    if found >= 1 << 63:
+        raise TileValueError(f"{what} is below 2**63, found {found}")
     return found
 
 

@@ -128,6 +128,9 @@ def unpacked(values: dict[str, Any]) -> dict[str, Any]:
             if values.get(f"d_out_{kind}") is not None:
                 raise TileTypeError(f"'d_out_{kind}' is None where 'd_in_{kind}' is a DoubleBuffer")
             found[f"d_in_{kind}"], found[f"d_out_{kind}"] = buffer.current(), buffer.alternate()
+    keys, items = (values.get(f"d_in_{kind}") for kind in ("keys", "values"))
+    if items is not None and isinstance(keys, DoubleBuffer) != isinstance(items, DoubleBuffer):
+        raise TileTypeError("'d_in_keys' and 'd_in_values' are both DoubleBuffers, or both arrays")
     return found
 
 

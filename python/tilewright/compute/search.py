@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import TileValueError
 from ..numba import intrinsics as cuda
+from .checks import check_holds
 from .iterators import states_of
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, InPlace, call, make, named
@@ -60,10 +60,7 @@ class _Bound(InPlace):
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         if n == 0:
             return []
-        held = given["d_out"].value_type
-        if not given["num_items"] < 1 << min(held.bits - held.signed, 62):
-            places = f"the places of {given['num_items']} items"
-            raise TileValueError(f"{self.name}: 'd_out' has items of {held.name}, which do not hold {places}")
+        check_holds(given["d_out"], given["num_items"], f"{self.name}: 'd_out'")
         states = tuple(given[name].state() for name in (*self.ins, *self.outs))
         sizes = (size(given["num_items"]), size(n), size(self.shape.per_block(n)))
         launched = ((*states, states_of(given["comp"])), *sizes)

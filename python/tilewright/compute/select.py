@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import int32, int64, uint8
+from .checks import check_holds
 from .iterators import states_of
 from .launching import Launch, Part, size
 from .objects import Algorithm, Given, call, make
@@ -41,6 +42,7 @@ class _Kept(Algorithm):
         return inputs, (*outputs, rooms), tuple(states_of(given[n]) for n in self.ops), notes
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        check_holds(given[self.number], given["num_items"], f"{self.name}: '{self.number}'")
         if self.parting:
             inputs, outputs, arrays, _ = self.states(given, None)
             return self.parting.launches(inputs, outputs, arrays, n, temporary)

@@ -12,7 +12,7 @@ from .. import arrays
 from ..dtype import DType, float32, int64, uint64
 from ..errors import TileTypeError, TileValueError
 from . import known_operators
-from .along import Axis, Cycle, Heads
+from .along import Axis, Cycle, Heads, by_rows
 from .digits import SortOrder
 from .inputs import ArrayInput
 from .iterators import CountingIterator, TransformIterator, TransformOutputIterator
@@ -54,7 +54,7 @@ def reduce(x: Any, op: Any = OpKind.PLUS, init: Any = None, *, axis: int | None 
     """
     if axis is not None:
         return _reduced_along(Axis(x, axis, "reduce: 'x'"), op, init, stream)
-    given = ArrayInput(x, "reduce: 'x'")
+    given = by_rows(x, "reduce: 'x'")
     first = _first(given, op, init)
     out = _fresh(given, 1, _type_of(first), stream)
     rest = given.view if init is not None or op is OpKind.PLUS else given.view[1:]
@@ -126,7 +126,7 @@ def scan(
 ) -> Any:
     """Running totals of x by op; where `inclusive` is False, which needs `init`, without the item itself."""
     by = None if axis is None else Axis(x, axis, "scan: 'x'")
-    given = ArrayInput(x, "scan: 'x'") if by is None else by.given
+    given = by_rows(x, "scan: 'x'") if by is None else by.given
     if init is None and op is OpKind.PLUS:
         init = _first(given, op, None)
     out = _fresh(given, given.count, given.value_type if init is None else _type_of(init), stream)
@@ -151,7 +151,7 @@ def sort(x: Any, less: Any = None, *, descending: bool = False, axis: int | None
         )
     if axis is not None:
         return _sorted_along(Axis(x, axis, "sort: 'x'"), descending, stream)
-    given = ArrayInput(x, "sort: 'x'")
+    given = by_rows(x, "sort: 'x'")
     out = _fresh(given, given.count, given.value_type, stream)
     if less is None:
         radix_sort(given.view, out, None, None, _order(descending), given.count, stream=stream)
@@ -170,14 +170,16 @@ def argsort(x: Any, *, descending: bool = False, axis: int | None = None, stream
     if axis is not None:
         by = Axis(x, axis, "argsort: 'x'")
         return _heads(by, _sorted_rows(by, descending, True, stream)[1], by.length, stream)
-    return _sorted_pairs(ArrayInput(x, "argsort: 'x'"), descending, stream)[1]
+    return _sorted_pairs(by_rows(x, "argsort: 'x'"), descending, stream)[1]
 
 
 def topk(x: Any, k: int, *, largest: bool = True, axis: int | None = None, stream: Any = None) -> tuple[Any, Any]:
     """The k largest numbers of x, or smallest ones, in order, and their places; of equal ones the first."""
     by = None if axis is None else Axis(x, axis, "topk: 'x'")
-    given = ArrayInput(x, "topk: 'x'") if by is None else by.given
+    given = by_rows(x, "topk: 'x'") if by is None else by.given
     there = given.count if by is None else by.length
+    if not hasattr(k, "__index__"):
+        raise TileTypeError(f"topk: k is an integer, found {k!r}")
     if not 0 <= k <= there:
         raise TileValueError(f"topk: k is from 0 to the number of items, {there}, found {k}")
     if by is None:
