@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from tilewright import collector, compute
 from tilewright import compile as compiler
-from tilewright.capture import inlining, repeats
+from tilewright.capture import inlining, repeats, source
 from tilewright.compute import launching
 from tilewright.dtype import float32, int32
 from tilewright.numba import intrinsics as cuda
@@ -254,3 +255,18 @@ def test_rows_of_a_tile_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [scan.count(name) for name in ("behind", "cleared", "held", "keep")] == [1, 1, 1, 1]
     assert [part.count(name) for name in ("of_row", "put_row", "put", "cut")] == [1, 1, 1, 1]
     assert len(scan) < 70 and len(part) < 80
+
+
+def test_a_loop_is_walked_once_for_all_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    (loop,) = ast.parse("while n > 0:\n    if n > 1:\n        use(last)\n    last = n\n    n = n - other").body
+    walked, walk = [], ast.walk
+    monkeypatch.setattr(source.ast, "walk", lambda node: (walked.append(node), walk(node))[1])
+    assert isinstance(loop, ast.While)
+    assert [source.is_read_round(loop, name) for name in ("last", "n", "other", "use", "none")] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert walked == loop.body

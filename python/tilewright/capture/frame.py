@@ -190,13 +190,14 @@ class Frame:
 
     def adopt(self, value: Any) -> Any:
         """A Python object from outside as a value: NumPy's scalars are typed constants."""
-        if type(value) in _AS_THEY_ARE:
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
             return value
+        if kind is tuple:
+            return tuple([v if type(v) in _AS_THEY_ARE else self.adopt(v) for v in value])
         self.note(value)
-        if type(value) is list:
-            return tuple(self.adopt(v) for v in value)
-        if type(value) is tuple:
-            return tuple(self.adopt(v) for v in value)
+        if kind is list:
+            return tuple([self.adopt(v) for v in value])
         if is_numpy_scalar(value):
             return numpy_scalar(self.emit, value)
         if self.capture.rules.wide and isinstance(value, enum.IntEnum):

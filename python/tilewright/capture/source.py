@@ -325,17 +325,26 @@ def is_read_round(loop: ast.For | ast.While, name: str) -> bool:
     """
     if isinstance(loop, ast.For) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target)):
         return False
-    mentions = [
-        (n.lineno, n.col_offset, isinstance(n.ctx, ast.Load), type(statement))
-        for statement in loop.body
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Name) and n.id == name
-    ]
+    mentions = _mentions(loop).get(name)
     if not mentions:
         return False
     line, _, is_load, statement = min(mentions, key=lambda row: row[:2])
     reads_first = is_load or any(row[0] == line and row[2] for row in mentions)
     return reads_first and statement in (ast.If, ast.For, ast.While)
+
+
+def _mentions(loop: ast.For | ast.While) -> dict[str, list[tuple[int, int, bool, type]]]:
+    """Where the body of a loop names a variable, whether that reads it, and in what kind of statement of the body."""
+    known: dict[str, list[tuple[int, int, bool, type]]] | None = getattr(loop, "_tw_mentions", None)
+    if known is None:
+        known = {}
+        for statement in loop.body:
+            for n in ast.walk(statement):
+                if isinstance(n, ast.Name):
+                    row = (n.lineno, n.col_offset, isinstance(n.ctx, ast.Load), type(statement))
+                    known.setdefault(n.id, []).append(row)
+        loop._tw_mentions = known  # type: ignore[union-attr]
+    return known
 
 
 def is_read_later(tree: ast.AST, node: ast.AST, name: str) -> bool:
