@@ -108,13 +108,15 @@ static void module_dealloc(PyObject *object) {
 }
 
 static PyObject *module_text(PyObject *object, PyObject *args) {
-  int locations = 0;
-  if (!PyArg_ParseTuple(args, "|p", &locations))
+  int locations = 0, verified = 0;
+  if (!PyArg_ParseTuple(args, "|pp", &locations, &verified))
     return NULL;
   tw_strbuf_t out = {0};
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
   if (locations)
     mlirOpPrintingFlagsEnableDebugInfo(flags, true, false);
+  if (verified)
+    mlirOpPrintingFlagsAssumeVerified(flags);
   mlirOperationPrintWithFlags(mlirModuleGetOperation(((module_object_t *)object)->module), flags, tw_ext_text_put,
                               &out);
   mlirOpPrintingFlagsDestroy(flags);
@@ -338,7 +340,8 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
 static PyMethodDef module_methods[] = {
     {"work", module_work, METH_VARARGS,
      "work(words, grid, block) -> dict: what one block does, counted at the stage \"legal\"."},
-    {"text", module_text, METH_VARARGS, "text(locations=False) -> str: the IR."},
+    {"text", module_text, METH_VARARGS,
+     "text(locations=False, verified=False) -> str: the IR; verified: verify() has just said that it is well formed."},
     {"lower", module_lower, METH_VARARGS, "lower(stage) -> diagnostics: lower in place to a stage of the target."},
     {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
     {"keep", module_keep, METH_NOARGS, "keep(): remember the module as it is, for replan()."},

@@ -142,7 +142,7 @@ class Specialization:
             with times.step("capture"):
                 told = {"as_launched": 1} if self.as_launched else {}
                 captured = capture_kernel(self.kernel, self.target, self.key, self.overlapping, name=None, **told)
-            text = captured.module.text(needs_places(self.kernel.hints_for(self.target)))
+            text = captured.module.text(needs_places(self.kernel.hints_for(self.target)), True)  # which is verified
             if (hears := when_captured.get()) is not None:
                 hears()
             if knobs.log_ir():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright import _core, cli, compile
+from tilewright import _core, cli, compile, plans
 from tilewright import tile as ct
 from tilewright.errors import Place, TileTypeError
 from tilewright.times import Times
@@ -356,6 +356,29 @@ def test_dump_after_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         module = _core.parse(file.read_text())
         module.lower("llvm")
         assert module.emit(compile.EMIT_ASSEMBLY) == code, file.name
+
+
+def test_stages_that_nobody_looks_at_are_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each return to Python may wait for a thread that captures."""
+    key = cli.specialization(scale, ["X=f32[?]", "Z=f32[?]", "T=16"])
+    steps: list[str] = []
+    step = plans.step
+    monkeypatch.setattr(plans, "step", lambda module, stage: (steps.append(stage), step(module, stage))[1])
+
+    def code() -> bytes:
+        steps.clear()
+        times = Times("scale", "sm_90a")
+        return compile.build(scale.capture("sm_90a", key), "sm_90a", "scale", times, lambda ptx, _: ptx).code
+
+    at_once = code()
+    assert steps == ["llvm"]
+    monkeypatch.setenv("TILEWRIGHT_TIMES", "1")
+    assert code() == at_once and tuple(steps) == compile.GPU_STAGES
+
+
+def test_text_of_a_module_that_is_verified() -> None:
+    module = scale.capture("sm_90a", cli.specialization(scale, ["X=f32[?]", "Z=f32[?]", "T=16"]))
+    assert module.text(False, True) == module.text() and module.text(True, True) == module.text(True)
 
 
 def test_few_passes() -> None:
