@@ -243,6 +243,18 @@ def test_quotients_without_a_division(device):
     np.testing.assert_array_equal(device.host(out), a / b)
 
 
+def test_quotients_of_integers_without_a_division(device):
+    rng, n = np.random.default_rng(4), 3000
+    b = rng.integers(1, 2.0 ** rng.integers(1, 62, n))
+    most = np.minimum(np.iinfo(np.int64).max // b, 1 << 31)
+    a = rng.integers(0, most, n) * b  # and what is one less, one more, and anything
+    a[::4], a[1::4] = np.maximum(a[::4] - 1, 0), a[1::4] + 1
+    a[2::4] += rng.integers(0, b[2::4])
+    out = device.array(np.zeros(n, np.int64))
+    compute.binary_transform(device.array(a), device.array(b), out, lambda a, b: histogram._floored(a, b, 1 / b), n)
+    np.testing.assert_array_equal(device.host(out), a // b)
+
+
 def test_histogram_up_to_infinity(device):
     x, out = np.array([0, 1, 3e38, np.inf, np.nan, -1], np.float32), device.array(np.zeros(3, np.int32))
     compute.histogram_even(device.array(x), out, 4, np.float32(0), np.float32(np.inf), 6)
