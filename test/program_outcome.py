@@ -1,6 +1,7 @@
 """What comes of one random program: its kernel made of a text, and how it ended.
 
-Families of programs (random_products, random_language, random_simt) share this; program_runner.py starts them.
+Families of programs (random_products, random_language, random_simt, random_numba) share this; program_runner.py starts
+them.
 """
 
 from __future__ import annotations

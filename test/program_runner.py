@@ -1,7 +1,7 @@
 """Runs many random programs at once, and tells which are wrong, refused, crash, or do not end.
 
-A family of programs (random_products, random_language, random_simt) says what its programs are; this file runs them.
-After a crash, an error of the GPU or a program that does not end, a new process goes on with the next program.
+A family of programs (random_products, random_language, random_simt, random_numba) says what its programs are; this file
+runs them. After a crash, an error of the GPU or a program that does not end, a new process goes on with the next.
 """
 
 from __future__ import annotations
