@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.errors import TileCheckError
+from tilewright.errors import TileCheckError, TileRecursionError
 from tilewright.numba import cuda
 
 
@@ -56,3 +56,17 @@ def test_an_assertion_is_none() -> None:
     with pytest.raises(TileCheckError, match="fails an assertion: ValueError: not really") as caught:
         kernel[1, 1](np.zeros(1))
     assert not isinstance(caught.value, ValueError)
+
+
+@cuda.jit(device=True)
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def test_recursion_without_an_end_at_compile_time_is_refused() -> None:
+    @cuda.jit
+    def kernel(x):
+        x[0] = fib(x[1])
+
+    with pytest.raises(TileRecursionError, match="its end must depend on constants; device code has loops instead"):
+        kernel[1, 1](np.zeros(2, np.int64))

@@ -42,7 +42,8 @@ def test_assembled(tmp_path: Path) -> None:
 
 WORDS = """break continue else: while range( return syncthreads() syncthreads_count syncthreads_and syncthreads_or
 shared_array shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync ballot_sync any_sync all_sync match_any_sync
-atomic_ref(s, atomic_ref(bins_max popc 0xffff 0x7FFFFFF0 float32( u[ w["""
+atomic_ref(s, atomic_ref(bins_max popc 0xffff 0x7FFFFFF0 float32( u[ w[ local_array float16( uint16(
+@device.func calls["""
 
 
 def test_every_part_occurs() -> None:

@@ -20,7 +20,20 @@ BLOCKS = ((32,), (64,), (96,), (33,), (7,), (128,), (40,), (16, 4), (8, 4), (32,
 GRIDS = (1, 2, 3)
 WARP, RESULTS, BINS = 32, 8, 16
 FULL = "0xFFFFFFFF"
+OWN = 4
 ATOMICS = ("add", "max", "min", "and_", "or_", "xor")
+# Integers of other widths, on their way back to int32.
+MIXED = (
+    "device.int32(device.uint8({}) + device.uint8({}))", "device.int32(device.uint16({}) >> device.uint16({} & 7))",
+    "(device.int32(device.int64({}) * device.int64(77777) >> 5) - {})",
+    "device.int32(device.int8({}) // device.int8({} | 1))",
+    "device.int32(device.uint32({}) // device.uint32(({} & 7) + 1))",
+    "device.int32(device.uint32({}) >> (device.uint32({}) & 31))",
+    "device.int32(device.int8({}) % device.int8(({} & 15) - 20))",
+    "device.int32(device.int16({}) << device.int16({} & 7))",
+    "device.int32(device.uint64({}) % device.uint64(({} & 31) + 3))", "device.int32(-device.int16({}) - {})",
+    "device.int32(device.int16({}) < device.int16({}))", "device.int32(abs(device.int8({})) ^ device.int8({}))",
+)  # fmt: skip
 
 
 class Program:
@@ -36,10 +49,17 @@ class Program:
         self.warps_here = self.threads % WARP == 0  # all lanes of a warp
         self.loops = 0
         self.ints, self.floats = ["t", "x[g]"], ["f[g]"]
-        self.fibers, self.own = self.rarely(4), self.rarely(3)
+        self.fibers = self.rarely(4)
+        self.own: list[str] = []  # arrays of the thread
+        self.functions: list[str] = []
+        self.known: list[str] = []  # functions that can be called
         for _ in range(2 + self.draws.below(12)):
             self.statement()
         self.results()
+        for _ in range(self.draws.below(3)):
+            self.define_function()
+        if self.known:
+            self.calls()
 
     # ---- what is emitted ------------------------------------------------------------------------------
 
@@ -75,14 +95,16 @@ class Program:
             "({} + {})", "({} - {})", "({} ^ {})", "({} & {})", "({} | {})", "({} * 5 + {})", "({} // 3 - {})",
             "({} % 7 + {})", "(({} << 3) - {})", "(({} >> 2) + {})", "min({}, {})", "max({}, {})", "(abs({}) + {})",
             "({} if {} > 4 else 11)", "(~{} + {})", "(device.popc({}) + {})", "(x[{} % SIZE] - {})",
-            "(device.int32(u[{} % SIZE]) + {})", "(device.int32(w[{} % SIZE]) ^ {})",
+            "(device.int32(u[{} % SIZE]) + {})", "(device.int32(w[{} % SIZE]) ^ {})", *MIXED,
         ]  # fmt: skip
+        forms += [f"({name}[{{}} % {OWN}] + {{}})" for name in self.own]
         return self.pick(forms).format(x, y)
 
     def number(self) -> str:
         x = self.pick([*self.floats, "device.float32(lane)", "2.0"])
         forms = ["{} + {}", "{} - {}", "min({}, {})", "max({}, {})", "{} * 0.5 + {} * 0.5", "abs({}) - {}"]
-        forms += [f"{{}} if {self.condition()} else {{}}"]
+        forms += [f"{{}} if {self.condition()} else {{}}", "device.float32(device.float16({}) - device.float16({}))"]
+        forms += [f"device.float32(device.float16({self.small()}) * device.float16(0.5)) + 0 * {{}} - {{}}"]
         return self.pick(forms).format(x, self.pick([*self.floats, "1.0", f"device.float32({self.small()})"]))
 
     def small(self) -> str:
@@ -102,8 +124,7 @@ class Program:
     # ---- statements -----------------------------------------------------------------------------------
 
     def statement(self) -> None:
-        forms = [self.define, self.define, self.change, self.change, self.store, self.atomic]
-        forms += [self.keep, self.keep] if self.own else []
+        forms = [self.define, self.define, self.change, self.change, self.store, self.atomic, self.own_array]
         if self.depth < 4:
             forms += [self.branch, self.count, self.repeat, self.branch, self.walk]
         if self.all_here:
@@ -135,16 +156,42 @@ class Program:
             return self.emit(f"{name} = device.float32(({self.number()}) * {self.pick(['0.25', '0.5'])})")
         return self.emit(f"{name} = device.int32({self.integer()})")
 
+    def own_array(self) -> None:
+        """An array of the thread, which is made outside of branches."""
+        if self.own and (self.depth > 1 or self.rarely(2)):
+            return self.emit(f"{self.pick(self.own)}[{self.small()} % {OWN}] = {self.small()}")
+        if self.depth > 1:
+            return self.store()
+        name, t = self.name("p"), self.pick(("int16", "int32", "int64"))
+        self.emit(f"{name} = device.local_array({OWN}, device.{t})", f"for i in range({OWN}):", f"    {name}[i] = i")
+        return self.own.append(name)
+
+    def define_function(self) -> None:
+        """One of the host and of device code that may return early, and call those before it."""
+        name, self.ints, self.floats, self.own = self.name("f"), ["a", "c"], ["q"], []
+        before, self.lines, self.depth = self.lines, [], 1
+        called = [f"{other}(c, a, q)" for other in self.known]
+        self.emit(f"r = device.int32({self.plain()})", f"for i in range({self.pick([3, 1, 5])}):")
+        self.emit(f"    r += {self.pick(['i', 'a', 'c * i', *called])}", f"    if r > {self.pick([40, 7, -3])}:")
+        self.emit(f"        {self.pick(['break', 'return device.int32(c)', 'continue', 'r -= 11'])}")
+        self.emit(f"if q > {self.pick(['0.0', '2.0'])} or a == c:", f"    return device.int32({self.plain()})")
+        self.emit(f"while r > {self.pick([50, 9])}:", "    r -= 13", f"return device.int32(r ^ {self.plain()})")
+        self.functions += ["@device.func", f"def {name}(a, c, q):", *self.lines, "", ""]
+        self.known.append(name)
+        self.lines = before
+
+    def plain(self) -> str:
+        return str(
+            self.pick(["a", "c", "a - c", "c * 5 + a", "a // 3", "c % 7", "min(a, c)", "a & 255", "(c >> 2) + a"])
+        )
+
+    def calls(self) -> None:
+        """What the functions give, which the kernel stores at its end."""
+        for i, name in enumerate(self.known):
+            self.emit(f"calls[g, {i}] = {name}(t - {self.pick([0, 3, 20])}, lane * {self.pick([1, 3])}, f[g])")
+
     def store(self) -> None:
         self.emit(f"out[g, {self.draws.below(RESULTS)}] = device.int32({self.integer()})")
-
-    def keep(self) -> None:
-        """In an array of the thread's own."""
-        if self.rarely(2):
-            return self.emit(f"own[{self.small()} & 3] = device.int32({self.integer(1)})")
-        v = self.name("v")
-        self.emit(f"{v} = own[{self.small()} & 3]")
-        self.ints.append(v)
 
     def atomic(self) -> None:
         kind = self.pick(ATOMICS)
@@ -299,7 +346,8 @@ class Program:
     def source(self, about: str = "") -> str:
         size = self.threads * self.grid
         head = [f"# {about}"] if about else []
-        head += ["from cuda import device", "", f"THREADS, SIZE = {self.threads}, {size}", "", "", "@device.kernel"]
+        head += ["from cuda import device", "", f"THREADS, SIZE = {self.threads}, {size}", "", ""]
+        head += [*self.functions, "@device.kernel"]
         head += [f"def kernel({', '.join(self.arrays())}, n):"]
         head += [
             "    s = device.shared_array(THREADS, device.int32)",
@@ -308,12 +356,6 @@ class Program:
         head += ["    p, e = device.thread_idx, device.block_dim", "    b = device.int32(device.block_idx.x)"]
         head += ["    t = device.int32((p.z * e.y + p.y) * e.x + p.x)", "    g, lane = b * THREADS + t, t % 32"]
         head += ["    many = device.int32(e.x * e.y * e.z)"]
-        if self.own:
-            head += [
-                "    own = device.local_array(4, device.int32)",
-                "    for k in range(4):",
-                "        own[k] = k * t - n",
-            ]
         if self.fibers:  # a barrier that no thread comes to
             head += ["    if x[g] == 0x7FFFFFF0:", "        device.syncthreads()"]
         return "\n".join([*head, *self.lines, f"# a launch: grid {self.grid}, block {self.block}, n {self.n}", ""])
@@ -322,6 +364,7 @@ class Program:
         """Inputs, and what is written."""
         rng, size = np.random.default_rng(len(self.lines)), self.threads * self.grid
         own = {"out": np.full((size, RESULTS), -7, np.int32), "reals": np.full((size, RESULTS), -7, np.float32)}
+        own["calls"] = np.full((size, 2), -7, np.int32)
         bins = {f"bins_{kind}": np.full(BINS, 5, np.int32) for kind in ATOMICS}
         return {
             "x": rng.integers(-100, 100, size).astype(np.int32),

@@ -63,7 +63,7 @@ def inline(
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
         raise TileRecursionError(
             f"recursion: '{name}' calls itself, directly or through others, and has not ended after "
-            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; tile code has loops instead",
+            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; {frame.capture.rules.code} has loops instead",
             (*frame.callers[:2], frame.source.place(node)),
         )
     from .statements import run_body
