@@ -61,9 +61,10 @@ def inline(
         called = Frame(frame.capture, source, env, frame.places(node), of_library=of_library)
         key, body, name = function.__code__, source.tree.body, function.__name__
     if frame.capture.active.count(key) >= MOST_CALLS_OF_ITSELF:
+        code = frame.capture.rules.code
         raise TileRecursionError(
             f"recursion: '{name}' calls itself, directly or through others, and has not ended after "
-            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; {frame.capture.rules.code} has loops instead",
+            f"{MOST_CALLS_OF_ITSELF} calls; its end must depend on constants; {code} has loops instead",
             (*frame.callers[:2], frame.source.place(node)),
         )
     from .statements import run_body

@@ -15,7 +15,7 @@ import functools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bool_, float16, float32, float64, int32, int64, uint64
+from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bfloat16, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
 from . import numba_complex
 from .rules import STORED, Rules
@@ -145,6 +145,8 @@ class ThreadRules(Rules, ABC):
         if typing is None:
             raise TileTypeError(self.undefined(name, a, b))
         compute, result = (BY_NAME[n] for n in typing)
+        if compute.is_float and compute.bits < 16:
+            raise TileTypeError(self.undefined(name, a, b))
         left, right = (self.as_type(frame.emit, v, compute) for v in (x, y))
         return frame.emit.cast(frame.emit.binary(name, left, right), result)
 
@@ -154,6 +156,8 @@ class ThreadRules(Rules, ABC):
 
     def undefined(self, name: str, a: Any, b: Any) -> str:
         remedy = "convert to an integer, as in int64(x)" if name in _BITWISE else "convert one of them"
+        if a is b and a.bits < 16:
+            remedy = "convert them, as in float32(x)"
         return f"{SYMBOLS.get(name, name)} of {a} and {b} is not defined; {remedy}"
 
     def _power(self, frame: Frame, x: Any, y: Any) -> Any:
@@ -179,6 +183,8 @@ class ThreadRules(Rules, ABC):
             return None
         if name == "Invert" and value.dtype.is_float:
             raise TileTypeError(f"~ of {value.dtype} is not defined; convert to an integer, as in int64(x)")
+        if value.dtype.is_float and value.dtype.bits < 16:
+            raise TileTypeError(f"a sign of {value.dtype} is not defined; convert it, as in float32(x)")
         operand = self.as_type(frame.emit, value, self.unary_type(name, value.dtype))
         of_node = {"USub": "negative", "Invert": "bitwise_not"}
         return frame.emit.unary(of_node[name], operand) if name in of_node else operand
@@ -267,7 +273,7 @@ class _Numba(ThreadRules):
         if a is b:
             return x
         if a.is_float and b.is_float:
-            return (a if a.bits >= b.bits else b).name
+            return float32.name if a.bits == b.bits else (a if a.bits > b.bits else b).name  # of 16 bits, of two kinds
         if a.is_float or b.is_float:
             return self._float_with(a, b).name if a.is_float else self._float_with(b, a).name
         if a.signed == b.signed:
@@ -279,7 +285,7 @@ class _Numba(ThreadRules):
     @staticmethod
     def _float_with(a: DType, b: DType) -> DType:
         """A float with an integer or bool: exact where the integer is."""
-        exact = {float16: 8, float32: 16, float64: 64}[a]
+        exact = {float16: 8, bfloat16: 8, float32: 16, float64: 64}.get(a, 0)
         if b.is_bool or (b.signed and b.bits <= exact) or (not b.signed and b.bits < exact):
             return a
         return float32 if b.bits <= 8 or (b.bits <= 16 and b.signed) else float64

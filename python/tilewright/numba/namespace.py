@@ -30,6 +30,7 @@ from .linkable import __all__ as _linkable
 from .memory import *  # noqa: F403
 from .memory import __all__ as _memory
 from .reduction import Reduce, reduce
+from .types import bfloat16
 from .ufuncs import guvectorize, vectorize
 from .vectors import *  # noqa: F403
 from .vectors import __all__ as _vectors
@@ -43,6 +44,7 @@ __all__ = [
     "KernelRuntimeError",
     "Out",
     "Reduce",
+    "bfloat16",
     "guvectorize",
     "fp16",
     "jit",

@@ -165,6 +165,7 @@ def _numpy_dtype(of: Type) -> Any:
 int8, int16, int32, int64 = (Type(d.name, d) for d in (dt.int8, dt.int16, dt.int32, dt.int64))
 uint8, uint16, uint32, uint64 = (Type(d.name, d) for d in (dt.uint8, dt.uint16, dt.uint32, dt.uint64))
 float16, float32, float64 = (Type(d.name, d) for d in (dt.float16, dt.float32, dt.float64))
+bfloat16 = Type("bfloat16", dt.bfloat16)
 bool_ = boolean = Type("bool_", dt.bool_)
 complex64, complex128 = Type("complex64", None), Type("complex128", None)
 
