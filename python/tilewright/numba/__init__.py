@@ -3,6 +3,8 @@
 types.py       type objects and signatures
 kernels.py     @cuda.jit
 launching.py   launches, and what is done to their arguments
+twins.py       what kernels ask of their launches beside arguments
+pickling.py    kernels in a pickle
 compiled.py    what was compiled of a kernel
 compiling.py   PTX without a launch
 linkable.py    functions of C++

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types as python_types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from . import types
 from .compiled import Overload, device_code, overloads_of
 from .launching import Configured, NoLaunch, parts_of
 from .linkable import files_of
+from .pickling import Packed, is_of_its_module
 from .twins import Asked
 
 if TYPE_CHECKING:
@@ -152,16 +152,10 @@ class Kernel(_kernel):
         return self._resource(signature, "const_bytes")
 
     def __reduce__(self) -> Any:
-        """Another process finds a kernel of a module by its name, and makes one of what pickles its function."""
-        if _is_of_its_module(self):
+        """Another process finds a kernel of a module by its name, and makes any other one anew."""
+        if is_of_its_module(self, self.function):
             return self.function.__qualname__
-        return _unpickled, (self.function, self.signature, self.options, _name_of(type(self)), self.links)
-
-
-def _is_of_its_module(made: Kernel | DeviceFunction) -> bool:
-    """Whether a module has it by the name of its function."""
-    function = made.function
-    return getattr(sys.modules.get(function.__module__), function.__qualname__, None) is made
+        return _unpickled, (Packed(self.function), self.signature, self.options, _name_of(type(self)), self.links)
 
 
 class _NpmKernel(Kernel):
@@ -203,9 +197,9 @@ class DeviceFunction:
 
     def __reduce__(self) -> Any:
         """As of a kernel."""
-        if _is_of_its_module(self):
+        if is_of_its_module(self, self.function):
             return self.function.__qualname__
-        return DeviceFunction, (self.function, self.signature, self.links)
+        return DeviceFunction, (Packed(self.function), self.signature, self.links)
 
     def inspect_asm(self, signature: Any = None) -> str:
         """PTX of the function by itself, as C++ would call it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +36,21 @@ class Configured:
         self.shared = shared
         self.pre_launch_callbacks: list[Callable[..., None]] = []
 
+    @property
+    def griddim(self) -> tuple[int, ...]:
+        return _along_axes(self.grid)
+
+    @property
+    def blockdim(self) -> tuple[int, ...]:
+        return _along_axes(self.block)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.pre_launch_callbacks:
+            raise pickle.PicklingError(
+                "Cannot pickle configured launches with pre-launch callbacks; take them off first"
+            )
+        return vars(self)
+
     @quiet
     def __call__(self, *args: Any) -> None:
         kernel = self.kernel
@@ -57,6 +73,10 @@ class Configured:
     def _bring_back(self, copies: list[tuple[Any, Any]]) -> None:
         for host, copy in copies:
             copy.copy_to_host(host, self.stream)
+
+
+def _along_axes(extents: Any) -> tuple[int, ...]:
+    return (*(extents if isinstance(extents, tuple | list) else (extents,)), 1, 1)[:3]
 
 
 def _launch(configured: Configured, kernel: Kernel, args: tuple[Any, ...]) -> None:

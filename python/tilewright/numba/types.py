@@ -64,6 +64,14 @@ class Type:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        """One that has a name is the same object in another process."""
+        return (_named, (self.name,)) if self.name in NAMES else (type(self), (self.name, self.of, self.record))
+
+
+def _named(name: str) -> Type:
+    return NAMES[name]
+
 
 @dataclasses.dataclass(frozen=True)
 class Array:

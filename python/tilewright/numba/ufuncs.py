@@ -26,6 +26,7 @@ from . import types
 from .devices import current_number
 from .kernels import Kernel, jit
 from .memory import _handle
+from .pickling import Packed, is_of_its_module
 from .reduction import Reduce
 
 _THREADS, _BLOCKS = 128, 1024
@@ -64,6 +65,16 @@ class UFunc(ABC):
         else:
             found = made if on_device else [_on_host(m) for m in made]
         return found[0] if self.nout == 1 else tuple(found)
+
+    def __reduce__(self) -> Any:
+        """As of a kernel."""
+        if is_of_its_module(self, self.py_func):
+            return self.py_func.__qualname__
+        return type(self), (Packed(self.py_func), *self._made_from())
+
+    @abstractmethod
+    def _made_from(self) -> tuple[Any, ...]:
+        """The arguments behind the function."""
 
     def _split(self, operands: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(what goes in, the arrays for what comes out, if they are given)."""
@@ -163,6 +174,9 @@ class Vectorized(UFunc):
     def nin(self) -> int:
         return int(self.function.__code__.co_argcount)
 
+    def _made_from(self) -> tuple[Any, ...]:
+        return (self.signatures,)
+
     def _signature_for(self, given: list[Any]) -> types.Signature:
         """Of the signatures, or where there is none, as the function turns out for these dtypes."""
         dtypes = [v.dtype for v in given]
@@ -257,6 +271,9 @@ class GUFunc(UFunc):
         self._kernels: dict[tuple[bool, ...], Kernel] = {}
         for signature in signatures:
             self._check(signature)
+
+    def _made_from(self) -> tuple[Any, ...]:
+        return self.signatures, self.signature
 
     def _check(self, signature: types.Signature) -> None:
         if len(signature.arguments) != self.nin + self.nout:
