@@ -339,6 +339,8 @@ int tw_ext_read_device_array(PyObject *object, tw_reader_t *reader, tw_array_t *
   const device_array_t *array = (const device_array_t *)object;
   memory_t *memory = memory_behind(array);
   *out = array->view;
+  if (out->dtype == TW_DTYPE_NONE)
+    return tw_ext_dtype_error(object, "record");
   tw_status_t status = NULL;
   if (memory->device >= 0 && !reader->stream.decided) {
     reader->stream.handle = memory->home.handle;

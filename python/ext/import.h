@@ -9,6 +9,8 @@
 /* Raise, and return -1. */
 int tw_ext_fail(tw_code_t code, const char *text);
 int tw_ext_fail_status(tw_status_t status); /* takes it */
+/* That kernels have no arrays of an object's dtype, or of `fallback`. */
+int tw_ext_dtype_error(PyObject *object, const char *fallback);
 
 /* getattr that turns AttributeError into *out == NULL; -1 for other exceptions. */
 int tw_ext_optional_attr(PyObject *object, const char *name, PyObject **out);

@@ -47,14 +47,16 @@ static bool is_void(PyObject *object) {
   return found;
 }
 
-static int dtype_error(PyObject *object, const char *fallback) {
+int tw_ext_dtype_error(PyObject *object, const char *fallback) {
   PyObject *text = dtype_text(object);
   PyObject *shown = text ? text : PyUnicode_FromString(fallback);
-  if (shown)
-    tw_ext_error(TW_TYPE_ERROR,
-                 "its dtype %S is not supported; convert it to bool, int8..int64, uint8..uint64, "
-                 "float16, bfloat16, float32, float64 or a float8",
-                 shown);
+  const char *name = shown ? PyUnicode_AsUTF8AndSize(shown, NULL) : NULL;
+  bool is_date = name && (!strncmp(name, "datetime64", 10) || !strncmp(name, "timedelta64", 11));
+  if (name)
+    tw_ext_error(TW_TYPE_ERROR, "its dtype %S is not supported; %s", shown,
+                 is_date ? "pass its numbers, as in x.view(numpy.int64)"
+                         : "convert it to bool, int8..int64, uint8..uint64, "
+                           "float16, bfloat16, float32, float64 or a float8");
   Py_XDECREF(shown);
   return -1;
 }
@@ -105,7 +107,7 @@ static int dtype_from_typestr(PyObject *object, PyObject *typestr, tw_dtype_t *o
     if (*out_dtype == TW_DTYPE_NONE && text[1] == 'V' && *out_size > 0 && *out_size < MOST_RECORD && is_void(object))
       *out_dtype = TW_DTYPE_RECORD;
   }
-  return *out_dtype == TW_DTYPE_NONE ? dtype_error(object, text) : 0;
+  return *out_dtype == TW_DTYPE_NONE ? tw_ext_dtype_error(object, text) : 0;
 }
 
 /* Format of the struct module, as NumPy writes it; the size tells the width. */
@@ -312,7 +314,7 @@ static int read_buffer(PyObject *object, const Py_buffer *buffer, tw_array_t *ou
   bool swapped;
   tw_dtype_t dtype = dtype_from_format(buffer->format ? buffer->format : "B", buffer->itemsize, &swapped);
   if (dtype == TW_DTYPE_NONE)
-    return dtype_error(object, buffer->format ? buffer->format : "?");
+    return tw_ext_dtype_error(object, buffer->format ? buffer->format : "?");
   if (swapped)
     return byte_order_error(buffer->format);
   if (buffer->ndim > TW_MAX_RANK) {

@@ -42,12 +42,12 @@ def _format(dtype: Any) -> tuple[Any, ...]:
     ours = _from_numpy(found)
     if ours is not None:
         return _format(ours) if ours.name in _NO_TYPESTR else (found, ours.name, found.itemsize, found.str, None)
-    if found.kind == "c" and found.itemsize <= 16 and found.isnative:
+    if ((found.kind == "c" and found.itemsize <= 16) or found.kind in "mM") and found.isnative:
         return (found, found.name, found.itemsize, found.str, None)
     if found.kind == "V" and found.itemsize:
         return (found, "record", found.itemsize, f"|V{found.itemsize}", found.descr if found.fields else None)
     raise TileTypeError(
-        f"no array has the dtype {found}; expected numbers, booleans, complex numbers or structures of them"
+        f"no array has the dtype {found}; expected numbers, booleans, complex numbers, dates or structures of numbers"
     )
 
 

@@ -185,3 +185,16 @@ def test_words_of_xoroshiro():
     out = np.zeros(5, np.uint64)
     words[1, 1](states, out)
     assert out.tolist() == expected
+
+
+def test_an_output_without_an_axis_of_one():
+    """A number that comes as an array of one makes an axis, which the output may lack."""
+
+    @guvectorize(["void(int32[:], int32[:], int32[:])"], "(n),()->(n)")
+    def added(x, y, out):
+        for i in range(x.size):
+            out[i] = x[i] + y[0]
+
+    x, out = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
+    added(x, np.array([2], np.int32), out=out)
+    assert out.tolist() == [2, 3, 4, 5]

@@ -105,6 +105,8 @@ def _on_host(made: arrays.Array) -> Any:
 
 
 def _written(out: Any, made: arrays.Array) -> Any:
+    if out.shape != made.shape and _without_ones(out.shape) == _without_ones(made.shape):
+        made = made.reshape(out.shape)  # axes in front that have one element
     if isinstance(out, arrays.Array):
         out.copy_to_device(made)
     elif _is_on_device(out):
@@ -112,6 +114,12 @@ def _written(out: Any, made: arrays.Array) -> Any:
     else:
         made.copy_to_host(out)
     return out
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Without the axes in front that have one element."""
+    first = next((i for i, extent in enumerate(shape) if extent != 1), len(shape))
+    return tuple(shape[first:])
 
 
 def _rows(value: Any, outer: tuple[int, ...], core: tuple[int, ...], dtype: Any, stream: Any) -> arrays.Array:
