@@ -51,7 +51,7 @@ class Internal:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Internal(f"{self.__name__}.{name}")
+        return _error_of(name) if name.endswith("Error") else Internal(f"{self.__name__}.{name}")
 
     def __mro_entries__(self, bases: Any) -> Any:
         return ()
@@ -190,7 +190,7 @@ SUPPORT: dict[str, Any] = {
     "linux_only": _same,
 }
 SKIPS = (
-    "on_cudasim", "unless_cudasim", "unless_cc_53", "unless_cc_60", "unless_cc_75", "unless_cc_80", "unless_cc_90",
+    "on_cudasim", "unless_cc_53", "unless_cc_60", "unless_cc_75", "unless_cc_80", "unless_cc_90",
     "unless_conda_cudatoolkit", "if_external_memmgr", "under_cuda_memcheck", "if_curand_kernel_missing",
     "if_nvjitlink_missing", "if_mvc_enabled", "without_nvdisasm", "with_nvdisasm", "on_arm", "if_cuda_includes_missing",
     "if_cupy_unavailable", "on_wsl2", "if_lto", "on_nvjitlink_13_1_sm_120", "unless_cffi", "if_cudadevrt_missing",
@@ -273,6 +273,7 @@ def _linkable(cuda: Any) -> dict[str, Any]:
 
 def _install_tests(tests: Path | None) -> None:
     skips = {f"skip_{name}": _same for name in SKIPS}
+    skips["skip_unless_cudasim"] = unittest.skip  # of the simulator
     skips["skip_on_standalone_numba_cuda"] = unittest.skip("needs Numba's compiler for CPUs")
     support = {**SUPPORT, **skips}
     testing = {**support, "unittest": unittest, "CUDATestCase": TestCase, "ForeignArray": ForeignArray}

@@ -83,6 +83,7 @@ def test_linkable_code(tmp_path):
         (lambda: cuda.declare_device("f", "int32()", link=cuda.LTOIR(b"")), TileUnsupportedFeatureError, "LTO-IR"),
         (lambda: cuda.jit(link=[3]), TileTypeError, "link= is a file or code such as cuda.CUSource"),
         (lambda: cuda.LinkableCode.from_path("a.cuh"), TileValueError, "expected a file of one of .ptx"),
+        (lambda: cuda.jit(link=["nowhere.ptx"]), TileValueError, "names nowhere.ptx; there is no such file"),
         (lambda: cuda.CUSource("", setup_callback=print), TileUnsupportedFeatureError, "no callbacks"),
         (lambda: doubled(3), TileTypeError, "is called by kernels"),
         (lambda: calls[1, 1](arrays.to_device([1], device="cpu")), TileTypeError, "this kernel runs on the CPU"),

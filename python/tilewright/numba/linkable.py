@@ -90,6 +90,8 @@ def _file_of(part: Any) -> str:
     path = os.fspath(part)
     if Path(path).suffix.removeprefix(".") not in _KINDS:
         raise TileValueError(f"link= names {path}; expected a file of one of {', '.join(f'.{k}' for k in _KINDS)}")
+    if not os.path.exists(path):
+        raise TileValueError(f"link= names {path}; there is no such file, expected its path as the program sees it")
     return path
 
 

@@ -87,7 +87,7 @@ def _indices(frame: Frame, array: Array, index: Any) -> tuple[Any, ...]:
     for i in indices:
         if isinstance(i, Array):
             raise TileTypeError(f"an index is an integer, found {describe(i)}; index with its elements, in a loop")
-        if isinstance(i, Tile) and not i.dtype.is_integral:
+        if (isinstance(i, Tile) and not i.dtype.is_integral) or isinstance(i, float):
             raise TileTypeError(f"an index is an integer, found {describe(i)}; convert it, as in int(i)")
     return tuple(_from_end(frame, array, axis, i) for axis, i in enumerate(indices))
 
