@@ -70,3 +70,21 @@ def test_recursion_without_an_end_at_compile_time_is_refused() -> None:
 
     with pytest.raises(TileRecursionError, match="its end must depend on constants; device code has loops instead"):
         kernel[1, 1](np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("line", ["x[i] // y[i]", "x[i] % y[i]", "x[i] / y[i]"])
+def test_a_quotient_of_integers_by_zero(line) -> None:
+    """Of floats it is an infinity, or no number."""
+    functions = {"//": lambda a, b: a // b, "%": lambda a, b: a % b, "/": lambda a, b: a / b}
+    quotient = functions[line.split()[1]]
+
+    @cuda.jit(debug=True)
+    def kernel(x, y, out):
+        i = cuda.grid(1)
+        out[i] = quotient(x[i], y[i])
+
+    x, y, out = np.arange(4), np.array([1, 2, 0, 4]), np.zeros(4)
+    with pytest.raises(ZeroDivisionError, match=r"thread \(2, 0, 0\) of block \(0, 0, 0\) raises ZeroDivisionError"):
+        kernel[1, 4](x, y, out)
+    np.testing.assert_array_equal(out[[0, 1, 3]], quotient(x[[0, 1, 3]], y[[0, 1, 3]]))
+    kernel[1, 4](x.astype(float), y.astype(float), out)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bfloat16, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
+from ..findings import RAISED
 from . import numba_complex
 from .rules import STORED, Rules
 from .templates import Merging, Slot, Tree
@@ -42,6 +43,7 @@ SYMBOLS = {
     "bitwise_lshift": "<<",
     "bitwise_rshift": ">>",
 }
+_QUOTIENTS = frozenset(("truediv", "floordiv", "mod"))
 Typing = tuple[str, str]  # the types that an operator computes in, and gives
 
 
@@ -51,6 +53,15 @@ def _integer(bits: int, signed: bool) -> DType:
 
 def is_scalar(value: Any) -> bool:
     return is_number(value) or (isinstance(value, Tile) and not value.shape)
+
+
+def _tell_zero(frame: Frame, divisor: Tile) -> None:
+    """In check mode a quotient of integers by 0 is told of; of floats it is infinite, or no number."""
+    from .assertions import emit_assert
+
+    told = "ZeroDivisionError: division by zero"
+    RAISED[frame.told(frame.node, told)] = ZeroDivisionError
+    emit_assert(frame, frame.emit.compare("not_equal", divisor, 0), told)
 
 
 def is_complex(name: str) -> bool:
@@ -148,6 +159,8 @@ class ThreadRules(Rules, ABC):
         if compute.is_float and compute.bits < 16:
             raise TileTypeError(self.undefined(name, a, b))
         left, right = (self.as_type(frame.emit, v, compute) for v in (x, y))
+        if frame.capture.checked and name in _QUOTIENTS and not (a.is_float or b.is_float):
+            _tell_zero(frame, right)
         return frame.emit.cast(frame.emit.binary(name, left, right), result)
 
     def folded(self, name: str, x: Any, y: Any) -> Any:
