@@ -51,7 +51,8 @@ def run(folder: Path, backend: str, jobs: int, seconds: float) -> list[tuple[str
         outcomes = Path(scratch) / "outcomes.tsv"
         outcomes.touch()
         paths = os.pathsep.join(map(str, (ROOT / "python", ROOT / "tools", scratch)))
-        environment = {**os.environ, "PYTHONPATH": paths, "CCCL_BACKEND": backend, "CCCL_OUTCOMES": str(outcomes)}
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        environment = {**outer, "PYTHONPATH": paths, "CCCL_BACKEND": backend, "CCCL_OUTCOMES": str(outcomes)}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "cccl_standins", "-p", "no:cacheprovider"]
         command += ["-m", "not large", "-n", str(jobs), "compute", "test_examples.py"]
         done = subprocess.Popen(

@@ -169,7 +169,7 @@ class ThreadRules(Rules, ABC):
 
     def undefined(self, name: str, a: Any, b: Any) -> str:
         remedy = "convert to an integer, as in int64(x)" if name in _BITWISE else "convert one of them"
-        if a is b and a.bits < 16:
+        if a is b and not isinstance(a, str) and a.bits < 16:
             remedy = "convert them, as in float32(x)"
         return f"{SYMBOLS.get(name, name)} of {a} and {b} is not defined; {remedy}"
 
