@@ -19,7 +19,7 @@ import pytest
 
 from tilewright import _core, cli, knobs
 from tilewright.errors import TileError, TileValueError
-from tilewright.sweep import fit, records
+from tilewright.sweep import fit, page, records
 from tilewright.sweep.records import Record, Writer, moves, parse, read
 from tilewright.tune import cost
 
@@ -80,6 +80,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
         {"us": "1"},
         {"us": True},
         {"us": 0.0},
+        {"us": 1e-300},
         {"status": "great"},
         {"device": 3},
         {"device": "x" * 5000},
@@ -315,6 +316,50 @@ def test_constants_of_the_tree_come_from_their_record() -> None:
     assert found.left == ("memory_ns",) and not found.at_bounds
     for name, factor in found.factors.items():
         assert _core.chip(90)[name] == pytest.approx(factor * samples[0].machine.chip[name], rel=0.02), name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            {"machine": {name: worth}}
+            for name in ("units", "bandwidth", "cpu_flop", "clock")
+            for worth in (0, -1, None)
+        ),
+        *({"work": {name: worth}} for name in ("blocks", "unique", "turn") for worth in (-1, None)),
+        {"work": {"blocks": 0}},
+        {"machine": {"is_gpu": 1}},
+        {"machine": {"cpu_block_ns": 1e17}, "work": {"moved": 1e17, "elements": 1e17}},
+    ],
+)
+def test_records_of_others_that_no_machine_has(change: dict[str, dict[str, Any]]) -> None:
+    """What they tell of a machine or of work is no evidence, and stops neither a fit nor a page."""
+    pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
+    sound = synthetic({}, CPU, problems=3)
+
+    def wrong(r: Record) -> Record:
+        for field, figures in change.items():
+            table = getattr(r, field) | {name: worth for name, worth in figures.items() if worth is not None}
+            table = {name: worth for name, worth in table.items() if figures.get(name, 0) is not None}
+            r = dataclasses.replace(r, **{field: table})
+        found = parse(r.line())
+        assert found is not None
+        return found
+
+    foreign = [wrong(r) for r in sound]
+    assert "constant" in str(fit.fit([*foreign, *sound]))
+    assert page.page("Foreign", foreign).count("<h2>") == 3
+    if all(worth is not None and worth > 1e9 for figures in change.values() for worth in figures.values()):
+        assert len(fit.samples_of(foreign)) == len(foreign)
+    else:
+        assert not fit.samples_of(foreign)
+
+
+def test_devices_with_few_records_leave_the_others(tmp_path: Path) -> None:
+    pytest.importorskip("scipy", reason="an extra: pip install tilewright[sweep]")
+    found = fit.fit([*synthetic({}, CPU, problems=3), *synthetic({}, H200, problems=1)[:3]])
+    assert list(found.devices) == ["a CPU"]
+    assert str(found).endswith("H200: 3 measurements are left out; a fit needs 8 or more")
 
 
 def test_what_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,6 @@ import numpy as np
 
 from ..errors import TileError, TileValueError
 from ..tune import cost
-from .page import machine_of
 from .records import Record
 
 
@@ -65,7 +64,6 @@ CPU_RANGES = {
 MISFIT, LEAST_MISFIT, MOST_MISFIT = 0.3, 0.03, 0.5
 TOLD = 0.6  # of the prior's standard deviation: what the records leave of it where they determine a constant
 LEAST_RECORDS = 8
-_WORK = {field.name for field in dataclasses.fields(cost.Work)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +83,10 @@ class Sample:
 def samples_of(records: Sequence[Record]) -> list[Sample]:
     found, machines = [], dict[str, cost.Machine]()
     for r in records:
-        if r.measured and set(r.work) == _WORK and r.machine:
-            whole = {"blocks": int(r.work["blocks"]), "bits": int(r.work["bits"]), "known": bool(r.work["known"])}
-            work = cost.Work(**{**r.work, **whole})  # type: ignore[arg-type]
-            chosen = {n: v for n, v in r.choice.items() if type(v) is int}
-            machine = machines.setdefault(f"{r.device} {r.machine}", machine_of(r))
+        work, machine = cost.Work.read(r.work), cost.machine_from(r.device, r.machine)
+        if r.measured and work is not None and machine is not None:
+            chosen = {n: v for n, v in r.choice.items() if type(v) is int and v > 0}
+            machine = machines.setdefault(f"{r.device} {r.machine}", machine)
             found.append(Sample(r.problem, r.kernel, work, machine, chosen, r.us, len(r.choice), not r.launched))
     return found
 
@@ -247,9 +244,12 @@ class Fit:
     """Of each device: the constants before and after, and what they are worth."""
 
     devices: dict[str, Device]
+    few: dict[str, int] = dataclasses.field(default_factory=dict)  # measurements of devices that have too few
 
     def __str__(self) -> str:
-        return "\n".join(line for name, device in self.devices.items() for line in (name, *device.lines()))
+        lines = [line for name, device in self.devices.items() for line in (name, *device.lines())]
+        told = f"measurements are left out; a fit needs {LEAST_RECORDS} or more"
+        return "\n".join([*lines, *(f"{name}: {count} {told}" for name, count in self.few.items())])
 
     def text(self) -> str:
         """The constants as JSON."""
@@ -265,12 +265,13 @@ def fit(records: Sequence[Record], folds: int = 5, only: Sequence[str] = ()) -> 
     by_device: dict[str, list[Sample]] = {}
     for sample in samples:
         by_device.setdefault(sample.machine.name, []).append(sample)
-    few = [name for name, found in by_device.items() if len(found) < LEAST_RECORDS]
-    if few or not samples:
-        count = len(by_device[few[0]]) if few else 0
-        where = f" on {few[0]}" if few else ""
+    few = {name: len(found) for name, found in by_device.items() if len(found) < LEAST_RECORDS}
+    if len(few) == len(by_device):
+        name, count = next(iter(few.items()), ("", 0))
+        where = f" on {name}" if few else ""
         raise TileValueError(f"a fit needs {LEAST_RECORDS} measurements of a device or more, found {count}{where}")
-    return Fit({name: _fit_device(found, folds, only) for name, found in by_device.items()})
+    enough = {name: found for name, found in by_device.items() if name not in few}
+    return Fit({name: _fit_device(found, folds, only) for name, found in enough.items()}, few)
 
 
 def _fit_device(samples: list[Sample], folds: int, only: Sequence[str]) -> Device:

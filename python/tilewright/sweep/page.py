@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TileError
-from ..tune.cost import Machine
+from ..tune.cost import Machine, machine_from
 from ..tune.plot import BEST, GIVEN, OTHER, Point, draw_roofline, pyplot
 from .records import Record, choice_text
 
@@ -171,7 +171,7 @@ def _problem(rows: Sequence[Record], number: int) -> str:
         figures.append(
             _figure(_against_model, measured, f"p{number}b", "What the cost model expected, and what was measured.")
         )
-    if any(_point(r) for r in measured) and first.machine:
+    if any(_point(r) for r in measured) and _machine(measured) is not None:
         figures.append(
             _figure(_roofline, measured, f"p{number}c", "What memory and units allow, and what was reached.")
         )
@@ -275,20 +275,10 @@ def _against_model(axis: Any, rows: Sequence[Record]) -> None:
     axis.grid(True, which="major", alpha=0.3)
 
 
-def machine_of(record: Record) -> Machine:
-    """The machine that a record tells of."""
-    figures = dict(record.machine)
-    fixed = {n: figures.pop(n, 0.0) for n in ("is_gpu", "units", "clock", "bandwidth", "shared_bytes")}
-    chip = {name: int(value) for name, value in figures.items()}
-    return Machine(
-        record.device,
-        bool(fixed["is_gpu"]),
-        int(fixed["units"]),
-        fixed["clock"],
-        fixed["bandwidth"],
-        int(fixed["shared_bytes"]),
-        chip,
-    )
+def _machine(rows: Sequence[Record]) -> Machine | None:
+    """What the first that tells all of its machine tells."""
+    found = (machine_from(r.device, r.machine) for r in rows)
+    return next((machine for machine in found if machine is not None), None)
 
 
 def _point(record: Record) -> Point | None:
@@ -308,4 +298,6 @@ def _roofline(axis: Any, rows: Sequence[Record]) -> None:
         color = BEST if r is rows[0] else GIVEN if r is given else OTHER
         points.append(Point(_short(name), point.intensity, point.rate, color))
     bits = sorted({int(r.work.get("bits", 0)) for r in rows if r.work})
-    draw_roofline(axis, machine_of(rows[0]), points, bits)
+    machine = _machine(rows)
+    assert machine is not None, "asked before"
+    draw_roofline(axis, machine, points, bits)

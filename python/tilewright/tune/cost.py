@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _core
@@ -48,6 +49,22 @@ class Machine:
         tensor = self.chip["tensor_flop"]
         by_bits = {8: 2.0 * tensor, 16: tensor, 19: tensor / 2}
         return self.units * self.clock * by_bits.get(bits, self.chip["fma_flop"])
+
+
+# What `predict` reads of a chip.
+_OF_GPUS = ("fma_flop", "iteration_ns", "l2_bytes", "memory_ns", "registers_sm", "shared_rate", "tensor_flop",
+            "threads_sm", "wave_ns")  # fmt: skip
+
+
+def machine_from(name: str, figures: Mapping[str, float]) -> Machine | None:
+    """A machine from what somebody has written down of it; None where that is no machine, or not all of one."""
+    rest = dict(figures)
+    is_gpu = bool(rest.pop("is_gpu", 0.0))
+    needed = ("units", "clock", "bandwidth", "shared_bytes", *(_OF_GPUS if is_gpu else CPU_CHIP))
+    if not all(rest.get(figure, 0.0) >= 1 for figure in needed):
+        return None
+    units, clock, bandwidth, shared = (rest.pop(figure) for figure in needed[:4])
+    return Machine(name, is_gpu, int(units), clock, bandwidth, int(shared), {n: int(v) for n, v in rest.items()})
 
 
 def machine_of(device: int | None) -> Machine:
@@ -84,6 +101,15 @@ class Work:
     carried: float  # bytes of tiles that a loop of a block carries
     turn: float  # bytes that one turn of a block's loop loads
     known: bool  # nothing depended on data
+
+    @classmethod
+    def read(cls, figures: Mapping[str, float]) -> Work | None:
+        """From what somebody has written down of it; None where that is no work, or not all of one."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        if set(figures) != names or min(figures.values()) < 0 or figures["blocks"] < 1:
+            return None
+        whole = {"blocks": int(figures["blocks"]), "bits": int(figures["bits"]), "known": bool(figures["known"])}
+        return cls(**{**figures, **whole})  # type: ignore[arg-type]
 
     @property
     def intensity(self) -> float:
