@@ -59,7 +59,7 @@ class Expression:
         except (RecursionError, MemoryError):  # of deep trees, by the version of Python
             raise deep from None
         except (SyntaxError, ValueError) as error:
-            raise self._wrong(f"is no expression of Python: {error}") from None
+            raise self._wrong(f"is no expression of Python: {getattr(error, 'msg', error)}") from None
         level: list[ast.AST] = [self.tree]
         for _ in range(MOST_DEPTH):
             level = [child for node in level for child in ast.iter_child_nodes(node)]
