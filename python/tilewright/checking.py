@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import _core, compile, structure
-from .errors import Place, places_of
+from .errors import Place, TileValueError, places_of
 from .findings import Finding, error_of
 from .quiet import quiet
 
@@ -97,6 +97,8 @@ def _compile(twin: CheckedKernel, target: str, key: Any) -> Any:
 # ---------------------------------------------------------------------------------------------
 # Memory on the device of a launch
 
+MOST_WORDS = (1 << 30) - 16  # for what each kind of access remembers: the two are one array, of int32 indices
+
 
 class _DeviceArray:
     """Zeros on a GPU, for as long as a launch takes."""
@@ -138,7 +140,14 @@ class _HostArray:
 @contextlib.contextmanager
 def _zeros(device: int | None, count: int, dtype: Any) -> Iterator[Any]:
     count = -(-count // 16) * 16  # so that the facts of the array are always the same
-    array = _HostArray(count, np.dtype(dtype)) if device is None else _DeviceArray(device, count, np.dtype(dtype))
+    try:
+        array = _HostArray(count, np.dtype(dtype)) if device is None else _DeviceArray(device, count, np.dtype(dtype))
+    except MemoryError:
+        size = count * np.dtype(dtype).itemsize
+        raise TileValueError(
+            f"check=True needs {size} bytes, two words of 4 bytes for each element of the arrays that the kernel "
+            "stores to, and there is no such memory; check a launch on smaller arrays"
+        ) from None
     try:
         yield array
     finally:
@@ -247,6 +256,11 @@ def _checked(
         variant = twin.chosen(1 if kernel.rules.simt else grid, (*args, _given(report), _given(owners)))
     written = [bool(variant.written >> i & 1) for i, leaf in enumerate(leaves) if not leaf.is_constant]
     places, words = _owners(arrays, written)
+    if words > MOST_WORDS:
+        raise TileValueError(
+            f"check=True follows {MOST_WORDS} elements of the arrays that a kernel stores to, found {words}; check a "
+            "launch on smaller arrays"
+        )
     header = -(-(1 + 2 * (len(arrays) + 2)) // RECORD_WORDS) * RECORD_WORDS
     with (
         _zeros(device, header + MOST_FINDINGS * RECORD_WORDS, np.int64) as report,

@@ -165,6 +165,8 @@ _HELPERS = {
 if not TYPE_CHECKING:  # else any name would be one, to a type checker
 
     def __getattr__(name: str) -> Any:
+        if name == "__all__":  # what `import *` asks for: names that come on demand, too
+            return __dir__()
         if name not in _LAZY and name not in _MODULES:
             from .names import advice
 

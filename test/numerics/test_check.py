@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from harness import Backends, run_ptx
 
+from tilewright import checking
 from tilewright import tile as ct
-from tilewright.errors import TileCheckError
+from tilewright.errors import TileCheckError, TileValueError
 from tilewright.findings import Finding
 
 T = 64
@@ -419,3 +420,26 @@ def test_lines_that_have_moved(kernel_of: Any) -> None:
             ct.launch(None, 1, kernel_of(source), (np.ones(60, np.float32), np.zeros(1, np.float32)), check=True)
         lines.append(caught.value.where.line)
     assert lines == [4, 6]
+
+
+# ---- what it cannot remember -----------------------------------------------------------------------------------
+
+
+@ct.kernel
+def first_of(A):
+    ct.store(A, (0,), ct.load(A, (0,), (16,)))
+
+
+def test_arrays_that_are_too_large_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = np.zeros(1 << 30, np.int8)  # its pages are never touched
+    with pytest.raises(TileValueError, match="check=True follows 1073741808 elements of .* found 1073741824; check a"):
+        ct.launch(None, 1, first_of, (large,), check=True)
+
+    def full(*arguments: Any) -> Any:
+        raise MemoryError("Unable to allocate")
+
+    monkeypatch.setattr(checking, "_HostArray", full)
+    with pytest.raises(
+        TileValueError, match="two words of 4 bytes for each element .* check a launch on smaller arrays"
+    ):
+        ct.launch(None, 1, first_of, (np.zeros(16, np.int8),), check=True)

@@ -115,4 +115,11 @@ def test_checkers_see_the_operators_of_tiles() -> None:
 def test_dir_is_the_api() -> None:
     assert not {"constant_parameters", "make_scalar", "BINARY_OPERATORS", "overload", "Callable"} & set(dir(ct))
     assert {"load", "store", "kernel", "launch", "float32", "Tile", "sigmoid", "TileTypeError"} <= set(dir(ct))
+    told = subprocess.run(
+        [sys.executable, "-c", "from tilewright.tile import *; assert kernel and launch and Tile and sort and tune"],
+        env={**os.environ, "PYTHONPATH": str(PYTHON)},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr
     assert (PYTHON / "tilewright/py.typed").exists()
