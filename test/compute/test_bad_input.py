@@ -409,3 +409,22 @@ def test_numbers_that_are_none():
         with pytest.raises((TileTypeError, TileValueError), match=words):
             call()
     assert not y.any() and not unaligned.any()
+
+
+def test_known_operators_of_structs():
+    @compute.gpu_struct
+    class Pair:
+        a: np.int32
+        b: np.float32
+
+    x, out = np.array([(1, 2), (3, 4)], Pair.dtype), np.zeros(2, Pair.dtype)
+    pairs = compute.ZipIterator(np.arange(2), np.arange(2))
+    for op in (OpKind.PLUS, OpKind.DIVIDES, OpKind.MAXIMUM):
+        with pytest.raises(
+            TileTypeError, match=f"reduce_into: 'op': OpKind.{op.name} is for numbers, found struct Pai"
+        ):
+            compute.reduce_into(x, out, op, 2, Pair(0, 0))
+    with pytest.raises(TileTypeError, match="'op': OpKind.DIVIDES is for numbers, found a tuple; write a function"):
+        compute.inclusive_scan(pairs, compute.DiscardIterator(pairs), OpKind.DIVIDES, None, 2)
+    compute.unary_transform(x, out, OpKind.IDENTITY, 2)
+    assert out.tolist() == x.tolist()

@@ -212,3 +212,21 @@ def test_forms_of_cuda_compute():
     for wrong in (1.5, True, "1"):
         with pytest.raises(TypeError):
             it + 1 + wrong
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "uint64", "float32"])
+def test_division_is_that_of_cpp(device, kind):
+    """Toward zero, with a remainder of the dividend's sign, and with all bits of 64."""
+    large = 2**62 + 1 if kind.endswith("64") else 101
+    a = np.array([7, 7, 100, large] if kind[0] == "u" else [-7, 7, -7, large], kind)
+    b = np.array([2, 9, 7, 3] if kind[0] == "u" else [2, -2, -2, 3], kind)
+    x, y = (device.array(v) for v in (a, b))
+    for op, python in ((OpKind.DIVIDES, lambda p, q: abs(p) // abs(q)), (OpKind.MODULUS, lambda p, q: abs(p) % abs(q))):
+        out = device.array(np.zeros(4, kind))
+        compute.binary_transform(x, y, out, op, 4)
+        if kind == "float32":
+            expected = a / b if op is OpKind.DIVIDES else a % b
+        else:
+            signs = np.sign(a.astype(object)) * (np.sign(b.astype(object)) if op is OpKind.DIVIDES else 1)
+            expected = [int(s * python(int(p), int(q))) for s, p, q in zip(signs, a, b, strict=True)]
+        np.testing.assert_array_equal(device.host(out), np.array(expected, kind))

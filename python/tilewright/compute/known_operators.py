@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import DType
+from ..errors import TileError
+from .types import type_in_kernel
+
 
 def plus(a, b):
     return a + b
@@ -20,12 +24,51 @@ def multiplies(a, b):
     return a * b
 
 
-def divides(a, b):
+class _OfIntegers:
+    """In a kernel: one function of two integers, another one of other numbers."""
+
+    def __init__(self, of_integers: Any, of_others: Any) -> None:
+        self.of_integers, self.of_others = of_integers, of_others
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        raise TileError("an operator of kernels was called on the host")
+
+    def __tw_call__(self, frame: Any, a: Any, b: Any) -> Any:
+        from ..capture.calls import call
+
+        types = [type_in_kernel(frame, value) for value in (a, b)]
+        integers = all(isinstance(t, DType) and t.is_integral and not t.is_bool for t in types)
+        return call(frame, self.of_integers if integers else self.of_others, [a, b], {}, frame.node)
+
+
+def _toward_zero(a, b):
+    down = a // b
+    return down + ((down * b != a) & ((a < 0) != (b < 0)))
+
+
+def _with_sign_of_dividend(a, b):
+    return a - _toward_zero(a, b) * b
+
+
+def _divided(a, b):
     return a / b
 
 
-def modulus(a, b):
+def _remainder(a, b):
     return a % b
+
+
+_quotient_of, _remainder_of = _OfIntegers(_toward_zero, _divided), _OfIntegers(_with_sign_of_dividend, _remainder)
+
+
+def divides(a, b):
+    """Of integers as C++ has it: toward zero, and all bits count."""
+    return _quotient_of(a, b)
+
+
+def modulus(a, b):
+    """Of integers as C++ has it: with the sign of a."""
+    return _remainder_of(a, b)
 
 
 def equal_to(a, b):

@@ -124,6 +124,14 @@ class Operator:
         stack.append(arrays)
         try:
             return inline(frame, self.function, list(operands), {}, frame.node)
+        except TileError:
+            whole = [t for t in map(type, operands) if t is tuple or hasattr(t, "__tw_struct__")]
+            if not isinstance(self.key, OpKind) or not whole:
+                raise
+            found = "a tuple" if whole[0] is tuple else f"struct {whole[0].__name__}"
+            raise TileTypeError(
+                f"{self.what}: OpKind.{self.key.name} is for numbers, found {found}; write a function of its parts"
+            ) from None
         finally:
             stack.pop()
 
