@@ -50,7 +50,8 @@ def run(folder: Path, backend: str, jobs: int, seconds: float) -> list[tuple[str
         (Path(scratch) / "sitecustomize.py").write_text("import cccl_standins\n")
         outcomes = Path(scratch) / "outcomes.tsv"
         outcomes.touch()
-        paths = os.pathsep.join(map(str, (ROOT / "python", ROOT / "tools", scratch)))
+        given = [path for path in [os.environ.get("PYTHONPATH")] if path]
+        paths = os.pathsep.join([*given, *map(str, (ROOT / "python", ROOT / "tools", scratch))])
         outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment = {**outer, "PYTHONPATH": paths, "CCCL_BACKEND": backend, "CCCL_OUTCOMES": str(outcomes)}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "cccl_standins", "-p", "no:cacheprovider"]

@@ -456,7 +456,8 @@ class Draw:
         more |= {"begin_bit": first, "end_bit": last} if first else {}
         told = f"{n} {name}, bits {first} to {last}, {more['order']}"
         if self.choose(True, False):
-            buffers = [compute.DoubleBuffer(x, self.slice_of([0] * n, x.dtype)) for x in (keys, places)]
+            kinds = ((keys, dtype), (places, np.int32))
+            buffers = [compute.DoubleBuffer(x, self.slice_of([0] * n, kind)) for x, kind in kinds]
             compute.radix_sort(d_in_keys=buffers[0], d_out_keys=None, d_in_values=buffers[1], **more)
             same([int(v) for v in self.host(buffers[0].current()).tolist()], [values[i] for i in order], told)
             same(self.host(buffers[1].current()).tolist(), order, told)
@@ -536,6 +537,8 @@ class Draw:
         x = x.transpose(self.random.sample(range(len(shape)), len(shape)))
         axis = self.random.randrange(-x.ndim, x.ndim)
         told, plain = f"{x.shape} {x.dtype}, strides {x.strides}, axis {axis}", x
+        if not isinstance(self.array(x), np.ndarray):
+            x = self.array(x)
         what = self.choose("reduce", "maximum", "scan", "exclusive", "sort", "argsort", "topk")
         found, expected = {
             "reduce": lambda: (compute.reduce(x, axis=axis), plain.sum(axis)),
