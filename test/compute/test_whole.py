@@ -110,3 +110,15 @@ def test_over_all_items(device):
         assert compute.reduce(given) == given.sum()
         assert compute.scan(given).tolist() == given.cumsum().tolist()
         assert compute.sort(given).tolist() == np.sort(given).tolist()
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_items_without_an_order(axis):
+    x = np.array([1j, 2])
+    for name, call in (
+        ("sort", compute.sort),
+        ("argsort", compute.argsort),
+        ("topk", lambda x, axis: compute.topk(x, 1, axis=axis)),
+    ):
+        with pytest.raises(TileTypeError, match=f"{name}: 'x' is an array of numbers, found an array of complex128"):
+            call(x, axis=axis)

@@ -13,7 +13,7 @@ from ..dtype import DType, float32, int64, uint64
 from ..errors import TileTypeError, TileValueError
 from . import known_operators
 from .along import Axis, Cycle, Heads, by_rows
-from .digits import SortOrder
+from .digits import SortOrder, check_key
 from .inputs import ArrayInput
 from .iterators import CountingIterator, TransformIterator, TransformOutputIterator
 from .merge_sort import merge_sort
@@ -154,6 +154,7 @@ def sort(x: Any, less: Any = None, *, descending: bool = False, axis: int | None
     given = by_rows(x, "sort: 'x'")
     out = _fresh(given, given.count, given.value_type, stream)
     if less is None:
+        check_key(given, "sort: 'x'")
         radix_sort(given.view, out, None, None, _order(descending), given.count, stream=stream)
     else:
         merge_sort(given.view, None, out, None, less, given.count, stream=stream)
@@ -161,6 +162,7 @@ def sort(x: Any, less: Any = None, *, descending: bool = False, axis: int | None
 
 
 def _sorted_along(by: Axis, descending: bool, stream: Any) -> Any:
+    check_key(by.given, "sort: 'x'")
     rows, _ = _sorted_rows(by, descending, False, stream)
     return _heads(by, rows, by.length, stream)
 
@@ -169,14 +171,18 @@ def argsort(x: Any, *, descending: bool = False, axis: int | None = None, stream
     """The places of the numbers of x in their order, as int64."""
     if axis is not None:
         by = Axis(x, axis, "argsort: 'x'")
+        check_key(by.given, "argsort: 'x'")
         return _heads(by, _sorted_rows(by, descending, True, stream)[1], by.length, stream)
-    return _sorted_pairs(by_rows(x, "argsort: 'x'"), descending, stream)[1]
+    given = by_rows(x, "argsort: 'x'")
+    check_key(given, "argsort: 'x'")
+    return _sorted_pairs(given, descending, stream)[1]
 
 
 def topk(x: Any, k: int, *, largest: bool = True, axis: int | None = None, stream: Any = None) -> tuple[Any, Any]:
     """The k largest numbers of x, or smallest ones, in order, and their places; of equal ones the first."""
     by = None if axis is None else Axis(x, axis, "topk: 'x'")
     given = by_rows(x, "topk: 'x'") if by is None else by.given
+    check_key(given, "topk: 'x'")
     there = given.count if by is None else by.length
     if not hasattr(k, "__index__"):
         raise TileTypeError(f"topk: k is an integer, found {k!r}")
