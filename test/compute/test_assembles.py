@@ -104,15 +104,6 @@ def test_rows_are_accesses_of_16_bytes(kernels):
         assert found[0] >= counted[kernel.name][0] and found[1] >= counted[kernel.name][1], (kernel.name, found)
 
 
-def test_a_tile_of_many_items_that_ends_early_is_read_in_a_loop(kernels):
-    """And stored, through an array of the thread: the driver is not asked for a plan with less of them."""
-    codes = [assembly(*row, "sm_90a").decode() for row in kernels if row[0].name == "scan_tiles"]
-    (of_singles,) = (code for code in codes if ".global.v4.b32" in code)
-    assert len(re.findall(r"(ld|st)\.global\.b", of_singles)) <= 8
-    (bytes_of_thread,) = re.findall(r"\.local \.align 16 \.b8\s+\S+\[(\d+)\]", of_singles)
-    assert int(bytes_of_thread) < compiler.MUCH_LOCAL_BY_HINTS
-
-
 def test_parted_items_are_put_before_a_block_waits(kernels):
     """Registers hold no items while a block looks back: all of them are in shared memory."""
     rows = [row for row in kernels if row[0].name == "part_tiles"]

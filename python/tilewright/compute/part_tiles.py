@@ -333,7 +333,7 @@ def _at_once(column: Column, rows: Rows, counted: int) -> _Move:
 
     def load(stage, inputs, start, valid, whole):
         at = start + first_in_tile()
-        return load_rows(inputs, at, whole, start + valid - 1, ())
+        return load_rows(inputs, at, whole, start + valid - 1)
 
     def put(outputs, p, place, value):
         if place < rooms[p](outputs):

@@ -14,15 +14,13 @@ from typing import Any
 
 from ..dtype import int32
 from ..numba import intrinsics as cuda
-from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack, is_same, small, take
-from .types import ItemType, Local, Shared, Zero, size_of
+from .types import ItemType, Shared, Zero, size_of
 from .vectors import WIDE, aligned, is_aligned
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
 _FAR = 1 << 20  # behind any tile
-i32 = In(int32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,16 +53,6 @@ class Rows:
         return tuple(r * self.row for r in range(self.rounds))
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        """Of the first items of a lane's rows among its own."""
-        return tuple(range(0, self.width * self.rounds, self.width))
-
-    @property
-    def are_many(self) -> bool:
-        """Whether one access for each item that may be there is more code than a loop over an array."""
-        return self.width * self.rounds > 32
-
-    @property
     def places(self) -> tuple[tuple[int, ...], ...]:
         """Of a lane's items from its first one, by rows."""
         return tuple(tuple(r * self.row + j for j in range(self.width)) for r in range(self.rounds))
@@ -92,27 +80,9 @@ def room_at(at, last):
     return small(min(last - at, _FAR)) + 1
 
 
-def _each_item(rows: Rows):
-    """A function for kernels: `act(k, p)` for each item k of a thread, at p from its first, that there is."""
-    row, width, COLUMNS = rows.row, rows.width, tuple(range(rows.width))
-
-    def each_item(room, act):
-        end, at, k = small(min(room, row * rows.rounds)), small(0), small(0)
-        while i32.less(at, end):
-            for j in COLUMNS:
-                if i32.less(i32.add(at, j), end):
-                    act(i32.add(k, j), i32.add(at, j))
-            at, k = i32.add(at, row), i32.add(k, width)
-
-    return each_item
-
-
 def loading_rows(item: Any, t: ItemType, rows: Rows):
-    """A function for kernels: the items of a thread by rows; behind the last item of all, zeros.
-
-    A tile that ends early is read in a loop, through an array of the thread, where that is less code."""
-    starts, COLUMNS, zero, each_item = rows.starts, tuple(range(rows.width)), Zero(t), _each_item(rows)
-    numbers, are_many = rows.numbers, rows.are_many
+    """A function for kernels: the items of a thread by rows; behind the last item of all, zeros."""
+    starts, COLUMNS, zero = rows.starts, tuple(range(rows.width)), Zero(t)
 
     def row(states, at):
         return tuple(item(states, at + j) for j in COLUMNS)
@@ -126,40 +96,20 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
     def guarded_row(states, at, p, room):
         return tuple(guarded(states, at, p + j, room) for j in COLUMNS)
 
-    def cleared(local, k):
-        for j in COLUMNS:
-            local[i32.add(k, j)] = zero()
-
-    def held(local, k):
-        return tuple(local[i32.add(k, j)] for j in COLUMNS)
-
-    def through(local, states, at, room):
-        for k in numbers:
-            cleared(local, small(k))
-
-        def fetch(k, p):
-            local[k] = item(states, at + p)
-
-        each_item(room, fetch)
-        return tuple(held(local, small(k)) for k in numbers)
-
-    def load(states, at, whole, last, local):
+    def load(states, at, whole, last):
         if whole:
             near = aligned(states)
             found = tuple(row(near, at + p) for p in starts)
         else:
             room = room_at(at, last)
-            if are_many:
-                found = through(local, states, at, room)
-            else:
-                found = tuple(guarded_row(states, at, small(p), room) for p in starts)
+            found = tuple(guarded_row(states, at, small(p), room) for p in starts)
         return found
 
     return load
 
 
 def storing_rows(write: Any, rows: Rows):
-    starts, numbers, are_many, each_item = rows.starts, rows.numbers, rows.are_many, _each_item(rows)
+    starts = rows.starts
 
     def row(states, at, held):
         for j, value in enumerate(held):
@@ -173,19 +123,11 @@ def storing_rows(write: Any, rows: Rows):
         for j, value in enumerate(held):
             guarded(states, at, p + j, room, value)
 
-    def keep(local, k, held):
-        for j, value in enumerate(held):
-            local[i32.add(k, j)] = value
-
-    def store(states, at, whole, last, values, local):
+    def store(states, at, whole, last, values):
         if whole:
             near = aligned(states)
             for p, held in zip(starts, values, strict=True):
                 row(near, at + p, held)
-        elif are_many:
-            for k, held in zip(numbers, values, strict=True):
-                keep(local, small(k), held)
-            each_item(room_at(at, last), lambda k, p: write(states, at + p, local[k]))
         else:
             room = room_at(at, last)
             for p, held in zip(starts, values, strict=True):
@@ -228,7 +170,6 @@ class TileScan(Kernels):
         load, store, first_in_tile = loading_rows(item, t, rows), storing_rows(write, rows), first_of(rows)
         tile_size, warps, shared_totals, shared_next = rows.tile, rows.warps, Shared(t, rows.warps), Shared(int32, 1)
         has_first = start is not None
-        local_items: Any = Local(t, rows.width * rows.rounds) if rows.are_many else tuple
 
         def empty():
             return tuple(tuple(zero() for _ in run) for run in rows.places)
@@ -286,25 +227,25 @@ class TileScan(Kernels):
                 rows = ((carry, *rows[0][1:]), *rows[1:])
             return rows
 
-        def load_tile(states, tile, n, wide, local):
+        def load_tile(states, tile, n, wide):
             at = tile * tile_size + first_in_tile()
-            return load(states, at, wide and tile * tile_size + tile_size <= n, n - 1, local)
+            return load(states, at, wide and tile * tile_size + tile_size <= n, n - 1)
 
         def scan_tiles(states, arrays, n, tiles, wide, words):
             """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
-            shared, following, warp, local = shared_totals(), shared_next(), cuda.threadIdx.x // LANES, local_items()
+            shared, following, warp = shared_totals(), shared_next(), cuda.threadIdx.x // LANES
             tile, new, tile_total, found = small(0), number(words), zero(), empty()
             finishes, begins = False, is_same(new < tiles)
             while finishes or begins:
                 next_tile = small(0)
-                items = load_tile(states, new, n, wide, local)
+                items = load_tile(states, new, n, wide)
                 if finishes:
                     initial = start(states) if has_first else zero()
                     carry = before(words, arrays, tile, tiles, tile_total, initial, has_first)
                     if has_first or tile > 0:
                         found = joined(arrays, carry, found, cuda.threadIdx.x == 0)
                     at = tile * tile_size + first_in_tile()
-                    store(states, at, wide and tile * tile_size + tile_size <= n, n - 1, found, local)
+                    store(states, at, wide and tile * tile_size + tile_size <= n, n - 1, found)
                 finishes = begins
                 if begins:
                     if cuda.threadIdx.x == 0:

@@ -420,25 +420,16 @@ class Shared:
     def __init__(self, t: ItemType, count: int) -> None:
         self.type, self.count = t, count
 
-    make = staticmethod(made_arrays.shared_array)
-    align: Any = None  # of numbers: their own
-
     def __call__(self) -> Any:
-        raise TileError("an array of kernels was made on the host")
+        raise TileError("a shared array of kernels was made on the host")
 
     def __tw_call__(self, frame: Frame) -> Any:
         if isinstance(self.type, DType):
-            return self.make(frame, self.count, self.type, "C", self.align)
+            return made_arrays.shared_array(frame, self.count, self.type, "C", None)
         form = records.form_of_dtype(numpy_dtype(self.type))
         size = size_of(self.type)
-        held = self.make(frame, (self.count, size), dt.uint8, "C", 16)
+        held = made_arrays.shared_array(frame, (self.count, size), dt.uint8, "C", 16)
         return records.Records(held, form, records.Fit.ALIGNED)
-
-
-class Local(Shared):
-    """In a kernel: `local()` is an array of `count` items of a thread's own."""
-
-    make, align = staticmethod(made_arrays.local_array), 16  # so that its accesses are of 16 bytes
 
 
 def layout(t: Any) -> Layout:
