@@ -104,6 +104,13 @@ def test_rows_are_accesses_of_16_bytes(kernels):
         assert found[0] >= counted[kernel.name][0] and found[1] >= counted[kernel.name][1], (kernel.name, found)
 
 
+def test_places_in_a_tile_are_compared_in_32_bits(kernels):
+    """Of 64 bits a comparison is two instructions, and a tile that ends early has one for each item, twice."""
+    for kernel, key in (row for row in kernels if row[0].name == "scan_tiles"):
+        code = assembly(kernel, key, "sm_90a").decode()
+        assert len(re.findall(r"setp\.\w+\.s64", code)) < 32, kernel.name
+
+
 def test_parted_items_are_put_before_a_block_waits(kernels):
     """Registers hold no items while a block looks back: all of them are in shared memory."""
     rows = [row for row in kernels if row[0].name == "part_tiles"]

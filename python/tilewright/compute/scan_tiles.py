@@ -14,6 +14,7 @@ from typing import Any
 
 from ..dtype import int32
 from ..numba import intrinsics as cuda
+from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack, is_same, small, take
 from .types import ItemType, Shared, Zero, size_of
@@ -21,6 +22,7 @@ from .vectors import WIDE, aligned, is_aligned
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
 _FAR = 1 << 20  # behind any tile
+i32 = In(int32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +79,7 @@ def first_of(rows: Rows):
 
 def room_at(at, last):
     """How many items there are from `at` to the last one, as far as a tile goes."""
-    return small(min(last - at, _FAR)) + 1
+    return i32.add(small(min(last - at, _FAR)), 1)
 
 
 def loading_rows(item: Any, t: ItemType, rows: Rows):
@@ -89,12 +91,12 @@ def loading_rows(item: Any, t: ItemType, rows: Rows):
 
     def guarded(states, at, p, room):
         value = zero()
-        if p < room:
+        if i32.less(p, room):
             value = item(states, at + p)
         return value
 
     def guarded_row(states, at, p, room):
-        return tuple(guarded(states, at, p + j, room) for j in COLUMNS)
+        return tuple(guarded(states, at, i32.add(p, j), room) for j in COLUMNS)
 
     def load(states, at, whole, last):
         if whole:
@@ -116,12 +118,12 @@ def storing_rows(write: Any, rows: Rows):
             write(states, at + j, value)
 
     def guarded(states, at, p, room, value):
-        if p < room:
+        if i32.less(p, room):
             write(states, at + p, value)
 
     def guarded_row(states, at, p, room, held):
         for j, value in enumerate(held):
-            guarded(states, at, p + j, room, value)
+            guarded(states, at, i32.add(p, j), room, value)
 
     def store(states, at, whole, last, values):
         if whole:
