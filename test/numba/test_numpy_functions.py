@@ -1,5 +1,7 @@
 """Functions of NumPy in kernels, beside NumPy itself: of numbers, and of arrays with an output."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,8 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor")
 CHOSEN = ("maximum", "minimum", "fmax", "fmin")
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
 ARITHMETIC = ("add", "subtract", "multiply", "divide")
-TWO = (*ARITHMETIC, "floor_divide", "remainder", "power", *BITS, *COMPARED, *LOGICAL, *CHOSEN)
-ONE = ("invert", "negative", "square", "reciprocal", "logical_not", "absolute")
+TWO = (*ARITHMETIC, "floor_divide", "remainder", "power", "gcd", "heaviside", *BITS, *COMPARED, *LOGICAL, *CHOSEN)
+ONE = ("invert", "negative", "square", "reciprocal", "logical_not", "absolute", "sign", "rint", "signbit")
 CURVES = ("sin", "cos", "tan", "sinh", "cosh", "tanh", *(f"arc{f}" for f in ("sin", "cos", "tan")))
 COMPLEX = (*CURVES, "exp", "log", "log2", "log10", "sqrt", "negative", "square", "absolute")
 
@@ -128,3 +130,19 @@ def test_the_length_of_one_of_several_arrays(run):
 @pytest.mark.parametrize("flag", [True, False])
 def test_whether_a_truth_is_one(run, flag):
     assert run(asked, 1, 1, flag, np.zeros(3, np.int64))[1].tolist() == [flag, flag, True]
+
+
+@cuda.jit
+def bounded(x, low, high, out):
+    i = cuda.grid(1)
+    out[0, i] = np.clip(x[i], low[i], high[i])
+    out[1, i] = np.where(x[i] > 2, low[i], high[i])
+    out[2, i] = math.gcd(int(x[i]), 6)
+    out[3, i] = np.sign(x[i])
+
+
+def test_of_numbers_alone(run):
+    x, low, high = np.array([-7.5, 2.5, 9, -0.0]), np.array([-1, 2, 3, 1]), np.array([4, 4.5, 2, 2])
+    *_, out = run(bounded, 1, 4, x, low, high, np.zeros((4, 4)))
+    expected = [np.clip(x, low, high), np.where(x > 2, low, high), [math.gcd(int(v), 6) for v in x], np.sign(x)]
+    np.testing.assert_array_equal(out, expected)

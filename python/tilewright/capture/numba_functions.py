@@ -187,3 +187,4 @@ for _rules in (NUMBA, NPM):
     _rules.builtins = _Functions(_rules).table()
     _rules.names = {"xrange": range}
 NUMBA.builtins.update(numba_ufuncs.table(NUMBA.builtins))
+NUMBA.builtins[math.gcd] = numba_ufuncs.gcd

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import c_math
 from ..dtype import DType, bool_, float64
 from ..errors import TileTypeError
 from . import numba_complex
@@ -167,6 +168,57 @@ def _reciprocal(frame: Frame, x: Any) -> Any:
     return _binary("reciprocal", "truediv" if not is_scalar(x) or x.dtype.is_float else "floordiv")(frame, one, x)
 
 
+def _sign(frame: Frame, x: Any) -> Any:
+    """-1, 0, 1, or NaN of that."""
+    rules, emit = _rules(frame), frame.emit
+    if not is_scalar(x):
+        raise TileTypeError(f"numpy.sign needs a real number, found {describe(x)}")
+    value = rules.as_type(emit, x, rules.dtype_of(x))
+    found = emit.select(emit.compare("equal", value, 0), emit.constant(0, value.dtype), value)
+    if value.dtype.is_float or value.dtype.signed:
+        found = emit.select(emit.compare("less", value, 0), emit.constant(-1, value.dtype), found)
+    return emit.select(emit.compare("greater", value, 0), emit.constant(1, value.dtype), found)
+
+
+def _rint(frame: Frame, x: Any) -> Any:
+    rules = _rules(frame)
+    dtype = rules.dtype_of(_number(x, "rint"))
+    return rules.call(frame, c_math.rint, rules.as_type(frame.emit, x, dtype if dtype.is_float else float64))
+
+
+def _heaviside(frame: Frame, x: Any, at_zero: Any) -> Any:
+    rules, emit = _rules(frame), frame.emit
+    dtype = _met(rules, _number(x, "heaviside"), _number(at_zero, "heaviside"))
+    x, at_zero = (rules.as_type(emit, v, dtype if dtype.is_float else float64) for v in (x, at_zero))
+    zero, one = (emit.constant(v, x.dtype) for v in (0, 1))
+    found = emit.select(emit.compare("equal", x, 0), at_zero, x)
+    return emit.select(emit.compare("less", x, 0), zero, emit.select(emit.compare("greater", x, 0), one, found))
+
+
+def gcd(frame: Frame, x: Any, y: Any) -> Any:
+    """Of integers, in the type that holds both."""
+    from ..numba import lowering  # tile code
+
+    rules = _rules(frame)
+    dtype = _met(rules, _number(x, "gcd"), _number(y, "gcd"))
+    if not dtype.is_integral:
+        raise TileTypeError(f"numpy.gcd of {dtype} is not defined; convert to an integer, as in int64(x)")
+    return rules.call(frame, lowering.gcd, *(rules.as_type(frame.emit, v, dtype) for v in (x, y)))
+
+
+def _clip(frame: Frame, a: Any, a_min: Any, a_max: Any) -> Any:
+    """Of a number; where the bounds cross, the upper one."""
+    return _extremum("clip", "less", False)(frame, _extremum("clip", "greater", False)(frame, a, a_min), a_max)
+
+
+def _where(frame: Frame, condition: Any, x: Any, y: Any) -> Any:
+    """Of numbers."""
+    rules = _rules(frame)
+    dtype = _met(rules, _number(x, "where"), _number(y, "where"))
+    values = (rules.as_type(frame.emit, v, dtype) for v in (x, y))
+    return frame.emit.select(_truth(frame, condition, "where"), *values)
+
+
 def _of_complex(of_numbers: Function, of_complex: Function | None) -> Function:
     def run(frame: Frame, *values: Any) -> Any:
         has = of_complex is not None and any(map(numba_complex.has_parts, values))
@@ -207,6 +259,7 @@ def _own() -> dict[str, Function]:
         known[f"{best}imum"] = _extremum(f"{best}imum", order, False)
         known[f"f{best}"] = _extremum(f"f{best}", order, True)
     known.update(logical_not=_logical_not, invert=_invert, negative=_negative, square=_square, reciprocal=_reciprocal)
+    known.update(sign=_sign, rint=_rint, heaviside=_heaviside, gcd=gcd, clip=_clip, where=_where)
     return known
 
 
@@ -219,6 +272,8 @@ def table(builtins: dict[Any, Function]) -> dict[Any, Function]:
             known[name] = _of_complex(builtins[getattr(math, of)], builtins.get(getattr(cmath, of, None)))
     logarithm = builtins[cmath.log]
     known["log2"] = _of_complex(known["log2"], lambda frame, x: _log2(frame, x, logarithm))
+    copysign = builtins[math.copysign]
+    known["signbit"] = lambda frame, x: frame.emit.compare("less", copysign(frame, 1.0, x), 0)
     known |= {"absolute": builtins[abs], "power": builtins[pow]} | _own()
     named = {getattr(np, name): f for name, f in known.items()}
     return {f: _with_output(f, run) if isinstance(f, np.ufunc) else run for f, run in named.items()}

@@ -228,7 +228,7 @@ def list_devices() -> _Devices:
 
 def detect() -> bool:
     """Says which devices there are."""
-    print(f"Found {len(gpus)} CUDA devices" if arrays._has_gpu() else "Found no CUDA device: kernels run on the CPU")
+    print(f"Found {len(gpus)} CUDA devices" if arrays._has_gpu() else "Found 0 CUDA devices: kernels run on the CPU")
     for device in gpus:
         print(f"id {device.id}    {device.name}    compute capability {device.compute_capability}    [SUPPORTED]")
     return True

@@ -20,6 +20,17 @@ def integer_power(base, exponent):
     return result
 
 
+def gcd(a, b):
+    """The greatest common divisor of integers of one type."""
+    first = -a if a < 0 else a
+    second = -b if b < 0 else b
+    while second != 0:
+        rest = first % second
+        first = second
+        second = rest
+    return first
+
+
 def atomic_inc(ref, limit):
     """Adds 1, and begins again behind the limit."""
     found = ref.load("relaxed", "device")
