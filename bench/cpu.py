@@ -120,7 +120,7 @@ def programs() -> list[Program]:
         12 * a.size,
         "GB/s",
     )
-    for columns in (4096, 4000):
+    for columns in (4096, 4000, 1025):
         rows = random(1024, columns)
         out = np.empty_like(rows)
         add(
@@ -140,6 +140,17 @@ def programs() -> list[Program]:
             lambda p=p, q=q: p @ q,
             r,
             2.0 * n**3,
+            "GFLOP/s",
+        )
+    for m, k, n in ((128, 1000, 1000), (256, 1025, 1023), (512, 512, 512)):
+        p, q = random(m, k), random(k, n)
+        r = np.empty((m, n), np.float32)
+        add(
+            f"matmul {m}x{k}x{n}, tiles of 128x128x64",
+            lambda p=p, q=q, r=r: matmul.run(p, q, r, tiles=(128, 128, 64)),
+            lambda p=p, q=q: p @ q,
+            r,
+            2.0 * m * n * k,
             "GFLOP/s",
         )
     heads, length, d = 8, 1024, 64
