@@ -171,3 +171,30 @@ def test_positions_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
     kernel[1, 1]()
     cuda.synchronize()
     assert capfd.readouterr().out == "(0, 0, 0) (1, 1, 1)\n"
+
+
+def test_reshape_of_an_array_in_a_tuple_beside_a_default() -> None:
+    @cuda.jit
+    def kernel(pair, out, n=2):
+        a, b = pair
+        out[0] = b.reshape(-1)[n] + a[0]
+
+    x, out = np.arange(6.0).reshape(2, 3), np.zeros(1)
+    kernel[1, 1]((np.ones(3), x), out)
+    assert out[0] == 3
+    with pytest.raises(TileTypeError, match=r"argument 'pair\[1\]': the kernel reshapes it"):
+        kernel[1, 1]((np.ones(3), x.T), out)
+
+
+def test_an_array_from_outside_is_reshaped_and_may_hold_structures() -> None:
+    rows = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    points = cuda.to_device(np.zeros(2, [("x", "f4"), ("y", "i4")]))
+
+    @cuda.jit
+    def kernel(out):
+        points[1].x = 5
+        out[0] = rows.reshape(6)[4] + points[1].x
+
+    out = np.zeros(1)
+    kernel[1, 1](out)
+    assert out[0] == 9 and points.copy_to_host()["x"].tolist() == [0, 5]

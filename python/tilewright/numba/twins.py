@@ -49,8 +49,7 @@ def launched(kernel: Kernel, args: tuple[Any, ...], start: Callable[[Kernel, tup
 def _twin(kernel: Kernel, asked: Asked, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
     if asked == Asked():
         return kernel, args
-    args = _complete(kernel, args) if asked.variables else args
-    given = (*args, *(_value(*variable) for variable in asked.variables))
+    given = (*_complete(kernel, args), *(_value(*variable) for variable in asked.variables))
     twin = kernel.twin(asked)
     if asked.rows and len(given) == len(twin.parameters):
         leaves = structure.leaves(twin.parameters, given, twin.forms)
