@@ -396,7 +396,10 @@ def advice(name: str, known: Iterable[str], prefix: str = "ct.") -> str:
     lower = {n.lower().strip("_"): n for n in known}
     same = lower.get(name.lower().strip("_"))
     near = [same] if same else difflib.get_close_matches(name, known, n=1, cutoff=0.65)
-    return f"; did you mean {prefix}{near[0]}?" if near else ""
+    if near:
+        return f"; did you mean {prefix}{near[0]}?"
+    foreign = difflib.get_close_matches(name, ELSEWHERE, n=1, cutoff=0.85)
+    return f"; for {foreign[0]} write {ELSEWHERE[foreign[0]]}" if foreign else ""
 
 
 def module_advice(module: str, name: str, known: Iterable[str]) -> str:

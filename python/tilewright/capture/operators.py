@@ -296,6 +296,8 @@ def _compare_run_time(frame: Frame, kind: ast.cmpop, x: Any, y: Any) -> Any:
         advice = "load a tile of the array first, with ct.load or ct.gather"
     elif isinstance(kind, ast.In | ast.NotIn):
         advice = "ct.max(x == value) tells whether it is in a tile"
+    elif isinstance(x, tuple) and isinstance(y, tuple):
+        advice = "of run-time values there are == and !=; compare their elements one by one"
     else:
         advice = "expected tiles and numbers"
     if frame.capture.rules.simt:

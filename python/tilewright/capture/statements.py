@@ -301,7 +301,9 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
     holds = evaluate(frame, node.test)
     message = "" if node.msg is None else evaluate(frame, node.msg)
     if not isinstance(message, str):
-        raise TileTypeError(f"the message of 'assert' must be a constant, found {describe(message)}")
+        raise TileTypeError(
+            f"the message of 'assert' must be a constant, found {describe(message)}; print shows values"
+        )
     if isinstance(holds, Tile):
         frame.at(node)
         if holds.dtype is not bool_:
