@@ -397,7 +397,8 @@ def run(
             try:
                 body(*plain, **by_name)
             except TileCheckError as error:
-                raise _told(function.__name__, error, (x, y, z)) from None
+                told = _told(function.__name__, error, (x, y, z))
+                raise told.with_traceback(error.__traceback__) from None
             except AssertionError as error:
                 error.add_note(f"in block {(x, y, z)} of kernel {function.__name__}")
                 raise

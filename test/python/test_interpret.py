@@ -8,6 +8,7 @@ import os
 import runpy
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -477,3 +478,29 @@ def test_the_names_of_tile_code_can_be_listed() -> None:
         "programmatic_dependent_launch",
         "check",
     ]
+
+
+@ct.kernel
+def misspelt(A):
+    ct.store(A, (0,), ct.laod(A, (0,), (4,)))
+
+
+@ct.kernel
+def reaches_outside(A):
+    ct.store(A, (0,), _outside(A))
+
+
+def _outside(A):
+    return ct.gather(A, ct.arange(4, dtype=ct.int32) + 3, check_bounds=False)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "frames"),
+    [(misspelt, []), (reaches_outside, ["reaches_outside", "_outside"])],
+    ids=lambda v: str(v)[:12],
+)
+def test_a_traceback_shows_the_users_frames(kernel: Any, frames: list[str]) -> None:
+    with pytest.raises(ct.TileError) as caught:
+        kernel.interpret(1, (np.zeros(4, np.float32),))
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert names == ["test_a_traceback_shows_the_users_frames", "interpret", *frames]

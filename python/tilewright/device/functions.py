@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core, knobs
 from ..annotations import Constant
 from ..capture import DEVICE
-from ..errors import TileTypeError, TileValueError
+from ..errors import TileError, TileTypeError, TileValueError, with_frames_of_the_user
 from ..kernel import kernel as _tile_kernel
 from ..quiet import quiet
 from . import records
@@ -95,7 +95,10 @@ class kernel(_tile_kernel):
         """Run the Python body itself, thread after thread, on NumPy arrays: breakpoints work."""
         from ..reference.device import run
 
-        run(self.function, args, grid, block, shared)
+        try:
+            run(self.function, args, grid, block, shared)
+        except TileError as error:
+            raise with_frames_of_the_user(error) from error.__cause__
 
 
 @quiet
