@@ -169,6 +169,21 @@ def test_matches(run: Any, dtype: Any) -> None:
 
 
 @device.kernel
+def matches_of_two_formats(x, n, out):
+    i = device.thread_idx.x
+    out[i] = device.match_any_sync(FULL, max(n, x[i]) & 15)
+
+
+def test_equal_numbers_of_two_formats_match(run: Any) -> None:
+    """`max` gives a thread what Python has of the larger: the argument, or an element of int32."""
+    x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    run(matches_of_two_formats, x, np.int64(20), out, grid=1, block=32)
+    larger = np.maximum(20, x) & 15
+    expected = [sum(1 << int(j) for j in LANES if larger[j] == larger[i]) for i in LANES]
+    np.testing.assert_array_equal(out, np.array(expected, np.uint32).view(np.int32))
+
+
+@device.kernel
 def masks(out):
     lane = device.thread_idx.x
     m = device.WarpMask(0)

@@ -92,12 +92,15 @@ def shfl_xor_sync(thread: Any, mask: Any, value: Any, flag: Any) -> Any:
 
 
 def _bits(value: Any) -> bytes:
+    """What equal numbers have in common: integers their value, in whatever format a lane has it, floats their bits."""
     value = value.__tw_now__() if hasattr(value, "__tw_now__") else value
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int):
+        return repr(int(value)).encode()
+    if isinstance(value, float):
         return repr(value).encode()
     if not isinstance(value, Number):
         raise TileTypeError(f"a match is of numbers, found {value!r}")
-    return bytes(value.value.tobytes())
+    return bytes(value.value.tobytes()) if value.value.dtype.kind not in "iub" else repr(int(value.value)).encode()
 
 
 def _same(lane: int, values: dict[int, bytes]) -> int:
