@@ -198,3 +198,17 @@ def test_an_array_from_outside_is_reshaped_and_may_hold_structures() -> None:
     out = np.zeros(1)
     kernel[1, 1](out)
     assert out[0] == 9 and points.copy_to_host()["x"].tolist() == [0, 5]
+
+
+def test_rows_of_what_only_goes_in() -> None:
+    """Behind structures and complex numbers, of which a launch passes several values."""
+
+    @cuda.jit
+    def kernel(points, z, x, out):
+        out[0] = x.reshape(-1)[4] + points[1].x + z.imag
+
+    points, x, out = np.ones(2, [("x", "f4"), ("y", "i4")]), np.arange(6.0).reshape(2, 3), np.zeros(1)
+    kernel[1, 1](points, 2j, cuda.In(x), cuda.InOut(out))
+    assert out[0] == 7
+    with pytest.raises(TileTypeError, match="argument 'x': the kernel reshapes it"):
+        kernel[1, 1](points, 2j, cuda.to_device(x)[:, ::2], out)

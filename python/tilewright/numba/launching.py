@@ -82,6 +82,7 @@ def _along_axes(extents: Any) -> tuple[int, ...]:
 def _launch(configured: Configured, kernel: Kernel, args: tuple[Any, ...]) -> None:
     stream = configured.stream if _is_on_gpu(args) else None
     given = tuple(map(_argument, args))
+    twins.check_rows(kernel, given)
     _check_bounds(kernel, configured.block)
     if kernel.options.get("debug") or knobs.check():
         from .. import checking  # which needs NumPy

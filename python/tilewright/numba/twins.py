@@ -50,12 +50,15 @@ def _twin(kernel: Kernel, asked: Asked, args: tuple[Any, ...]) -> tuple[Kernel, 
     if asked == Asked():
         return kernel, args
     given = (*_complete(kernel, args), *(_value(*variable) for variable in asked.variables))
-    twin = kernel.twin(asked)
-    if asked.rows and len(given) == len(twin.parameters):
-        leaves = structure.leaves(twin.parameters, given, twin.forms)
-        for position in sorted(asked.rows):
+    return kernel.twin(asked), given
+
+
+def check_rows(kernel: Kernel, given: tuple[Any, ...]) -> None:
+    """Whether what a launch passes lies in rows where the kernel asks for that."""
+    if kernel.rows and len(given) == len(kernel.parameters):
+        leaves = structure.leaves(kernel.parameters, given, kernel.forms)
+        for position in sorted(kernel.rows):
             _check_rows(kernel.name, leaves[position])
-    return twin, given
 
 
 def _value(holder: Any, name: str) -> Any:
