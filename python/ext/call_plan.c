@@ -168,8 +168,11 @@ static PyObject *referent_of(PyObject *reference) {
 #ifdef TW_FREE_THREADED
   PyObject *found;
   return PyWeakref_GetRef(reference, &found) > 0 ? found : NULL;
-#else
+#else /* the stable ABI keeps what the headers of Python 3.13 advise against, and 3.11 has nothing else */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   PyObject *found = PyWeakref_GetObject(reference); /* borrowed */
+#pragma GCC diagnostic pop
   return found == Py_None ? NULL : Py_XNewRef(found);
 #endif
 }
