@@ -17,12 +17,8 @@ from __future__ import annotations
 import dataclasses
 import linecache
 import re
-import types
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-
-_PACKAGE = f"{Path(__file__).parent}/"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,22 +175,6 @@ _ERROR, _NOTE = 0, 2  # MLIR's severities
 _POSITION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?')
 _OP = re.compile(r"^'(\w+)\.([\w.]+)' op ")
 _TILE = re.compile(r"\b(\d+(?:x\d+)*)x((?:[bt]?f|i)\d\w*)\b")
-# Words that tell a message about values from one about types.
-
-
-def with_frames_of_the_user(error: TileError) -> TileError:
-    """An error of a program whose traceback shows the user's own frames, none of ours."""
-    if isinstance(error, TileInternalError):
-        return error
-    frames, kept = error.__traceback__, list[types.TracebackType]()
-    while frames is not None:
-        if not frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            kept.append(frames)
-        frames = frames.tb_next
-    found: types.TracebackType | None = None
-    for frame in reversed(kept):
-        found = types.TracebackType(found, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return error.with_traceback(found)
 
 
 def places_of(location: str) -> tuple[Place, ...]:

@@ -18,13 +18,11 @@ from .capture import TILE
 from .dtype import DType
 from .errors import (
     LaunchError,
-    TileError,
     TileStaticEvalError,
     TileSyntaxError,
     TileTypeError,
     TileUnsupportedFeatureError,
     TileValueError,
-    with_frames_of_the_user,
 )
 from .quiet import quiet
 from .structure import UNMARKED, defaults_of, parameter_marks, parameters_of
@@ -134,10 +132,7 @@ class kernel(_core.Dispatcher):
         """Run the Python body itself on NumPy tiles, one block after the other; breakpoints work."""
         from .interpret import run
 
-        try:
-            run(self.function, grid, args, lambda: self._ask_front_end(args))
-        except TileError as error:
-            raise with_frames_of_the_user(error) from error.__cause__
+        run(self.function, grid, args, lambda: self._ask_front_end(args))
 
     def _ask_front_end(self, args: tuple[Any, ...]) -> None:
         """What the compiler refuses, the reference refuses in the same words: Python alone would take much of it."""

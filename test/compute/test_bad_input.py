@@ -391,8 +391,8 @@ def test_numbers_that_are_none():
         (lambda: sort(x, y, None, None, SortOrder.ASCENDING, 4, 0, 1.5), "'begin_bit' and 'end_bit' are integers"),
         (lambda: sort(buffer, None, x, x.copy(), SortOrder.ASCENDING, 4), "both DoubleBuffers, or both arrays"),
         (lambda: sort(x, y, buffer, None, SortOrder.ASCENDING, 4), "both DoubleBuffers, or both arrays"),
-        (lambda: histogram(x * 1.0, y, 5, 0.0, np.inf, 4), "levels are finite"),
-        (lambda: histogram(x * 1.0, y, 5, -np.inf, 0.0, 4), "levels are finite"),
+        (lambda: histogram(x * 1.0, y, 5, np.nan, 1.0, 4), "the lower level is below the upper one"),
+        (lambda: histogram(x * 1.0, y, 5, -np.inf, 0.0, 4), "and not infinite"),
         (
             lambda: compute.segmented_reduce(x, y, *ends, OpKind.PLUS, zero, 1, max_segment_size=-1),
             "'max_segment_size'",

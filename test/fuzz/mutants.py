@@ -180,21 +180,21 @@ def change_target(text: str, pick: random.Random) -> str:
 
 
 def drop_line(text: str, pick: random.Random) -> str:
-    lines = text.splitlines()
+    lines = text.splitlines() or [""]
     del lines[pick.randrange(len(lines))]
     return "\n".join(lines)
 
 
 def repeat_line(text: str, pick: random.Random) -> str:
     """Its results get names of their own."""
-    lines = text.splitlines()
+    lines = text.splitlines() or [""]
     at = pick.randrange(len(lines))
     lines.insert(at + 1, re.sub(r"^(\s*%\w+)", r"\1_again", lines[at]))
     return "\n".join(lines)
 
 
 def foreign_line(text: str, pick: random.Random) -> str:
-    lines = text.splitlines()
+    lines = text.splitlines() or [""]
     lines.insert(pick.randrange(len(lines)), pick.choice(lines_of_all()))
     return "\n".join(lines)
 

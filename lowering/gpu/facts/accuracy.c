@@ -209,7 +209,7 @@ static bool use_ends_narrow(narrow_t *n, MlirOpOperand use, int depth) {
   intptr_t operand = mlirOpOperandGetOperandNumber(use);
   if (tw_op_is(user, TW_ARITH_TRUNCF) && tw_bits(mlirValueGetType(mlirOperationGetResult(user, 0))) >= n->least)
     return true; /* of f32, so to 16 bits at most */
-  if (n->sums && (sums_one_sign(user) || tw_op_is_product(user)))
+  if (n->sums && (sums_one_sign(user) || tw_op_is_product(user) || tw_op_is_async_product(user)))
     return true;
   if (tw_op_waits_for_products(user))
     return ends_narrow(n, mlirOperationGetResult(user, operand), depth);

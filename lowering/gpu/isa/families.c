@@ -199,7 +199,7 @@ bool tw_is_mma_continued(MlirOperation mma) {
 
 static MlirWalkResult add_product(MlirOperation op, void *user) {
   held_words_t *b = user;
-  if (tw_op_form(op) != TW_FORM_PRODUCT || !mlirOperationEqual(tw_enclosing_loop(op), b->loop))
+  if (!tw_op_is_product(op) || !mlirOperationEqual(tw_enclosing_loop(op), b->loop))
     return MlirWalkResultAdvance;
   b->sums += tw_is_mma_continued(op) ? 0 : tw_mma_sum_words(op);
   for (int i = 0; i < 2; i++)

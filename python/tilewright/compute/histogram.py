@@ -79,9 +79,9 @@ class HistogramEven(Algorithm):
 
     def check(self, given: Given) -> None:
         low, high = (self._level(given, end) for end in ("lower", "upper"))
-        if not (low < high and math.isfinite(low) and math.isfinite(high)):
+        if not -math.inf < low < high:
             found = f"found {low} and {high}"
-            raise TileValueError(f"histogram_even: levels are finite, the lower level is below the upper one, {found}")
+            raise TileValueError(f"histogram_even: the lower level is below the upper one and not infinite, {found}")
 
     def _level(self, given: Given, end: str) -> Any:
         value = on_host(self.level, given[f"h_{end}_level"], f"histogram_even: 'h_{end}_level'")

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core, knobs
 from ..annotations import Constant
 from ..capture import DEVICE
-from ..errors import TileError, TileTypeError, TileValueError, with_frames_of_the_user
+from ..errors import TileTypeError, TileValueError
 from ..kernel import kernel as _tile_kernel
 from ..quiet import quiet
 from . import records
@@ -95,10 +95,7 @@ class kernel(_tile_kernel):
         """Run the Python body itself, thread after thread, on NumPy arrays: breakpoints work."""
         from ..reference.device import run
 
-        try:
-            run(self.function, args, grid, block, shared)
-        except TileError as error:
-            raise with_frames_of_the_user(error) from error.__cause__
+        run(self.function, args, grid, block, shared)
 
 
 @quiet

@@ -7,6 +7,7 @@ is left to clear up. The records themselves are not what is locked: their writer
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -50,7 +51,8 @@ class Claims:
         with self.lock:
             if at in self.own:
                 self.own.remove(at)
-                self._set(fcntl.F_UNLCK, at)
+                with contextlib.suppress(OSError):  # of a file system without locks
+                    self._set(fcntl.F_UNLCK, at)
 
     def _set(self, kind: int, at: int) -> None:
         # struct flock of 64-bit Linux; the lock is of the open file, so that two sweeps of one process differ, too.
