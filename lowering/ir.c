@@ -323,6 +323,20 @@ MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, Ml
   return tw_op1(at, "arith.select", mlirValueGetType(x), 3, operands);
 }
 
+static MlirValue position(const tw_builder_t *at, const char *name, int axis) {
+  return tw_op1_attr(at, name, tw_i32(at->context), 0, NULL, "axis", mlirIntegerAttrGet(tw_i32(at->context), axis));
+}
+
+MlirValue tw_linear_number(const tw_builder_t *at, const char *index, const char *extent) {
+  MlirType i32 = tw_i32(at->context);
+  MlirValue number = position(at, index, 2);
+  for (int axis = 1; axis >= 0; axis--) {
+    number = tw_binary(at, "arith.muli", i32, number, position(at, extent, axis));
+    number = tw_binary(at, "arith.addi", i32, number, position(at, index, axis));
+  }
+  return number;
+}
+
 MlirValue tw_sum_along(const tw_builder_t *at, MlirValue x, int64_t axis, bool in_order) {
   MlirType result = tw_without_axis(mlirValueGetType(x), axis);
   tw_attr_t attrs[] = {{"kind", mlirIntegerAttrGet(tw_i32(at->context), TW_REDUCE_ADD)},

@@ -188,6 +188,9 @@ enum { TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_ULT, TW_ULE, TW_UGT, TW_
 /* Of scalars, as an i1. */
 MlirValue tw_compare(const tw_builder_t *at, int predicate, MlirValue x, MlirValue y);
 MlirValue tw_select(const tw_builder_t *at, MlirValue condition, MlirValue x, MlirValue y);
+/* Where it stands, x fastest, an i32: of a block in the grid ("tile.block_id", "tile.num_blocks"), of a thread in its
+ * block ("tile.thread_id", "tile.block_dim"). */
+MlirValue tw_linear_number(const tw_builder_t *at, const char *index, const char *extent);
 /* On a load, of a tile or of one thread: nothing that the kernel stores changes what it gives, and it may wait until a
  * store needs it, or the one before (tile-sink-loads, tile-order-stores). A number: or until so many words are filled
  * at a time. Then, and on a store with a number, the pieces of the tile stand in one block, at the edge of

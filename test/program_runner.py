@@ -224,6 +224,13 @@ def choices_in(path: Path) -> Any:
     return json.loads(next(line[2:] for line in path.read_text().splitlines() if line.startswith("# {")))
 
 
+def assert_right(family: Family, backend: str, count: int, seed: int, folder: Path) -> None:
+    options = argparse.Namespace(backend=backend, count=count, seed=seed, out=folder)
+    options.processes, options.seconds, options.limit = 1, 1800, 120
+    report = run_all(family, options)
+    assert report.kinds["right"] == count, "\n".join([report.summary(), *(p.read_text() for p in folder.glob("*.py"))])
+
+
 def again(family: Family, options: Any) -> bool:
     """Whether all of these files are right now; with --shrink, writes a plainer program of each that is not."""
     worker, fine = Worker(family, options.backend, options.limit), True

@@ -550,21 +550,6 @@ static void check_op(check_t *c, MlirOperation op) {
 }
 
 /* The number of the block that runs, and of those along an axis. */
-static MlirValue position(const tw_builder_t *at, const char *name, int axis) {
-  return tw_op1_attr(at, name, tw_i32(at->context), 0, NULL, "axis", mlirIntegerAttrGet(tw_i32(at->context), axis));
-}
-
-/* Where it stands, x fastest: of a block in the grid, of a thread in its block. */
-static MlirValue linear_number(const tw_builder_t *at, const char *index, const char *extent) {
-  MlirType i32 = tw_i32(at->context);
-  MlirValue number = position(at, index, 2);
-  for (int axis = 1; axis >= 0; axis--) {
-    number = tw_binary(at, "arith.muli", i32, number, position(at, extent, axis));
-    number = tw_binary(at, "arith.addi", i32, number, position(at, index, axis));
-  }
-  return number;
-}
-
 /* Whether a block may learn from an atomic access what another one has done before. */
 static bool may_wait(MlirOperation op) {
   int64_t order = tw_attr_int(op, "memory_order", TW_ORDER_RELAXED);
@@ -579,9 +564,9 @@ static void check_kernel(check_t *c) {
   c->report = mlirBlockGetArgument(body, c->num_parameters - REPORT);
   c->owners = mlirBlockGetArgument(body, c->num_parameters - OWNERS);
   tw_ops_t ops = tw_ops_in(c->func, is_checked, MlirWalkPreOrder);
-  c->block = linear_number(&at, "tile.block_id", "tile.num_blocks");
+  c->block = tw_linear_number(&at, "tile.block_id", "tile.num_blocks");
   if (tw_has_attr(c->func, "tile.simt"))
-    c->thread = linear_number(&at, "tile.thread_id", "tile.block_dim");
+    c->thread = tw_linear_number(&at, "tile.thread_id", "tile.block_dim");
   for (int i = 0; i < ops.count; i++)
     c->waits = c->waits || may_wait(ops.at[i]);
   tw_check_find_tainted(c);

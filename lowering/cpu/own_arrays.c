@@ -42,22 +42,6 @@ bool cpu_can_spread(MlirOperation op) {
   return true;
 }
 
-/* The number of the thread in its block. */
-static MlirValue number_of_thread(const tw_builder_t *at) {
-  MlirType i32 = tw_i32(at->context);
-  MlirValue number = {NULL};
-  for (int axis = 2; axis >= 0; axis--) {
-    MlirAttribute which = mlirIntegerAttrGet(i32, axis);
-    MlirValue id = tw_op1_attr(at, "tile.thread_id", i32, 0, NULL, "axis", which);
-    if (number.ptr) {
-      MlirValue extent = tw_op1_attr(at, "tile.block_dim", i32, 0, NULL, "axis", which);
-      id = tw_binary(at, "arith.addi", i32, tw_binary(at, "arith.muli", i32, number, extent), id);
-    }
-    number = id;
-  }
-  return number;
-}
-
 /* The access with one more index. */
 static void add_index(MlirOperation op, MlirValue array, MlirValue thread) {
   MlirValue operands[MOST_OPERANDS];
@@ -100,7 +84,8 @@ static void spread(MlirOperation op) {
   tw_builder_t at = tw_build_before(op);
   MlirAttribute space = mlirIntegerAttrGet(mlirIntegerTypeGet(at.context, 64), TW_SPACE_SHARED);
   type = mlirMemRefTypeGet(tw_element(type), rank + 1, shape, mlirAttributeGetNull(), space);
-  MlirValue array = tw_op1(&at, "tile.shared_array", type, 0, NULL), thread = number_of_thread(&at);
+  MlirValue array = tw_op1(&at, "tile.shared_array", type, 0, NULL),
+            thread = tw_linear_number(&at, "tile.thread_id", "tile.block_dim");
   for (MlirOpOperand use; use = mlirValueGetFirstUse(old), !mlirOpOperandIsNull(use);)
     add_index(mlirOpOperandGetOwner(use), array, thread);
   mlirOperationDestroy(op);

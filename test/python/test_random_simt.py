@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -13,31 +12,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "emulator"))
 import emulate
 
-import program_runner
+from program_runner import assert_right
 from random_simt import check
 from random_simt.run import FAMILY
 
 
-def assert_right(backend: str, count: int, seed: int, folder: Path) -> None:
-    options = Namespace(backend=backend, count=count, seed=seed, processes=1, out=folder, seconds=1800, limit=120)
-    report = program_runner.run_all(FAMILY, options)
-    assert report.kinds["right"] == count, "\n".join([report.summary(), *(p.read_text() for p in folder.glob("*.py"))])
-
-
 def test_on_the_cpu(tmp_path: Path) -> None:
-    assert_right("cpu", 24, 0, tmp_path)
+    assert_right(FAMILY, "cpu", 24, 0, tmp_path)
 
 
 @pytest.mark.skipif(emulate.MISSING is not None, reason="the emulator compiles with clang")
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
 def test_emulated(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_EMULATE", target)
-    assert_right("emulated", 6, 9000, tmp_path)
+    assert_right(FAMILY, "emulated", 6, 9000, tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on PATH")
 def test_assembled(tmp_path: Path) -> None:
-    assert_right("sm_90a", 12, 5000, tmp_path)
+    assert_right(FAMILY, "sm_90a", 12, 5000, tmp_path)
 
 
 WORDS = """break continue else: while range( return syncthreads() syncthreads_count syncthreads_and syncthreads_or

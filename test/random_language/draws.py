@@ -7,6 +7,7 @@ program, and a failing program gets plainer by deleting and lowering numbers, wh
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,22 @@ class Draws:
 
     def rarely(self, one_in: int) -> bool:
         return self.below(one_in) == one_in - 1
+
+
+class Writer:
+    """The lines of a program as they are made: at a depth, with names that none has yet."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws, self.pick, self.rarely = draws, draws.pick, draws.rarely
+        self.names = itertools.count()
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def emit(self, *lines: str) -> None:
+        self.lines += ["    " * self.depth + line for line in lines]
+
+    def name(self, letter: str) -> str:
+        return f"{letter}{next(self.names)}"
 
 
 def plainer(draws: Sequence[int]) -> Iterator[list[int]]:

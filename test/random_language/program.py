@@ -10,7 +10,6 @@ expressions.py has what tiles are made of, memory.py accesses to arrays, control
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from tilewright import tile as ct
 
 from .arrays import Plan, zeros
-from .draws import Draws
+from .draws import Draws, Writer
 from .values import Type
 
 GRIDS = ((1,), (1,), (3,), (2, 2), (2, 1, 2))
@@ -88,14 +87,11 @@ def followed(places, x):
 """
 
 
-class Program:
+class Program(Writer):
     def __init__(self, draws: Draws) -> None:
         from . import control, memory
 
-        self.draws, self.pick, self.rarely = draws, draws.pick, draws.rarely
-        self.count = itertools.count()
-        self.lines: list[str] = []
-        self.depth = 1
+        super().__init__(draws)
         self.loops: list[str] = []  # whether one may break, by loop: "for", "while", or "def" for a function's own
         self.tiles: dict[str, Type] = {}
         self.numbers: list[str] = ["n0", "n1", "b"]  # integer scalars of small magnitude
@@ -115,12 +111,6 @@ class Program:
         self.passed = self.pick(PASSED)
 
     # ---- what generators use --------------------------------------------------------------------------
-
-    def emit(self, *lines: str) -> None:
-        self.lines += ["    " * self.depth + line for line in lines]
-
-    def name(self, letter: str) -> str:
-        return f"{letter}{next(self.count)}"
 
     def find(self, accept: Callable[[Type], bool]) -> str | None:
         """A variable of such a type."""

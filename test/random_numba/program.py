@@ -8,12 +8,11 @@ and a sum in one instruction give the same.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from random_language.draws import Draws
+from random_language.draws import Draws, Writer
 
 BLOCKS = (32, 64, 7, 33, 128, 1, 96)
 GRIDS = (1, 2, 3)
@@ -73,14 +72,12 @@ class _Operands(dict[str, str]):
         return self[letter]
 
 
-class Program:
+class Program(Writer):
     def __init__(self, draws: Draws) -> None:
-        self.draws, self.pick, self.rarely = draws, draws.pick, draws.rarely
-        self.names = itertools.count()
-        self.lines: list[str] = []
+        super().__init__(draws)
         self.functions: list[str] = []
         self.known: list[str] = []  # functions that can be called
-        self.depth, self.loops = 1, 0
+        self.loops = 0
         self.threads, self.grid = self.pick(BLOCKS), self.pick(GRIDS)
         self.size = self.threads * self.grid
         self.function = ""  # the one whose body is being made
@@ -96,12 +93,6 @@ class Program:
         self.results()
 
     # ---- what is emitted ------------------------------------------------------------------------------
-
-    def emit(self, *lines: str) -> None:
-        self.lines += ["    " * self.depth + line for line in lines]
-
-    def name(self, letter: str) -> str:
-        return f"{letter}{next(self.names)}"
 
     @contextlib.contextmanager
     def inner(self, all_here: bool = False) -> Iterator[None]:

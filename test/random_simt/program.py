@@ -8,13 +8,12 @@ together. Numbers are int32, and whole numbers in float32 that no order of sums 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from random_language.draws import Draws
+from random_language.draws import Draws, Writer
 
 BLOCKS = ((32,), (64,), (96,), (33,), (7,), (128,), (40,), (16, 4), (8, 4), (32, 2), (5, 3), (4, 4, 4), (1,))
 GRIDS = (1, 2, 3)
@@ -36,12 +35,9 @@ MIXED = (
 )  # fmt: skip
 
 
-class Program:
+class Program(Writer):
     def __init__(self, draws: Draws) -> None:
-        self.draws, self.pick, self.rarely = draws, draws.pick, draws.rarely
-        self.names = itertools.count()
-        self.lines: list[str] = []
-        self.depth = 1
+        super().__init__(draws)
         self.block, self.grid = self.pick(BLOCKS), self.pick(GRIDS)
         self.threads = math.prod(self.block)
         self.n = self.pick([3, 0, 1, 5])
@@ -62,12 +58,6 @@ class Program:
             self.calls()
 
     # ---- what is emitted ------------------------------------------------------------------------------
-
-    def emit(self, *lines: str) -> None:
-        self.lines += ["    " * self.depth + line for line in lines]
-
-    def name(self, letter: str) -> str:
-        return f"{letter}{next(self.names)}"
 
     @contextlib.contextmanager
     def inner(self, all_here: bool, warps_here: bool) -> Iterator[None]:
