@@ -225,28 +225,23 @@ static bool ends_narrow(narrow_t *n, MlirValue value, int depth) {
   return true;
 }
 
-/* Quotients of numbers of few bits often lie halfway between two numbers of 8 bits: there, any error shows. */
-bool tw_only_read_narrower(MlirOperation op) {
+/* Whether all that is made of the op's result ends so; what the program says of accuracy comes first. */
+static bool all_ends_narrow(MlirOperation op, narrow_t n) {
   if (tw_hint_approximate(op, 1) == 0)
     return false;
   if (tw_hint_fast_math(op, 0) || tw_has_attr(op, TW_APPROXIMATE))
     return true;
-  narrow_t n = {.least = tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1};
   bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);
   tw_map_free(&n.seen);
   return ends;
 }
 
-bool tw_hides_subnormals(MlirOperation op) {
-  if (tw_hint_approximate(op, 1) == 0)
-    return false;
-  if (tw_only_read_narrower(op))
-    return true;
-  narrow_t n = {.least = 1, .sums = true};
-  bool ends = ends_narrow(&n, mlirOperationGetResult(op, 0), MAX_LOOK_AHEAD);
-  tw_map_free(&n.seen);
-  return ends;
+/* Quotients of numbers of few bits often lie halfway between two numbers of 8 bits: there, any error shows. */
+bool tw_only_read_narrower(MlirOperation op) {
+  return all_ends_narrow(op, (narrow_t){.least = tw_op_class(op) == TW_CLASS_FLOAT_QUOTIENT ? 16 : 1});
 }
+
+bool tw_hides_subnormals(MlirOperation op) { return all_ends_narrow(op, (narrow_t){.least = 1, .sums = true}); }
 
 bool tw_is_widened(MlirValue value) {
   MlirOperation op = tw_def(value);
