@@ -549,6 +549,8 @@ def test_host_arrays_go_to_the_gpu_and_back(monkeypatch):
     x, y = np.broadcast_to(np.float32(2), 4), np.zeros((4, 2), np.float32)
     products[1, 4](x, y[::-1, 0], cuda.Out(y[:, 1]))
     np.testing.assert_array_equal(y, [[6, 3], [4, 2], [2, 1], [0, 0]])
+    products_of_one[1, 4]((x, y[:, 0], cuda.Out(y[::-1, 1])))
+    np.testing.assert_array_equal(y, [[0, 0], [2, 1], [4, 2], [6, 3]])
 
 
 @cuda.jit
@@ -556,6 +558,14 @@ def products(x, y, z):
     i = cuda.grid(1)
     y[i] = i * x[i]
     z[z.size - 1 - i] = i
+
+
+@cuda.jit
+def products_of_one(arrays):
+    i = cuda.grid(1)
+    x, y, z = arrays
+    y[i] = i * x[i]
+    z[i] = z.size - 1 - i
 
 
 def test_numba_cuda_may_be_installed() -> None:

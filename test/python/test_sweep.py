@@ -763,7 +763,6 @@ def browser() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-@pytest.mark.skipif(browser() is None, reason="there is no Chromium here")
 def test_ticks_are_numbers_and_no_label_lies_on_the_roof() -> None:
     plt = pytest.importorskip("matplotlib.pyplot", reason="pictures are matplotlib's")
     rows = [r for r in some_records() if r.measured]
@@ -782,6 +781,7 @@ def test_ticks_are_numbers_and_no_label_lies_on_the_roof() -> None:
     assert at_right <= box.y0 + 1 and box.x0 > axis.get_window_extent().x0
 
 
+@pytest.mark.skipif(browser() is None, reason="there is no Chromium here")
 def test_a_browser_opens_the_page(tmp_path: Path) -> None:
     """It runs the script without an error, and asks no other place for anything."""
     path = tmp_path / "page.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import pickle
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -113,7 +114,7 @@ def _argument(value: Any) -> Any:
 
 
 def _is_on_gpu(args: tuple[Any, ...]) -> bool:
-    return not any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
+    return not _has_cpu_array(args)
 
 
 class NoLaunch:
@@ -135,23 +136,28 @@ def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tu
     as an array of one."""
     if not arrays._has_gpu() or _has_cpu_array(args):
         return tuple(map(_on_cpu, args)), []
-    placed, copies = list(args), []
-    for i, value in enumerate(args):
-        if isinstance(value, HostArray):
-            placed[i] = on_device(value)
-            continue
-        if _is_record(value):
-            (array,), back = _place((_array_of(value),), stream)
-            placed[i] = _One(array)
-            copies += back
-            continue
-        mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
-        if mode is None:
-            continue
-        placed[i] = arrays.to_device(mode.host, stream=stream) if mode.goes_in else arrays.empty_like(mode.host)
-        if mode.comes_out:
-            copies.append((mode.host, placed[i]))
-    return tuple(placed), copies
+    copies: list[tuple[Any, Any]] = []
+    return tuple([_placed(value, stream, copies) for value in args]), copies
+
+
+def _placed(value: Any, stream: Any, copies: list[tuple[Any, Any]]) -> Any:
+    """The value where the GPU can reach it; arrays to copy back behind the launch are added to `copies`."""
+    if isinstance(value, tuple):
+        members = [_placed(member, stream, copies) for member in value]
+        if all(map(operator.is_, members, value)):
+            return value
+        return type(value)._make(members) if hasattr(value, "_make") else tuple(members)
+    if isinstance(value, HostArray):
+        return on_device(value)
+    if _is_record(value):
+        return _One(_placed(_array_of(value), stream, copies))
+    mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
+    if mode is None:
+        return value
+    copy = arrays.to_device(mode.host, stream=stream) if mode.goes_in else arrays.empty_like(mode.host)
+    if mode.comes_out:
+        copies.append((mode.host, copy))
+    return copy
 
 
 def _mode_of(host: Any) -> _Copied:
@@ -160,7 +166,9 @@ def _mode_of(host: Any) -> _Copied:
 
 
 def _has_cpu_array(args: tuple[Any, ...]) -> bool:
-    return any(isinstance(a, arrays.Array) and a.device == "cpu" for a in args)
+    return any(
+        _has_cpu_array(a) if isinstance(a, tuple) else isinstance(a, arrays.Array) and a.device == "cpu" for a in args
+    )
 
 
 def _is_numpy(value: Any) -> bool:
