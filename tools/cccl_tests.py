@@ -56,10 +56,11 @@ def run(folder: Path, backend: str, jobs: int, seconds: float) -> list[tuple[str
         environment = {**outer, "PYTHONPATH": paths, "CCCL_BACKEND": backend, "CCCL_OUTCOMES": str(outcomes)}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "cccl_standins", "-p", "no:cacheprovider"]
         command += ["-m", "not large", "-n", str(jobs), "compute", "test_examples.py"]
-        done = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
+        log = Path(scratch) / "log"
+        with log.open("w") as output:
+            done = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
         try:
             done.wait(seconds or None)
         except subprocess.TimeoutExpired:
@@ -67,6 +68,8 @@ def run(folder: Path, backend: str, jobs: int, seconds: float) -> list[tuple[str
             os.killpg(done.pid, signal.SIGKILL)
             done.wait()
         rows = [line.split("\t", 2) for line in outcomes.read_text().splitlines()]
+        if not rows:
+            print("no test has ended:", *log.read_text().splitlines()[-20:], sep="\n")
         return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in rows]
 
 
