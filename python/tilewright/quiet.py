@@ -5,11 +5,13 @@
         scale[8, 128](x, 2)
     TileTypeError: …
 
-What is left are the frames of programs and of other libraries. A fault of this package keeps all of them.
+What is left are the frames of programs and of other libraries, but for the threads that we start. A fault of this
+package keeps all of them.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import os
 import types
@@ -21,6 +23,7 @@ from .errors import TileError, TileInternalError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _FOLDER = os.path.dirname(__file__) + os.sep
+_OURS = (_FOLDER, os.path.dirname(concurrent.futures.__file__) + os.sep)
 
 
 class _Quiet(_core.Quiet):
@@ -52,7 +55,7 @@ def leave_out(error: BaseException) -> None:
         seen.add(id(left))
         frames = _frames(left.__traceback__)
         if not _is_fault(left, frames):
-            left.__traceback__ = _joined([f for f in frames if not _file(f).startswith(_FOLDER)])
+            left.__traceback__ = _joined([f for f in frames if not _file(f).startswith(_OURS)])
             if left.__context__ is not None and _is_fault(left.__context__, _frames(left.__context__.__traceback__)):
                 left.__suppress_context__ = True  # what we caught on the way
         left = left.__cause__ or (None if left.__suppress_context__ else left.__context__)

@@ -17,13 +17,14 @@ NumPy arrays are worked on by the CPU, arrays on a GPU there.
 
 import inspect as _inspect
 
+from ..quiet import quiet as _quiet
 from .compiling import compile
 from .digits import DoubleBuffer, SortOrder
 from .histogram import histogram_even, make_histogram_even
 from .iterators import *  # noqa: F403
 from .iterators import __all__ as _iterators
 from .merge_sort import make_merge_sort, merge_sort
-from .objects import clear_all_caches, told
+from .objects import clear_all_caches
 from .operators import OpKind
 from .proxies import ProxyArray, ProxyValue
 from .radix_sort import make_radix_sort, radix_sort
@@ -111,4 +112,4 @@ __all__ = [
 
 for _name in __all__:
     if _inspect.isfunction(globals()[_name]):
-        globals()[_name] = told(globals()[_name])
+        globals()[_name] = _quiet(globals()[_name])

@@ -6,13 +6,13 @@ launches. All of them are compiled when the object is made; objects keep no argu
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .. import _core, arrays
-from ..errors import TileError, TileTypeError, TileValueError
+from ..errors import TileTypeError, TileValueError
+from ..quiet import quiet
 from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
@@ -127,14 +127,12 @@ class Algorithm(_core.Planned):
 
     # -- stages 2 and 3
 
+    @quiet
     def call_unplanned(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
         """Bytes of temporary storage if `temp_storage` is None; else runs the algorithm, and gives the same number.
 
         This is what a call does that no plan fits."""
-        try:
-            return self._called(temp_storage, self._named(values, named), stream)
-        except TileError as error:
-            raise error.with_traceback(None) from None
+        return self._called(temp_storage, self._named(values, named), stream)
 
     def _called(self, temp_storage: Any, values: dict[str, Any], stream: Any) -> int:
         given = self._read(values)
@@ -373,19 +371,6 @@ def describe_value(value: Any) -> str:
     return "None" if value is None else f"a {name_of(type_of_value(value))}"
 
 
-def told(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of users whose errors show the line that calls it, and none of ours."""
-
-    @functools.wraps(function)
-    def outside(*args: Any, **named: Any) -> Any:
-        try:
-            return function(*args, **named)
-        except TileError as error:
-            raise error.with_traceback(None) from None
-
-    return outside
-
-
 # --- values of the host -----------------------------------------------------------------------------------------
 
 
@@ -411,4 +396,4 @@ def initial(t: ItemType, value: Any, what: str) -> Any:
     return argument_of(t, on_host(t, value, what))
 
 
-__all__ = ["Algorithm", "Shape", "clear_all_caches", "told"]
+__all__ = ["Algorithm", "Shape", "clear_all_caches"]

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..dtype import int64
-from ..errors import TileError, TileTypeError
+from ..errors import TileTypeError
 from ..numba import intrinsics as cuda
+from ..quiet import quiet
 from .checks import chosen
 from .digits import (
     DIGITS,
@@ -49,15 +50,13 @@ class Sorting(Algorithm):
     def take_options(self, order: SortOrder, buffers: bool) -> None:  # type: ignore[override]
         self.sorted_by, self.buffers = order, buffers
 
+    @quiet
     def call_unplanned(self, temp_storage: Any, *values: Any, stream: Any = None, **named: Any) -> int:
         """What is in DoubleBuffers is found here; with these arrays, later calls go by plans."""
         if not self.buffers or self.is_within:
             return super().call_unplanned(temp_storage, *values, stream=stream, **named)
-        try:
-            found = self._named(values, named)
-            double, arrays = self._double(found), unpacked(found)
-        except TileError as error:
-            raise error.with_traceback(None) from None
+        found = self._named(values, named)
+        double, arrays = self._double(found), unpacked(found)
         if self.within is None:
             within = type(self).__new__(type(self))
             within.__dict__.update(self.__dict__, is_within=True)
