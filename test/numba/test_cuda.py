@@ -537,6 +537,8 @@ def test_in_and_out():
     scaled[1, 4](cuda.InOut(x), 2)
     scaled[1, 4](cuda.Out(y), 2)
     np.testing.assert_array_equal(x, 2)
+    products_of_one[1, 4]((cuda.In(x), cuda.Out(y), y))
+    np.testing.assert_array_equal(y, [3, 2, 1, 0])
     assert uint32.dtype == np.uint32
 
 

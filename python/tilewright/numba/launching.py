@@ -135,22 +135,25 @@ def _place(args: tuple[Any, ...], stream: Any) -> tuple[tuple[Any, ...], list[tu
     """NumPy arrays, where there is a GPU, go there for the launch and come back; on the CPU they stay. A record goes
     as an array of one."""
     if not arrays._has_gpu() or _has_cpu_array(args):
-        return tuple(map(_on_cpu, args)), []
+        return _each(args, _on_cpu), []
     copies: list[tuple[Any, Any]] = []
-    return tuple([_placed(value, stream, copies) for value in args]), copies
+    return _each(args, lambda value: _on_gpu(value, stream, copies)), copies
 
 
-def _placed(value: Any, stream: Any, copies: list[tuple[Any, Any]]) -> Any:
-    """The value where the GPU can reach it; arrays to copy back behind the launch are added to `copies`."""
-    if isinstance(value, tuple):
-        members = [_placed(member, stream, copies) for member in value]
-        if all(map(operator.is_, members, value)):
-            return value
-        return type(value)._make(members) if hasattr(value, "_make") else tuple(members)
+def _each(values: tuple[Any, ...], place: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """What `place` makes of each value, of those in tuples, too; the same object where that changes none."""
+    placed = [_each(v, place) if isinstance(v, tuple) else place(v) for v in values]
+    if all(map(operator.is_, placed, values)):
+        return values
+    return type(values)._make(placed) if hasattr(values, "_make") else tuple(placed)
+
+
+def _on_gpu(value: Any, stream: Any, copies: list[tuple[Any, Any]]) -> Any:
+    """The value where the GPU can reach it; what is to come back behind the launch is added to `copies`."""
     if isinstance(value, HostArray):
         return on_device(value)
     if _is_record(value):
-        return _One(_placed(_array_of(value), stream, copies))
+        return _One(_on_gpu(_array_of(value), stream, copies))
     mode = value if isinstance(value, _Copied) else _mode_of(value) if _is_numpy(value) else None
     if mode is None:
         return value
