@@ -56,8 +56,8 @@ def measure(out: Path, on: str, only: str) -> None:
     for place, (large, small) in CASES.items():
         shapes = small if on.startswith("cpu") else large
         if only in place and shapes:
-            Sweep(Plan(f"{EXAMPLES / place.partition(':')[0]}:{place.partition(':')[2]}", tuple(shapes), (), on=on,
-                       keep=False), out).run()  # fmt: skip
+            file, _, name = place.partition(":")
+            Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), (), on=on, turns=False), out).run()
 
 
 def last_run(folder: Path, out: Path, device: str) -> Path | None:

@@ -79,11 +79,10 @@ def swept(
     axes: tuple[str, ...],
     folder: Path,
     tell: Callable[[Event], None] | None = None,
-    keep: bool = False,
     **settings: Any,
 ) -> list[Outcome]:
     file, _, name = place.partition(":")
-    return Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), axes, keep=keep, **settings), folder, tell).run()
+    return Sweep(Plan(f"{EXAMPLES / file}:{name}", tuple(shapes), axes, **settings), folder, tell).run()
 
 
 @contextlib.contextmanager
@@ -104,7 +103,7 @@ def gaps(folder: Path, on: str, only: str, parts: list[str], **settings: Any) ->
         even = CASES.get(place, ([], []))[0] if "gaps" in parts else []
         shapes = [*even, *ODD[place]] if any(text in place for text in only.split(",")) else []
         with environment(TILEWRIGHT_TUNED=str(folder / "tuned.jsonl")):
-            outcomes = swept(place, shapes, axes, folder, on=on, keep=True, **settings) if shapes else []
+            outcomes = swept(place, shapes, axes, folder, on=on, **settings) if shapes else []
         for outcome in outcomes:
             turns, given, best = outcome.decided, outcome.given, outcome.measured[0]
             times = (turns.given_us, turns.us) if turns else (given and given.us, best.us)
@@ -137,7 +136,7 @@ def scaling(folder: Path, counts: str, size: int, trials: int, budget: float | N
         axes = ("TM=32..256*2", "TN=32..256*2", "TK=32,64", "stages=2..5", "warps=4,8", "group=4,8,16")
         shapes = [square(size, (128, 128, 64))]
         ends: list[float] = []
-        settings: dict[str, Any] = {"on": on, "trials": trials, "budget": budget}
+        settings: dict[str, Any] = {"on": on, "trials": trials, "budget": budget, "turns": False}
         with empty_caches():
             start = time.monotonic()
             tell = lambda event, ends=ends: ends.append(time.monotonic())  # noqa: E731
@@ -172,7 +171,7 @@ def dask_overhead(folder: Path) -> dict[str, Any]:
     each = {}
     for where in ("cpu", "dask://local*1"):
         ends: list[float] = []
-        plan = Plan(f"{EXAMPLES / 'softmax.py'}:softmax", tuple(shapes), axes, keep=False, on=where)
+        plan = Plan(f"{EXAMPLES / 'softmax.py'}:softmax", tuple(shapes), axes, turns=False, on=where)
         sweep = Sweep(plan, folder / where.partition(":")[0], lambda event, ends=ends: ends.append(time.monotonic()))
         sweep.run()
         late = ends[len(ends) // 2 :]

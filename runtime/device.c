@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,14 @@ const tw_machine_t *tw_machine_of(int number) {
   return &rows[found].machine;
 }
 
+static void read_uuid(const tw_driver_t *driver, CUdevice handle, tw_device_t *device) {
+  unsigned char bytes[16];
+  if (!driver->device_get_uuid || driver->device_get_uuid(bytes, handle))
+    return;
+  for (size_t i = 0; i < sizeof bytes; i++)
+    snprintf(device->uuid + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_device_t *device) {
   const struct {
     int attribute;
@@ -71,6 +80,7 @@ static CUresult read_properties(const tw_driver_t *driver, CUdevice handle, tw_d
   if (!result)
     result = driver->device_total_mem(&memory, handle);
   device->memory_bytes = memory;
+  read_uuid(driver, handle, device);
   device->machine = tw_machine_of(10 * device->major + device->minor);
   return result;
 }

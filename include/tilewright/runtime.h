@@ -214,6 +214,7 @@ int tw_cpu_threads(void);
 typedef struct tw_device {
   int ordinal;
   char name[256];
+  char uuid[33];    /* as hexadecimal digits; "": the driver does not say */
   int major, minor; /* compute capability */
   int sm_count;
   int shared_bytes_per_block; /* the most that a kernel may opt into */

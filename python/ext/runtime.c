@@ -56,8 +56,8 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   tw_status_t status = tw_device_get(ordinal, &device);
   if (status)
     return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sss(ii)sisisisisisisisisKsN}", "name", device->name, "capability", device->major,
-                       device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
+  return Py_BuildValue("{sssss(ii)sisisisisisisisisKsN}", "name", device->name, "uuid", device->uuid, "capability",
+                       device->major, device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
                        device->shared_bytes_per_block, "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes",
                        device->l2_bytes, "max_threads_per_block", device->max_threads_per_block, "clock_khz",
                        device->clock_khz, "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits",

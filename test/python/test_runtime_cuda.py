@@ -429,6 +429,7 @@ def refused_cuda_arrays() -> None:
 def several_devices() -> None:
     assert _core.device_count() == 2 and _core.driver_version() == 12040
     assert _core.device_info(1)["name"] == "Fake GPU 1"
+    assert _core.device_info(1)["uuid"] == "f1f2f3f4f5f6f7f8f9fafbfcfdfeff00"
     assert _core.device_info(1)["capability"] == (9, 1)
     k = make("A")
     for _ in range(2):

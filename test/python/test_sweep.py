@@ -70,7 +70,7 @@ GRID = "cdiv(X.shape[0], T)"
 
 
 def plan(place: str, *axes: str, **settings: Any) -> Plan:
-    settings = {"on": "cpu", "keep": False, "compile_timeout": 20.0, **settings}
+    settings = {"on": "cpu", "turns": False, "compile_timeout": 20.0, **settings}
     return Plan(place, tuple(shapes.of_command(ARGUMENTS, GRID)), axes, **settings)
 
 
@@ -297,11 +297,40 @@ def test_a_sweep_measures_records_and_goes_on(place: str, tmp_path: Path, monkey
     assert len(records.read([tmp_path]).records) == 6
 
 
+def test_candidates_of_one_program_are_measured_once(place: str, tmp_path: Path) -> None:
+    """A CPU has no warps: all but the tile's size is the program as given, and no difference of theirs is told."""
+    some = plan(place, "warps=1,2,4", "T=64,32", sampler="exhaustive", turns=True, keep=False)
+    sweep, _ = swept(some, tmp_path)
+    (outcome,) = sweep.outcomes
+    found = {records.choice_text(r.choice): r for r in outcome.records}
+    twins = {name: r.why for name, r in found.items() if r.is_twin}
+    assert len(found) == 7 and twins == {
+        "num_warps=1": "is the same program as: as given",
+        "num_warps=2": "is the same program as: as given",
+        "num_warps=4": "is the same program as: as given",
+        "num_warps=2 T=32": "is the same program as: num_warps=1 T=32",
+        "num_warps=4 T=32": "is the same program as: num_warps=1 T=32",
+    }
+    assert found["num_warps=4"].us == found["as given"].us and found["num_warps=4 T=32"].measured
+    assert outcome.decided is not None and outcome.decided.choice in ({}, {"num_warps": 1, "T": 32})
+    assert "    5 more come to the same programs as these\n" in command.table(outcome)
+
+
+def test_what_is_not_kept_is_decided_in_turns_all_the_same(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(tmp_path / "tuned.jsonl"))
+    words = [word for text in ARGUMENTS for word in ("--arg", text)]
+    asked = ["sweep", place, *words, "--grid", GRID, "--on", "cpu", "-o", str(tmp_path / "r"), "--axis", "T=16,32"]
+    assert cli.main([*asked, "--forget"]) == 0
+    assert "* in turns, " in capsys.readouterr().out and not (tmp_path / "tuned.jsonl").exists()
+
+
 def test_numbers_constants_and_grids_are_other_launches(place: str, tmp_path: Path) -> None:
     arrays = ("X=f32[4096]", "Y=f32[4096]")
     each = [("S=(64,)", "n=1", "64"), ("S=(64,)", "n=20", "64"), ("S=(32,)", "n=1", "64"), ("S=(64,)", "n=1", "32")]
     rows = tuple(shapes.Shape((*arrays, shape, n), (), grid) for shape, n, grid in each)
-    some = Plan(place.replace(":scale", ":repeated"), rows, ("S=(16,)",), on="cpu", keep=False)
+    some = Plan(place.replace(":scale", ":repeated"), rows, ("S=(16,)",), on="cpu", turns=False)
     sweep, events = swept(some, tmp_path)
     assert not any(e.reused for e in events) and [len(o.records) for o in sweep.outcomes] == [2, 2, 2, 2]
     assert len(records.read([tmp_path]).records) == 8
@@ -392,7 +421,7 @@ def test_a_kernel_that_writes_what_it_reads(place: str, tmp_path: Path) -> None:
         (shapes.Shape(("X=f32[4096]", "T=64"), (), "cdiv(X.shape[0], T)"),),
         ("T=64..1024*2",),
         on="cpu",
-        keep=False,
+        turns=False,
     )
     sweep, _ = swept(some, tmp_path)
     assert len(sweep.outcomes[0].measured) == 5, "each saw the same array"
@@ -426,7 +455,7 @@ def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.Mon
         found = [station.measure(task, tasks[i + 1 :]) for i, task in enumerate(tasks)]
         assert all(r.measured for r in found) and len(started) == 1
         assert not station.measure(Task(shape, (("MODE", 3),)), []).measured
-        assert station.measure(tasks[0], []).measured and len(started) == 2
+        assert station.measure(Task(shape, (("T", 512),)), []).measured and len(started) == 2
     finally:
         station.close()
 
@@ -500,7 +529,7 @@ def test_a_shape_that_cannot_be_measured_leaves_the_others(place: str, tmp_path:
     large, small = "X=f32[99999999999999]", "X=f32[64]"
     each = ((large, "MODE=0"), (small, "MODE=2"), (small, "MODE=0"))
     rows = [shapes.Shape((array, "Y=f32[64]", "T=64", mode), (), GRID) for array, mode in each]
-    sweep = Sweep(Plan(place, tuple(rows), ("T=32",), on="cpu", keep=False), tmp_path)
+    sweep = Sweep(Plan(place, tuple(rows), ("T=32",), on="cpu", turns=False), tmp_path)
     with pytest.raises(TileValueError, match=r"allocate .*\(and 1 more shapes are without a measurement\)"):
         sweep.run()
     assert [len(outcome.measured) for outcome in sweep.outcomes] == [0, 2]

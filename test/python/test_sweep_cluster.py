@@ -125,7 +125,7 @@ def test_a_worker_has_as_many_tasks_as_it_has_threads() -> None:
 
 def swept(on: str, folder: str) -> dict[str, list[records.Record]]:
     """The records of each device."""
-    plan = Plan(PLACE, (SHAPE,), ("warps=none,4,8", "TN=1024,3"), on=on, keep=False, timeout=30.0)
+    plan = Plan(PLACE, (SHAPE,), ("warps=none,4,8", "TN=1024,3"), on=on, turns=False, timeout=30.0)
     Sweep(plan, Path(folder)).run()
     found: dict[str, list[records.Record]] = {}
     for record in records.read([folder]).records.values():
@@ -152,7 +152,7 @@ def layouts_by_name(folder: str) -> None:
     """All that the compiler lists; one that it does not have fails by itself, and a tile that is not there is named."""
 
     def choices(name: str, *axes: str) -> dict[Any, records.Record]:
-        Sweep(Plan(PLACE, (SHAPE,), axes, on="cuda:0", keep=False), Path(folder) / name).run()
+        Sweep(Plan(PLACE, (SHAPE,), axes, on="cuda:0", turns=False), Path(folder) / name).run()
         rows = records.read([Path(folder) / name]).records.values()
         return {r.choice.get("layout(x)"): r for r in rows}
 

@@ -11,12 +11,12 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import struct
 import threading
 from pathlib import Path
 from typing import Any
 
 from ..errors import TileValueError
+from ..tune.alone import lock_bytes
 
 
 class Claims:
@@ -55,8 +55,7 @@ class Claims:
                     self._set(fcntl.F_UNLCK, at)
 
     def _set(self, kind: int, at: int) -> None:
-        # struct flock of 64-bit Linux; the lock is of the open file, so that two sweeps of one process differ, too.
-        fcntl.fcntl(self.handle, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, at, 1, 0))
+        lock_bytes(self.handle, kind, at)
 
     def close(self) -> None:
         os.close(self.handle)

@@ -114,7 +114,8 @@ def _report(sweep: Sweep, wanted: str | None) -> None:
 def table(outcome: Outcome, most: int = 12) -> str:
     """The quickest candidates, the kernel as given, and why others failed."""
     rows, best, given = outcome.measured, outcome.best, outcome.given
-    shown = rows[:most] + ([given] if given is not None and given not in rows[:most] else [])
+    own = [r for r in rows if not r.is_twin]
+    shown = own[:most] + ([given] if given is not None and given not in own[:most] else [])
     wide = max((len(choice_text(r.choice)) for r in shown), default=0)
     before = f" ({outcome.reused} found in the records)" if outcome.reused else ""
     counts = f"{len(rows)} measured, {len(outcome.records) - len(rows)} failed{before}"
@@ -123,8 +124,10 @@ def table(outcome: Outcome, most: int = 12) -> str:
         rank = f"  model's rank {r.rank}" if r.rank else ""
         interval = f"[{r.low_us:.1f}, {r.high_us:.1f}]"
         lines.append(f"  {'*' if r is best else ' '} {choice_text(r.choice):{wide}}  {r.us:9.1f} us {interval}{rank}")
-    if len(rows) > most:
-        lines.append(f"    and {len(rows) - most} more")
+    if len(own) > most:
+        lines.append(f"    and {len(own) - most} more")
+    if len(rows) > len(own):
+        lines.append(f"    {len(rows) - len(own)} more come to the same programs as these")
     reasons: dict[str, int] = {}
     for r in outcome.records:
         if not r.measured:

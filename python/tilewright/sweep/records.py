@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 
 from .. import hints
 from ..errors import TileError, TileValueError
+from ..tune.search import SAME
 
 VERSION = 1
 MOST_LINE = 1 << 15
@@ -50,7 +51,7 @@ class Record:
     arguments: str
     choice: dict[str, Any]  # constants and hints by axis; empty is the kernel as given
     status: str
-    why: str = ""  # it failed
+    why: str = ""  # it failed; or whose program it has, and so whose time
     us: float = 0.0
     low_us: float = 0.0
     high_us: float = 0.0
@@ -83,6 +84,11 @@ class Record:
     @property
     def measured(self) -> bool:
         return self.status == "measured"
+
+    @property
+    def is_twin(self) -> bool:
+        """Another candidate is the same program, and was measured."""
+        return self.measured and self.why.startswith(SAME)
 
     def line(self) -> str:
         row = {"v": VERSION, **dataclasses.asdict(self)}

@@ -30,6 +30,7 @@ from .station import Decided, Settings, Task
 from .workers import GoneError, Pool, open_pools, side_by_side
 
 FINALISTS = 4
+DECIDING_SECONDS = 10.0  # at most; by then a winner is clear, or there is none
 RANKED_AT_ONCE = 32  # by one worker
 LOOK_SECONDS = 0.05  # between looks at what another sweep measures
 
@@ -50,7 +51,8 @@ class Plan:
     timeout: float = 10.0
     compile_timeout: float = 60.0
     tolerance: float | None = None
-    keep: bool = True  # the best in tune's record
+    turns: bool = True  # the best few are measured in turns at the end
+    keep: bool = True  # and the winner is kept in tune's record
 
     def check(self) -> None:
         if self.sampler not in samplers.NAMES:
@@ -210,7 +212,7 @@ class Sweep:
         if not outcome.measured and outcome.records:
             reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
             raise ShapeError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
-        if self.plan.keep and outcome.measured and not self._is_over():
+        if self.plan.turns and outcome.measured and not self._is_over():
             self._decide(pool, outcome)
 
     def _listed(self, pool: Pool, shape: Shape, name: str) -> Sequence[str]:
@@ -227,9 +229,11 @@ class Sweep:
 
     def _decide(self, pool: Pool, outcome: Outcome) -> None:
         """The best few measured in turns. What goes wrong there leaves the first measurements to count."""
-        finalists = [r.choice for r in outcome.measured if r.choice][:FINALISTS]
+        finalists = [r.choice for r in outcome.measured if r.choice and not r.is_twin][:FINALISTS]
         try:
-            outcome.decided = pool.ask("decide", outcome.shape, finalists, 10.0) if finalists else Decided({})
+            budget = DECIDING_SECONDS if self.end is None else min(DECIDING_SECONDS, self.end - time.monotonic())
+            found = pool.ask("decide", outcome.shape, finalists, budget, self.plan.keep) if finalists else None
+            outcome.decided = found or Decided({})
         except TileError as error:
             outcome.note = f"the best few were not measured in turns: {error}"
 

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import hashlib
 import os
 import threading
 import time
@@ -20,15 +21,16 @@ from typing import Any
 from .. import _core, cli, compile
 from ..errors import TileError, TileValueError
 from ..tune import cost, memory, record
+from ..tune.alone import alone
 from ..tune.programs import estimate, listed_layouts, program_of
 from ..tune.samples import device_of, make_arguments
-from ..tune.search import search_problem
+from ..tune.search import SAME, search_problem
 from ..tune.space import Candidate, Problem
 from ..tune.statistics import Measurement
 from ..tune.trial import TRIAL_SECONDS, Program
 from ..tune.worker import Assemblers, FailedError, LostError, SafeBench, Spare
 from . import artefacts
-from .records import Record
+from .records import Record, choice_text
 from .shapes import Grid, Shape
 
 # Candidates that a station compiles at a time: on a CPU they take it from what is measured, on a GPU each has a process
@@ -110,6 +112,7 @@ class Session:
         self.bench: SafeBench | None = None
         self.numbers = 0
         self.counted: dict[Any, cost.Work] = {}
+        self.times: dict[Any, tuple[str, Measurement]] = {}  # of programs: by which candidate, and the time
 
     @functools.cached_property
     def base(self) -> Record:
@@ -153,22 +156,36 @@ class Session:
             self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
             try:
                 *_, program, _ = self.compiled(Candidate(), assemblers)
-                self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
-                self.bench.adopt(0, program)
+                with alone(self.layout.device):
+                    self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
+                    self.bench.adopt(0, program)
             except (FailedError, LostError) as error:
                 self.close()
                 raise TileValueError(f"kernel {self.problem.kernel.name} as given does not run: {error}") from None
         return self.bench
 
-    def measured(self, program: Program, assemblers: Assemblers | None) -> Measurement:
+    def time_of(
+        self, program: Program, choice: dict[str, Any], assemblers: Assemblers | None
+    ) -> tuple[Measurement, str]:
+        """The time of a candidate, and whose program it has if that has been measured: once is enough."""
+        key = hashlib.sha256(program.image).digest(), program.grid
+        if key in self.times:
+            twin, found = self.times[key]
+            return found, twin
+        found = self._measured(program, assemblers)
+        self.times[key] = choice_text(choice), found
+        return found, ""
+
+    def _measured(self, program: Program, assemblers: Assemblers | None) -> Measurement:
         bench, timeout = self.start(assemblers), self.settings.timeout
         self.numbers += 1
         number = self.numbers
         try:
             bench.call("add", number, program, timeout=60.0)
-            taken = bench.call("first", number, program, timeout=timeout)
-            bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
-            samples = bench.call("sample", number, taken, timeout=TRIAL_SECONDS + 5 * timeout)
+            with alone(self.layout.device):
+                taken = bench.call("first", number, program, timeout=timeout)
+                bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
+                samples = bench.call("sample", number, taken, timeout=TRIAL_SECONDS + 5 * timeout)
             return Measurement.of(samples)
         finally:
             bench.forget(number)
@@ -291,7 +308,7 @@ class Station:
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
             base = dataclasses.replace(base, work=counted, predicted_us=1e6 * predicted, launched=launched)
             with self.measuring:
-                found = session.measured(program, self.assemblers)
+                found, twin = session.time_of(program, base.choice, self.assemblers)
         except TimeoutError:
             return dataclasses.replace(base, why=f"takes longer than {self.settings.compile_timeout:.0f} s to compile")
         except (TileError, FailedError, LostError) as error:
@@ -302,6 +319,7 @@ class Station:
         return dataclasses.replace(
             base,
             status="measured",
+            why=f"{SAME}: {twin}" if twin else "",
             us=1e6 * found.median,
             low_us=1e6 * found.low,
             high_us=1e6 * found.high,
@@ -309,13 +327,13 @@ class Station:
             seconds=time.monotonic() - start,
         )
 
-    def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float) -> Decided:
-        """The best of a few, measured in turns beside the kernel as given and kept for tune.launch."""
+    def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float, keep: bool) -> Decided:
+        """The best of a few, measured in turns beside the kernel as given; with `keep` for tune.launch, too."""
         session = self._session(shape)
         space = [session.problem.candidate(choice) for choice in choices]
         rows = [dict(c.constants) | dict(c.hints) for c in space]
         with self.measuring:
-            found = search_problem(session.problem, rows, budget, self.settings.timeout)
+            found = search_problem(session.problem, rows, budget, self.settings.timeout, keep)
         best = found.best.candidate
         times = [None if t.measurement is None else 1e6 * t.measurement.median for t in (found.best, found.untuned)]
         return Decided(dict(best.constants) | dict(best.hints), *times)

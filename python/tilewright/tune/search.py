@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from ..errors import TileError, TileValueError
 from ..kernel import launch
 from . import cost, launching, memory, record
+from .alone import alone
 from .programs import estimate, program_of
 from .progress import Progress
 from .space import Candidate, Grid, Problem, Space
@@ -183,9 +184,10 @@ def search(
     return found.run(space, limit, budget, isolate, record_file)
 
 
-def search_problem(problem: Problem, space: Space, budget: float, timeout: float) -> Result:
-    """All candidates of a space in turns, beside the kernel as given; the best is kept where tune.launch finds it."""
-    return _Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, True)
+def search_problem(problem: Problem, space: Space, budget: float, timeout: float, keep: bool) -> Result:
+    """All candidates of a space in turns, beside the kernel as given; with `keep` the best is kept where tune.launch
+    finds it."""
+    return _Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, keep)
 
 
 class _Search:
@@ -298,10 +300,11 @@ class _Search:
             trial = self.trials[number]
             try:
                 bench.call("add", number, self.programs[number], timeout=60.0)  # no part of what a launch takes
-                bench.call("first", number, self.programs[number], timeout=self.timeout)
-                if bench.reference is None:
-                    bench.adopt(number, self.programs[number])
-                trial.error = bench.call("check", number, self.tolerance, timeout=60.0 + self.timeout)
+                with alone(self.layout.device):
+                    bench.call("first", number, self.programs[number], timeout=self.timeout)
+                    if bench.reference is None:
+                        bench.adopt(number, self.programs[number])
+                    trial.error = bench.call("check", number, self.tolerance, timeout=60.0 + self.timeout)
             except (FailedError, LostError) as error:
                 trial.dropped = str(error)
                 del self.programs[number]
@@ -316,27 +319,20 @@ class _Search:
     def _time(self, bench: SafeBench, budget: float) -> int:
         """Rounds in which every candidate that may still be the best has its turn; the number of the best.
 
-        The kernel as given always has one: what the best is compared with is measured at the same clocks.
+        The kernel as given always has one: what the best is compared with is measured at the same clocks. Each round
+        has the device to itself, and waits for it outside of the budget.
         """
         samples: dict[int, list[float]] = {number: [] for number in self.programs}
         alive = sorted(self.programs)
         counts = dict.fromkeys(alive, 1)
         step = self.progress.step("time", MAX_ROUNDS)
-        self._warm_up(bench, alive[0])
+        with alone(self.layout.device):
+            self._warm_up(bench, alive[0])
         deadline = time.monotonic() + budget
         for turn in range(MAX_ROUNDS):
-            for number in list(alive):
-                try:
-                    limit = self.timeout * counts[number]
-                    taken = bench.call("time", number, counts[number], self.flush_l2, timeout=limit)
-                except (FailedError, LostError) as error:
-                    self.trials[number].dropped = f"worked at first, then: {error}"
-                    alive.remove(number)
-                    del samples[number], self.programs[number]
-                    bench.forget(number)
-                    continue
-                samples[number] += taken
-                counts[number] = launches_at_once(taken[0])
+            with alone(self.layout.device) as waited:
+                deadline += waited
+                alive = self._round(bench, alive, samples, counts)
             if not alive:
                 raise TileValueError(f"no candidate of kernel {self.problem.kernel.name} kept working")
             measured = {number: Measurement.of(samples[number]) for number in alive}
@@ -351,6 +347,25 @@ class _Search:
         for number, taken in samples.items():
             self.trials[number].measurement = Measurement.of(taken)
         return winner({number: Measurement.of(samples[number]) for number in alive})
+
+    def _round(
+        self, bench: SafeBench, numbers: list[int], samples: dict[int, list[float]], counts: dict[int, int]
+    ) -> list[int]:
+        """A turn of each; those that still work."""
+        alive = []
+        for number in numbers:
+            try:
+                limit = self.timeout * counts[number]
+                taken = bench.call("time", number, counts[number], self.flush_l2, timeout=limit)
+            except (FailedError, LostError) as error:
+                self.trials[number].dropped = f"worked at first, then: {error}"
+                del samples[number], self.programs[number]
+                bench.forget(number)
+                continue
+            alive.append(number)
+            samples[number] += taken
+            counts[number] = launches_at_once(taken[0])
+        return alive
 
     def _warm_up(self, bench: SafeBench, number: int) -> None:
         end = time.monotonic() + WARM_UP_SECONDS
