@@ -118,9 +118,10 @@ def _check_value(name: str, value: Any) -> None:
         if value not in WORDS[name]:
             raise TileValueError(f"@ct.kernel: the hint {name} is one of {', '.join(WORDS[name])}, found {value!r}")
         return
-    if tile_of(name) is not None:
+    if tile := tile_of(name):
         if not isinstance(value, str) or _TEXT.fullmatch(value) is None:
-            raise TileValueError(f"@ct.kernel: the hint {name} is a text such as 'access' or '4x2', found {value!r}")
+            example = {"swizzle": "64", "warps": "4x2"}.get(tile[0], "access")
+            raise TileValueError(f"@ct.kernel: the hint {name} is a text such as {example!r}, found {value!r}")
         return
     low, high = RANGES[name]
     integer = type(value) is int or ((low, high) == (0, 1) and type(value) is bool)

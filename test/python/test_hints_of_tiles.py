@@ -123,6 +123,8 @@ def test_what_is_illegal_is_named_with_what_is_legal(
         ({"family": "fpga"}, TileValueError, "one of fma, mma.sync, wgmma, found 'fpga'"),
         ({"layout(x)": 3}, TileValueError, "is a text such as 'access'"),
         ({"layout(x)": 'a"b'}, TileValueError, "is a text such as 'access'"),
+        ({"swizzle(x)": 64}, TileValueError, "is a text such as '64', found 64"),
+        ({"warps(x)": 8}, TileValueError, "is a text such as '4x2', found 8"),
         ({"warps": 3}, TileValueError, "num_warps is a power of two"),
         ({"warps": 4, "num_warps": 4}, TileTypeError, "num_warps is given twice"),
     ],
