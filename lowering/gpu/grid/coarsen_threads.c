@@ -33,7 +33,7 @@
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
-enum { MOST_ELEMENTS = 4, FEW_ELEMENTS = 2, VECTOR_BYTES = 16, MANY_OPS = 64, MOST_OPS = 128 };
+enum { MOST_ELEMENTS = 4, FEW_ELEMENTS = 2, VECTOR_BYTES = 16, MANY_OPS = 80, MOST_OPS = 128 };
 
 /* How a value differs from element to element of a thread: by its number, or by what was loaded, or both. */
 enum { BY_PLACE = 1, BY_DATA = 2 };
