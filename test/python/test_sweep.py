@@ -444,6 +444,25 @@ def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypa
     assert len(sweep.outcomes[0].measured) == len(sweep.outcomes[0].records) - 1 >= 8
 
 
+def test_what_is_interrupted_is_no_failure(place: str, tmp_path: Path) -> None:
+    """Ctrl-C of a terminal comes to every process; here while a candidate hangs, which would take a minute."""
+    words = [word for text in ARGUMENTS for word in ("--arg", text)]
+    axes = ["--axis", "MODE=0,3", "--axis", "T=16,32", "--sampler", "exhaustive", "--timeout", "60", "--forget"]
+    line = [sys.executable, "-m", "tilewright", "sweep", place, *words, "--grid", GRID, *axes, "--on", "cpu"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [*line, "-o", str(tmp_path)], stdout=-1, stderr=-1, text=True, env=environment, start_new_session=True
+    ) as sweep:
+        while len(records.read([tmp_path]).records if records.file_of(tmp_path).exists() else ()) < 3:
+            assert sweep.poll() is None
+            time.sleep(0.05)
+        os.killpg(sweep.pid, signal.SIGINT)
+        told, problems = sweep.communicate()
+    assert sweep.returncode == 130 and "Traceback" not in problems and "3 measured, 0 failed\n" in told
+    found = list(records.read([tmp_path]).records.values())
+    assert len(found) == 3 and all(r.measured for r in found)
+
+
 def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one costs a second on a GPU. It is replaced only when a candidate takes it along."""
     started: list[Any] = []

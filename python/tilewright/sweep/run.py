@@ -173,7 +173,12 @@ class Sweep:
 
     def _on_each(self, pools: Sequence[Pool]) -> None:
         """Devices of several kinds, each with all candidates. One that gives up leaves the others to go on."""
-        if problems := side_by_side(self._shapes, pools):
+
+        def stop() -> None:
+            for pool in pools:
+                pool.stop()
+
+        if problems := side_by_side(self._shapes, pools, stop):
             raise problems[0]
 
     def _is_over(self) -> bool:

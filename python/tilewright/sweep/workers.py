@@ -58,11 +58,15 @@ class Pool(Protocol):
         """Measures what `source` gives until that is None; `found` hears of each: a record, or why none. A worker takes
         at most `ahead` tasks beside the one that it measures; None: as many as it compiles at a time."""
 
+    def stop(self) -> None:
+        """Nothing is told any more, and `run` ends soon, in whatever thread it is."""
+
     def close(self) -> None: ...
 
 
-def side_by_side(work: Callable[[Any], None], items: Iterable[Any]) -> list[BaseException]:
-    """Does the work on each of the items, in a thread of its own; what went wrong, in order of time."""
+def side_by_side(work: Callable[[Any], None], items: Iterable[Any], stop: Callable[[], None]) -> list[BaseException]:
+    """Does the work on each of the items, in a thread of its own; what went wrong, in order of time. `stop` has all of
+    them end when this thread is interrupted."""
     problems: list[BaseException] = []
 
     def one(item: Any) -> None:
@@ -74,9 +78,15 @@ def side_by_side(work: Callable[[Any], None], items: Iterable[Any]) -> list[Base
     threads = [threading.Thread(target=one, args=(item,), daemon=True) for item in items]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.2)  # Ctrl-C comes through
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # Ctrl-C comes through
+    except BaseException:
+        stop()
+        for thread in threads:
+            thread.join(2 * Worker.STOP_SECONDS)
+        raise
     return problems
 
 
@@ -145,6 +155,7 @@ class Local:
     def __init__(self, settings: Settings, names: list[str]) -> None:
         self.settings, self.names, self.count = settings, names, len(names)
         self.workers: dict[int, Worker] = {}
+        self.is_stopped = False
         # All at once: each takes a second to open its device.
         self.starters = ThreadPoolExecutor(self.count)
         self.starting = {number: self._start(number) for number in range(self.count)}
@@ -209,7 +220,7 @@ class Local:
         def serve_one(number: int) -> None:
             self._serve(number, next_task, tell, returned, self._ahead(number, ahead))
 
-        problems = side_by_side(serve_one, range(self.count))
+        problems = side_by_side(serve_one, range(self.count), self.stop)
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
@@ -235,26 +246,35 @@ class Local:
                 if not mine:
                     return
                 task = mine.pop(0)
+                outcome: Record | str
                 try:
-                    tell(task, self._worker(number).call("measure", task, mine, timeout=self._limit()))
+                    outcome = self._worker(number).call("measure", task, mine, timeout=self._limit())
                     deaths = 0
                 except FailedError as error:
-                    tell(task, str(error))
+                    outcome = str(error)
                 except LostError as error:
                     self.workers.pop(number, None)
-                    tell(task, f"its worker {error}")
+                    outcome = f"its worker {error}"
                     deaths += 1
+                if self.is_stopped:
+                    return
+                tell(task, outcome)
                 if deaths == MOST_DEATHS:
                     raise GoneError(f"the worker on {self.names[number]} died {deaths} times, one after the other")
         finally:
             for task in mine:
                 returned.put(task)
 
+    def stop(self) -> None:
+        self.is_stopped = True
+        for worker in list(self.workers.values()):
+            worker.stop()
+
     def close(self) -> None:
         for number in list(self.starting):
             with contextlib.suppress(GoneError):
                 self._worker(number)
-        for worker in self.workers.values():
+        for worker in list(self.workers.values()):
             worker.close()
         self.starters.shutdown()
 
@@ -441,6 +461,9 @@ class Cluster:
             except (TileError, LostError) as error:
                 found(task, f"its worker {error}" if isinstance(error, LostError) else str(error).splitlines()[0])
             feed()
+
+    def stop(self) -> None:
+        self.client.close(timeout=5)  # whoever waits for a result has an error
 
     def close(self) -> None:
         self.users.leave()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import signal
 import socket
 import subprocess
 import sys
@@ -45,6 +46,10 @@ class Worker:
     """The parent's end."""
 
     START_SECONDS = 60.0
+    END_SECONDS, STOP_SECONDS = (
+        0.5,
+        5.0,
+    )  # that a process has to end by itself; and one that is in the middle of a trial
 
     def __init__(self, kind: str | None = None, *arguments: Any, environment: Mapping[str, str] | None = None) -> None:
         """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"; None:
@@ -52,6 +57,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
+        self.patience = self.END_SECONDS
         # -P: files of the current directory are no modules, unless the user's program says so.
         command = [sys.executable, "-P", *QUIET, "-m", "tilewright.tune.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
@@ -97,12 +103,18 @@ class Worker:
     def _with_last_words(self, how: str) -> str:
         return f"{how}: {self.last_words}" if self.last_words else how
 
+    def stop(self) -> None:
+        """Has it end when its trial does. The thread that waits for an answer, which is not this one, closes it."""
+        self.patience = self.STOP_SECONDS
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as ours:
+            ours.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Lets it end; a process that hangs in a kernel is killed, and the driver then ends the kernel."""
         self.connection.close()
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.5)
+                self.process.wait(self.patience)
         self.kill()
 
     def kill(self) -> None:
@@ -384,5 +396,8 @@ def serve(connection: Connection) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a terminal's comes to all of its processes; the parent says what ends
     serve(Connection(int(sys.argv[1])))
     os._exit(0)  # no clean-up of a context that may be lost
