@@ -5,7 +5,8 @@
 A line has `bench`, `us` (a call of 1,024 items at stage 3, the fastest of ten runs of 200), `launches` and, on a GPU,
 `launches_us`: as many launches of an empty kernel. With the stand-in driver of the tests (TILEWRIGHT_CUDA_DRIVER) a
 launch takes no time. With --first it has `first_ms` and `cpu_ms` (of all threads) instead: stage 1 in a process of its
-own that has compiled nothing but an empty kernel, with nothing cached on disk, neither by us nor by the driver.
+own that has compiled nothing but an empty kernel, with nothing cached on disk, neither by us nor by the driver; and
+`function_ms` and `function_cpu_ms`, in another process: a function's call, which compiles only what it starts.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import compute_data
 from compute_cases import Case, cases
 from record import Results, cpu_name, versions
 from tilewright import _core, arrays, compute
-from tilewright.compute import launching
+from tilewright.compute import launching, objects
 
 N, CALLS, RUNS = 1024, 200, 10
 
@@ -66,6 +68,14 @@ class Calls:
         self.case.make(self.shown)
         return {"first_ms": (time.perf_counter() - begin) * 1e3, "cpu_ms": (time.process_time() - cpu) * 1e3}
 
+    def function(self) -> dict[str, Any]:
+        begin, cpu = time.perf_counter(), time.process_time()
+        with mock.patch.object(objects.Algorithm, "complete"):  # as functions make objects
+            made, values = self.case.make(self.shown), self.case.arguments(self.shown)
+        made.run(made._read(dict(zip(made.order, values, strict=False))), None)
+        ms, cpu_ms = (time.perf_counter() - begin) * 1e3, (time.process_time() - cpu) * 1e3
+        return {"function_ms": ms, "function_cpu_ms": cpu_ms}
+
     def later(self) -> dict[str, Any]:
         compute.clear_all_caches()
         made, values = self.case.make(self.shown), self.case.arguments(self.shown)
@@ -80,12 +90,14 @@ class Calls:
 
 
 def first_alone(case: Case, on_cpu: bool) -> dict[str, Any]:
-    """`Calls.first` in a process of its own."""
-    told = [sys.executable, __file__, "--alone", f"{case.bench} {case.dtype}", *(["--cpu"] if on_cpu else [])]
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"TILEWRIGHT_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"}
-        done = subprocess.run(told, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    """`Calls.first` and `Calls.function`, in a process of its own each."""
+    found: dict[str, Any] = {}
+    for how in ("--alone", "--alone-function"):
+        told = [sys.executable, __file__, how, f"{case.bench} {case.dtype}", *(["--cpu"] if on_cpu else [])]
+        with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | {"TILEWRIGHT_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"}
+            done = subprocess.run(told, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        found |= json.loads(done.stdout)
     return found
 
 
@@ -95,11 +107,15 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the cases whose name and dtype contain this")
     parser.add_argument("--first", action="store_true", help="first calls")
     parser.add_argument("--alone", help="the first call of this case, in this process")
+    parser.add_argument("--alone-function", help="a function's first call of this case, in this process")
     parser.add_argument("--out", type=Path, help="the results, a JSON object a line")
     options = parser.parse_args()
     every = {f"{case.bench} {case.dtype}": case for case in cases(N)}
     if options.alone:
         print(json.dumps(Calls(every[options.alone], options.cpu).first()))
+        return
+    if options.alone_function:
+        print(json.dumps(Calls(every[options.alone_function], options.cpu).function()))
         return
     results = Results("compute-calls", cpu_name(), options.out, **versions("numpy"))
     for name, case in every.items():

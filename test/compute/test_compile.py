@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -186,6 +187,111 @@ def test_what_objects_share_is_compiled_once(monkeypatch):
     compute.make_select(x, out, count, compute.OpKind.LOGICAL_NOT)
     assert launching.counts["compilations"] == before + 3
     compute.clear_all_caches()
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """`compiled()` gives the names of the kernels that were compiled, for a GPU, since it was asked last."""
+    import emulate
+
+    from tilewright.compute import launching, objects, plans
+
+    emulate.stand_in(monkeypatch)
+    monkeypatch.setattr(objects, "shape_for", lambda place: plans.GPU)
+    monkeypatch.setattr(launching, "_shared", {})
+    names, compile_variant = [], launching.compile_variant
+
+    def noted(kernel, *rest):
+        names.append(kernel.name)
+        return compile_variant(kernel, *rest)
+
+    def taken():
+        found = sorted(names)
+        names.clear()
+        return found
+
+    monkeypatch.setattr(launching, "compile_variant", noted)
+    compute.clear_all_caches()
+    yield taken
+    compute.clear_all_caches()
+
+
+def counted(samples, out):
+    compute.histogram_even(samples, out, len(out) + 1, np.float32(0), np.float32(1), len(samples))
+
+
+def test_a_function_compiles_what_it_starts(compiled):
+    """Of a histogram the kernel for so many bins; others when a call has more, and none twice."""
+    x = np.repeat(np.array([0.1, 0.3, 0.6, 0.9], np.float32), [20, 5, 10, 15])
+    few, many = np.zeros(4, np.int32), np.zeros(100_000, np.int32)
+    counted(x, few)
+    assert compiled() == ["clear", "count_shared"] and list(few) == [20, 5, 10, 15]
+    counted(x[:7], few)
+    assert compiled() == [] and few.sum() == 7
+    counted(x, many)
+    assert compiled() == ["count_many"] and many.sum() == 50
+
+
+def test_an_object_compiles_all_there_is(compiled):
+    """Also where functions have begun it; and stages 2 and 3 compile nothing, nor do functions behind it."""
+    x, few, many = np.zeros(9, np.float32), np.zeros(4, np.int32), np.zeros(100_000, np.int32)
+    counted(x, few)
+    assert compiled() == ["clear", "count_shared"]
+    given = (x, few, np.int32(5), np.float32(0), np.float32(1))
+    made = compute.make_histogram_even(*given, 9)
+    assert compiled() == ["count_many", "count_packed"]
+    assert compute.make_histogram_even(*given, 9) is made
+    storage = np.zeros(made(None, *given, 9), np.uint8)
+    made(storage, *given, 9)
+    made(storage, x, many, np.int32(100_001), *given[3:], 9)
+    counted(x, many)
+    assert compiled() == [] and few[0] == 9 and many[0] == 9
+
+
+def test_short_sorts_compile_no_merge(compiled):
+    """One tile is sorted alone; bits of none are copied."""
+    x, out = np.array([3, 1, 2], np.uint32), np.zeros(3, np.uint32)
+    compute.merge_sort(x, None, out, None, lambda a, b: a < b, 3)
+    assert compiled() == ["sort_tiles"] and list(out) == [1, 2, 3]
+    order = compute.SortOrder.ASCENDING
+    compute.radix_sort(x, out, order=order, num_items=3, begin_bit=8, end_bit=8)
+    assert compiled() == ["copy"] and list(out) == [3, 1, 2]
+    compute.radix_sort(x, out, order=order, num_items=3)
+    assert compiled() == ["bases", "clear", "count", "sweep"] and list(out) == [1, 2, 3]
+
+
+def test_nothing_is_launched_where_a_kernel_does_not_compile(compiled):
+    """Kernels of a call are compiled before the first one is launched; the next call tries again."""
+    x, out, count = np.arange(4), np.full(4, 7), np.full(1, 7)
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            compute.select(x, out, count, lambda v: v + "a", 4)
+        assert list(out) == [7] * 4 and count[0] == 7
+    assert compiled() == ["clear", "part_tiles", "part_tiles"]
+
+
+def test_first_calls_at_once_compile_each_kernel_once(compiled):
+    """Of functions and objects, from several threads, on the same types."""
+    x = np.linspace(0, 0.99, 40, dtype=np.float32)
+    barrier, failed = threading.Barrier(4), []
+
+    def work(i):
+        out = np.zeros(4, np.int32)
+        try:
+            barrier.wait(60)
+            if i % 2:
+                compute.make_histogram_even(x, out, np.int32(5), np.float32(0), np.float32(1), 40)
+            counted(x, out)
+            assert out.sum() == 40
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and compiled() == ["clear", "count_many", "count_packed", "count_shared"]
 
 
 LTO_KERNEL = """

@@ -53,6 +53,15 @@ COMPUTE.builtins.update(numba_ufuncs.table(COMPUTE.builtins))
 COMPUTE.names = NUMBA.names
 
 
+class Compiled:
+    """What kernels of the same text have been compiled to: variants and their code, by target and key. One of several
+    threads that want one compiles it."""
+
+    def __init__(self) -> None:
+        self.variants: dict[Any, Any] = {}
+        self.lock = threading.RLock()
+
+
 class ComputeKernel(Kernel):
     """A kernel of an algorithm. It relies on nothing but the types of its arguments: one variant serves all calls."""
 
@@ -71,7 +80,8 @@ class ComputeKernel(Kernel):
         self.made: dict[Any, Any] = {}  # variants by target and key
         self.images: dict[Any, Any] = {}  # their code, where it is a GPU's
         self.stored: Any = None  # (target, key): a variant out of a file (serialization.py), or the error to raise
-        self.shared: dict[Any, Any] = {}  # variants and their code that other kernels of the same text have made
+        self.shared = Compiled()
+        self.is_prepared = False  # compiled and loaded, for what its object launches
 
     def hints_for(self, target: str) -> dict[str, Any]:
         return super().hints_for(target) | ({"most_threads": self.threads_on_cpu} if target == "cpu" else {})
@@ -79,15 +89,20 @@ class ComputeKernel(Kernel):
     def on_miss(self, target: str, key: Any) -> Any:
         plain = (target, tuple(map(_plain, key)))
         if plain not in self.made:
-            found = self._compiled(plain) if self.stored is None else self.stored(*plain)
-            if isinstance(found, BaseException):
-                return _of_user(found)
-            self.made[plain] = found
+            with self.shared.lock:
+                if plain not in self.made:
+                    found = self._found(plain)
+                    if isinstance(found, BaseException):
+                        return _of_user(found)
+                    self.made[plain] = found
         return self.made[plain]
 
+    def _found(self, plain: Any) -> Any:
+        return self._compiled(plain) if self.stored is None else self.stored(*plain)
+
     def _compiled(self, plain: Any) -> Any:
-        if plain in self.shared:
-            found, self.images[plain] = self.shared[plain]
+        if plain in self.shared.variants:
+            found, self.images[plain] = self.shared.variants[plain]
             return found
         counts["compilations"] += 1
 
@@ -97,7 +112,7 @@ class ComputeKernel(Kernel):
         target, key = plain
         found = compile_variant(self, target, key, keep)
         if not isinstance(found, BaseException):
-            self.shared[plain] = found, self.images.get(plain)
+            self.shared.variants[plain] = found, self.images.get(plain)
         return found
 
     def prepare(self, values: tuple[Any, ...], targets: tuple[str, ...] = ()) -> None:
@@ -119,12 +134,12 @@ def resident(kernel: ComputeKernel, threads: int, blocks: int = 0) -> ComputeKer
     return kernel
 
 
-_shared: dict[Any, dict[Any, Any]] = {}
+_shared: dict[Any, Compiled] = {}
 
 
 def common(kernel: ComputeKernel, key: Any) -> ComputeKernel:
     """A kernel that is the same for all objects that give the key: it is compiled once a process."""
-    kernel.shared, kernel.is_common = _shared.setdefault(key, {}), True
+    kernel.shared, kernel.is_common = _shared.setdefault(key, Compiled()), True
     return kernel
 
 
@@ -262,6 +277,13 @@ class Launch:
         self.kernel.prepare(arguments(self.arguments), targets)
 
 
+def compile_missing(launches: list[Launch]) -> None:
+    """Compile the kernels of launches that nobody has compiled yet, all of them before anything is launched."""
+    missing = [launch for launch in launches if not launch.kernel.is_prepared]
+    if missing:
+        compile_all(missing, ())
+
+
 def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
     """Compile the kernels of launches at the same time. What is made for targets is machine code, which is kept.
 
@@ -279,6 +301,7 @@ def compile_all(launches: list[Launch], targets: tuple[str, ...]) -> None:
         try:
             for launch in group:
                 launch.compile(targets)
+            group[0].kernel.is_prepared = True
         finally:
             captured.set()
 

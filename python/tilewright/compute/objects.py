@@ -1,7 +1,8 @@
 """Objects of algorithms: stage 1 makes one and compiles, stage 2 asks it for bytes, stage 3 runs it.
 
 An algorithm says what its arguments are, what temporary storage it needs for a number of items, and which kernels it
-launches. All of them are compiled when the object is made; objects keep no arguments, and threads may share them.
+launches. Stage 1 compiles all of them; a function, which is all three stages in one, those that the call starts.
+Objects keep no arguments, and threads may share them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
-from .launching import Launch, Number, Part, bytes_of, carved, compile_all, empty_bytes, stream_of
+from .launching import Launch, Number, Part, bytes_of, carved, compile_all, compile_missing, empty_bytes, stream_of
 from .operators import as_operator
 from .plans import Shape, shape_for
 from .proxies import ProxyValue
@@ -44,11 +45,12 @@ class Algorithm(_core.Planned):
     in_place: ClassVar[frozenset[tuple[str, str]]] = frozenset()  # (in, out) that may be the same array
     reads_first: ClassVar[bool] = False  # whether all is read before anything is written
     refusals = planned = 0  # calls of which no plan could be made, and plans that were (call_plan.py)
+    is_complete = True  # all kernels are there: false of an object for functions, until stage 1 wants the same one
 
     def __init__(self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...]) -> None:
+        self.is_complete, self._completing = False, threading.Lock()
         self.inputs = {n: told_of(given[n]) for n in (*self.ins, *self.outs)}
         self.begin(given, place, options, targets, keys_of(type(self), given))
-        self._compile(given)
 
     def begin(
         self, given: Given, place: Any, options: tuple[Any, ...], targets: tuple[str, ...], keys: dict[str, Any]
@@ -113,6 +115,13 @@ class Algorithm(_core.Planned):
 
     # -- stage 1
 
+    def complete(self, given: Given) -> None:
+        """Compile the kernels that are not there yet, so that calls compile none."""
+        with self._completing:  # one of several threads does
+            if not self.is_complete:
+                self._compile(given)
+                self.is_complete = True
+
     def _compile(self, given: Given) -> None:
         sample = {n: zero_of(v) if isinstance(v, ProxyValue) else v for n, v in given.items()} | self.sample(given)
         n = self.counts(sample)
@@ -157,6 +166,8 @@ class Algorithm(_core.Planned):
         """`values` are the arguments of an object's call, of which a plan may be made."""
         handle = stream_of(stream, given["place"])
         launches = self.launches(given, self.counts(given), carved(storage, parts) if parts else [])
+        if not self.is_complete:
+            compile_missing(launches)
         for launch in launches:
             launch.run(handle)
         if values is not None and launches:
@@ -296,7 +307,6 @@ def told_of(given: Any) -> Any:
 
 GPUS = "GPUs"  # the place of objects that are for named GPUs, wherever those are
 _made: dict[Any, Algorithm] = {}
-_making: dict[Any, threading.Lock] = {}  # one of two threads that want the same object makes it
 _lock = threading.Lock()
 
 
@@ -305,6 +315,20 @@ def make(kind: type[Algorithm], values: dict[str, Any], *options: Any, compute_c
 
     compute_capability: makes it for GPUs of these, which need not be there.
     """
+    found, given = _object_for(kind, values, options, compute_capability)
+    if not found.is_complete:
+        found.complete(given)
+    return found
+
+
+def begun(kind: type[Algorithm], values: dict[str, Any], *options: Any) -> Algorithm:
+    """The same object for a function, whose kernels are compiled when a call starts them."""
+    return _object_for(kind, values, options, None)[0]
+
+
+def _object_for(
+    kind: type[Algorithm], values: dict[str, Any], options: tuple[Any, ...], compute_capability: Any
+) -> tuple[Algorithm, Given]:
     given = read(kind, values)
     targets = targets_of(compute_capability, kind, given)
     place = GPUS if targets else place_of_all(kind, given)
@@ -312,13 +336,10 @@ def make(kind: type[Algorithm], values: dict[str, Any], *options: Any, compute_c
     key = (kind, place, targets, shape_for(place), keys, options)
     found = _made.get(key)
     if found is None:
-        with _lock:
-            making = _making.setdefault(key, threading.Lock())
-        with making:
-            found = _made.get(key)
-            if found is None:
-                found = _made[key] = kind(given, place, options, targets)
-    return found
+        new = kind(given, place, options, targets)
+        with _lock:  # all threads get the one that comes first
+            found = _made.setdefault(key, new)
+    return found, given
 
 
 def targets_of(compute_capability: Any, kind: type[Algorithm], given: Given) -> tuple[str, ...]:
@@ -351,12 +372,11 @@ def clear_all_caches() -> None:
     """Forget all objects; those that a program holds go on working."""
     with _lock:
         _made.clear()
-        _making.clear()
 
 
 def call(kind: type[Algorithm], values: dict[str, Any], stream: Any, *options: Any) -> None:
     """All three stages."""
-    algorithm = make(kind, values, *options)
+    algorithm = begun(kind, values, *options)
     algorithm.run(algorithm._read({n: values.get(n) for n in algorithm.order}), stream)
 
 

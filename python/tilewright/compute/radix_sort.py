@@ -30,7 +30,7 @@ from .digits import (
 )
 from .inputs import ArrayInput
 from .launching import ComputeKernel, Launch, Part, size
-from .objects import Algorithm, Given, make
+from .objects import Algorithm, Given, begun, make
 from .onesweep import OneSweep
 from .types import Shared
 
@@ -259,6 +259,10 @@ def _given(d_in_keys: Any, d_out_keys: Any, d_in_values: Any, d_out_values: Any)
     return dict(zip(KEYS_AND_VALUES, (d_in_keys, d_out_keys, d_in_values, d_out_values), strict=True))
 
 
+def _options(d_in_keys: Any, order: Any) -> tuple[Any, ...]:
+    return chosen(SortOrder, order, "radix_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer)
+
+
 def make_radix_sort(
     d_in_keys: Any,
     d_out_keys: Any,
@@ -270,7 +274,7 @@ def make_radix_sort(
 ) -> RadixSort:
     """An object that sorts: `sorter(temp_storage, d_in_keys, d_out_keys, d_in_values, d_out_values, num_items)`."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
-    options = (chosen(SortOrder, order, "radix_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer))
+    options = _options(d_in_keys, order)
     return make(RadixSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
@@ -288,5 +292,5 @@ def radix_sort(
 ) -> None:
     """Keys in their order, by the bits from begin_bit to before end_bit, and values, or None, with their keys."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values)
-    sorter = make_radix_sort(d_in_keys, d_out_keys, d_in_values, d_out_values, order)
+    sorter = begun(RadixSort, unpacked(given), *_options(d_in_keys, order))
     sorter.run(sorter._read({**given, "num_items": num_items, "begin_bit": begin_bit, "end_bit": end_bit}), stream)

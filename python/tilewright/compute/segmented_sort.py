@@ -27,7 +27,7 @@ from .digits import (
     stored_in_order,
 )
 from .launching import ComputeKernel, Launch, Part, size
-from .objects import Given, make
+from .objects import Given, begun, make
 from .radix_sort import KEYS_AND_VALUES, Sorting, unpacked
 from .sort_segments import SortSegments
 from .types import Shared
@@ -181,6 +181,10 @@ def _given(*values: Any) -> dict[str, Any]:
     return dict(zip((*KEYS_AND_VALUES, "start_offsets_in", "end_offsets_in"), values, strict=True))
 
 
+def _options(d_in_keys: Any, order: Any) -> tuple[Any, ...]:
+    return chosen(SortOrder, order, "segmented_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer)
+
+
 def make_segmented_sort(
     d_in_keys: Any,
     d_out_keys: Any = None,
@@ -194,7 +198,7 @@ def make_segmented_sort(
 ) -> SegmentedSort:
     """An object that sorts segments; it takes temp_storage, keys, values, num_items, num_segments and the offsets."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
-    options = (chosen(SortOrder, order, "segmented_sort: 'order'"), isinstance(d_in_keys, DoubleBuffer))
+    options = _options(d_in_keys, order)
     return make(SegmentedSort, unpacked(given), *options, compute_capability=compute_capability)  # type: ignore[return-value]
 
 
@@ -213,6 +217,5 @@ def segmented_sort(
 ) -> None:
     """The keys from start_offsets_in[s] to before end_offsets_in[s] in order, for each s, and values with them."""
     given = _given(d_in_keys, d_out_keys, d_in_values, d_out_values, start_offsets_in, end_offsets_in)
-    pairs = (d_in_keys, d_out_keys, d_in_values, d_out_values)
-    sorter = make_segmented_sort(*pairs, start_offsets_in, end_offsets_in, order)
+    sorter = begun(SegmentedSort, unpacked(given), *_options(d_in_keys, order))
     sorter.run(sorter._read({**given, "num_items": num_items, "num_segments": num_segments}), stream)
