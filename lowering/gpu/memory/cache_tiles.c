@@ -30,7 +30,8 @@
  *   scf.for %j = %kept to %n step 1 { (as before) }
  *
  * A walk may be a loop in a loop, too (cache_nests.c). A row whose least length is known by that gets more stages, and
- * leaves a multiprocessor fewer blocks, if these still have enough under way.
+ * leaves a multiprocessor fewer blocks, if these still have enough under way. Where each thread reads what it has
+ * copied itself, threads do not meet.
  *
  * What must hold: loops of one block from 0 to the same bound by 1; loads directly in the first of them and in a later
  * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
@@ -48,6 +49,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/facts/scratch.h"
+#include "lowering/gpu/isa/async_copies.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/cache_nests.h"
 #include "lowering/launch_record.h"
@@ -81,6 +83,7 @@ typedef struct {
   int num_tiles;
   int64_t trips; /* -1: known when the kernel runs */
   int stages;
+  bool own; /* each thread reads what it has copied itself */
 } cache_plan_t;
 
 /* ---- walks and what they read -------------------------------------------------------------------------- */
@@ -400,8 +403,16 @@ static MlirValue count_kept(const tw_builder_t *at, const cache_plan_t *plan) {
                    tw_const_int(at, i32, plan->stages));
 }
 
+/* Of the copies so far. */
+static void note_owner(cache_plan_t *plan, const kept_row_t *tile, MlirOperation copy) {
+  tw_layout_t layout;
+  MlirType type = mlirValueGetType(mlirOperationGetResult(tile->loads[0], 0));
+  plan->own = plan->own && tw_layout_of_type(type, &layout) &&
+              twg_reads_own_pieces(copy, &layout, tw_num_warps(function_of(copy), 0));
+}
+
 /* Copies the tile of an iteration, the numbers of whose loops `map` has, to a stage. */
-static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const kept_row_t *tile, MlirValue stage,
+static void build_copy(const tw_builder_t *at, cache_plan_t *plan, const kept_row_t *tile, MlirValue stage,
                        tw_map_t *map) {
   MlirValue operands[TW_MAX_RANK + 3];
   MlirOperation load = tile->loads[0];
@@ -418,11 +429,12 @@ static void build_copy(const tw_builder_t *at, const cache_plan_t *plan, const k
       (tw_op_parts_t){
           .num_operands = n, .operands = operands, .num_attrs = tw_has_attr(load, "padding") ? 2 : 1, .attrs = attrs});
   tw_access_keep(load, copy);
+  note_owner(plan, tile, copy);
 }
 
 static void build_copies_of_nest(const tw_builder_t *at, void *user, MlirValue outer, MlirValue inner,
                                  MlirValue stage) {
-  const cache_plan_t *plan = user;
+  cache_plan_t *plan = user;
   tw_map_t map = {0};
   tw_map_one(&map, tw_loop_iv(plan->around.at[0]), outer);
   tw_map_one(&map, tw_loop_iv(plan->walks.at[0]), inner);
@@ -460,7 +472,8 @@ static void start_copies(const tw_builder_t *at, cache_plan_t *plan, MlirValue k
 static void wait_for_stage(const tw_builder_t *at, const cache_plan_t *plan) {
   tw_build_commit(at);
   tw_build_copy_wait(at, plan->stages);
-  tw_build_barrier(at, TW_ORDERS_COPIES);
+  if (!plan->own)
+    tw_build_barrier(at, TW_ORDERS_COPIES);
 }
 
 /* The loop again behind itself, for the iterations from `kept` on. */
@@ -551,12 +564,16 @@ static void rewrite(cache_plan_t *plan) {
     plan->tiles[t].buffer = tw_alloc_buffer(&before, type);
     tell(plan, plan->tiles[t].loads[0]);
   }
+  MlirOperation meeting = tw_null_op();
   if (!mlirOperationIsNull(tw_enclosing_loop(whole_walk(plan, 0)))) /* others may still read what was kept before */
-    tw_build_barrier(&before, TW_ORDERS_COPIES);
+    meeting = tw_build_barrier(&before, TW_ORDERS_COPIES);
+  plan->own = true;
   if (plan->around.count > 0)
     rewrite_nests(&before, plan);
   else
     rewrite_walks(&before, plan);
+  if (plan->own && !mlirOperationIsNull(meeting))
+    mlirOperationDestroy(meeting);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[0])));
   wait_for_stage(&top, plan);
 }

@@ -11,6 +11,7 @@
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/isa/convert_float.h"
+#include "lowering/gpu/isa/matrix_access.h"
 #include "tilewright/dialect.h"
 #include "tilewright/machine.h"
 
@@ -62,6 +63,37 @@ static copy_share_t share_out(MlirOperation op, MlirType type, const tw_layout_t
   for (; at < n; at++)
     tw_layout_push(&s.layout, TW_REGISTER, shared->basis[TW_OFFSET][at]);
   return s;
+}
+
+static bool same_bits(const tw_layout_t *x, const tw_layout_t *y, tw_input_t input) {
+  bool same = x->bits[input] == y->bits[input];
+  for (int i = 0; same && i < x->bits[input]; i++)
+    same = x->basis[input][i] == y->basis[input][i];
+  return same;
+}
+
+/* Whether each register of x is one of y. */
+static bool are_among(const tw_layout_t *x, const tw_layout_t *y) {
+  for (int i = 0; i < x->bits[TW_REGISTER]; i++) {
+    bool found = false;
+    for (int j = 0; j < y->bits[TW_REGISTER]; j++)
+      found = found || x->basis[TW_REGISTER][i] == y->basis[TW_REGISTER][j];
+    if (!found)
+      return false;
+  }
+  return true;
+}
+
+bool twg_reads_own_pieces(MlirOperation copy, const tw_layout_t *tile, int num_warps) {
+  MlirType type = mlirValueGetType(tw_copy_buffer(copy));
+  tw_layout_t shared;
+  tw_ldmatrix_t matrices; /* which give a thread what another one has read */
+  if (!tw_layout_of_type(type, &shared) ||
+      tw_ldmatrix_match(tile, &shared, tw_memory_bits(tw_buffer_type_element(type)) / 8, &matrices))
+    return false;
+  copy_share_t share = share_out(copy, type, &shared, num_warps);
+  return same_bits(&share.layout, tile, TW_LANE) && same_bits(&share.layout, tile, TW_WARP) &&
+         are_among(tile, &share.layout);
 }
 
 void twg_copy_piece(tw_emitter_t *e, MlirValue to, MlirValue from, int64_t offset, int bytes, MlirValue guard) {

@@ -6,7 +6,7 @@
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // Of a row whose length is known when the kernel runs, as many tiles as leave room for three blocks; the rest is walked
-// along as before.
+// along as before. Each thread reads the pieces that it has copied itself, and meets no other one.
 // CHECK-LABEL: @softmax
 // CHECK: %[[B:.*]] = tile.alloc_shared : <4x1x4096xf32
 // CHECK: %[[K:.*]] = arith.minsi %arg2, %c4_i32
@@ -19,7 +19,6 @@
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %[[K]] step %c1_i32 iter_args
 // CHECK-NEXT: tile.async_commit
 // CHECK-NEXT: tile.async_wait 4
-// CHECK-NEXT: tile.barrier
 // CHECK-NEXT: tile.local_load %[[B]][%[[J]]]
 // CHECK: scf.for %[[J:.*]] = %[[K]] to %arg2 step %c1_i32 iter_args
 // CHECK-NEXT: tile.load %arg0[%c0_i32, %[[J]]]
@@ -53,8 +52,9 @@ module attributes {tile.target = "sm_90a"} {
 // -----
 
 // Where the number of tiles is known, and all of them fit, nothing is left to walk along as before. What only one walk
-// reads is not kept; nor is anything where a store may change what is yet to be read.
-#walk = #tile.linear<register = [[0, 1], [0, 2], [0, 1024], [0, 2048]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+// reads is not kept; nor is anything where a store may change what is yet to be read. A thread has two pieces side by
+// side, of which it copies none or one: threads meet.
+#walk = #tile.linear<register = [[0, 1], [0, 2], [0, 4], [0, 2048]], lane = [[0, 8], [0, 16], [0, 32], [0, 64], [0, 128]], warp = [[0, 256], [0, 512], [0, 1024]]>
 !A = memref<?x?xf32, strided<[?, 1]>>
 
 // CHECK-LABEL: @known
@@ -62,7 +62,8 @@ module attributes {tile.target = "sm_90a"} {
 // CHECK-NOT: scf.if
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %c6_i32 step %c1_i32
 // CHECK: tile.async_wait 6
-// CHECK: tile.local_load %[[B]][%[[J]]]
+// CHECK-NEXT: tile.barrier {tile.copies}
+// CHECK-NEXT: tile.local_load %[[B]][%[[J]]]
 // CHECK: scf.for %[[J:.*]] = %c0_i32 to %c6_i32 step %c1_i32
 // CHECK: tile.local_load %[[B]][%[[J]]]
 // CHECK: tile.load %arg1[%c0_i32, %[[J]]]
