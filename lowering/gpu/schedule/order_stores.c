@@ -18,7 +18,8 @@
  * a store, though. So the epilogue of a GEMM with gelu and a residual no longer spills.
  *
  * Ops with effects keep their order, but for loads that may wait. A piece of a row of weights (tile.late, from
- * tile-sink-loads) comes one store before the piece of the result that needs it, and registers hold two at a time. What
+ * tile-sink-loads) comes one store before the piece of the result that needs it, and registers hold two at a time;
+ * narrow pieces, of rows that lie at odd places, come earlier, or a thread would wait for each pair of elements. What
  * an epilogue adds to a sum (tile.late = 32, from tile-sink-loads) comes from memory: so many words are filled at a
  * time. These, and ops without effects, move within the stretch of their block that lies between two fences: whatever
  * starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores
@@ -135,6 +136,13 @@ static int append_late(stretch_t *s, MlirOperation op) {
   return words;
 }
 
+/* Words that late loads may fill for more than a store and the next one, where those of a store fill so many. Of narrow
+ * ones as many as of vectors. */
+static int room_of(const stretch_t *s, int words) {
+  enum { NARROW = 4, WORDS = 16 };
+  return s->room > 0 ? s->room : words < NARROW ? WORDS : 0;
+}
+
 /* Those of a store, and of the next one, which then need not be waited for; of later ones, which take as many words as
  * this one most often, while there is room. */
 static void append_late_of(stretch_t *s, size_t store) {
@@ -146,8 +154,8 @@ static void append_late_of(stretch_t *s, size_t store) {
     now->words = append_late(s, now->op);
     s->next = store + 1;
   }
-  for (; s->next < s->num && (s->stores_ahead == 0 || (s->room > 0 && s->ahead + 2 * now->words <= s->room));
-       s->next++) {
+  int room = room_of(s, now->words);
+  for (; s->next < s->num && (s->stores_ahead == 0 || (room > 0 && s->ahead + 2 * now->words <= room)); s->next++) {
     order_item_t *item = &s->items[s->next];
     if (!is_store(item->op))
       continue;

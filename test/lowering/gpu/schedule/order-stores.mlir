@@ -42,12 +42,13 @@ llvm.func @fences(%x: f32, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
   llvm.return
 }
 
-// Loads that no store changes come one store before the one that needs them.
+// Loads that no store changes come some stores before the one that needs them, where these are narrow.
 // CHECK-LABEL: @late
 llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %r: !llvm.ptr<3>) attributes {nvvm.kernel} {
   // CHECK-NEXT: %[[V:.*]] = llvm.inline_asm has_side_effects "ld.global.b32 $0, [$1 + 12];"
   // CHECK-NEXT: %[[W0:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 0];"
   // CHECK-NEXT: %[[W1:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 4];"
+  // CHECK-NEXT: %[[W2:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 8];"
   %w0 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 0];", "=r,l" %w : (!llvm.ptr<1>) -> f32
   %w1 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 4];", "=r,l" %w : (!llvm.ptr<1>) -> f32
   %w2 = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 8];", "=r,l" %w : (!llvm.ptr<1>) -> f32
@@ -56,7 +57,6 @@ llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %
   // CHECK-NEXT: llvm.store %[[A0]]
   %a0 = llvm.fmul %w0, %v : f32
   llvm.store %a0, %p : f32, !llvm.ptr<3>
-  // CHECK-NEXT: %[[W2:.*]] = llvm.inline_asm has_side_effects {tile.late} "ld.global.b32 $0, [$1 + 8];"
   // CHECK-NEXT: %[[A1:.*]] = llvm.fmul %[[W1]], %[[V]]
   // CHECK-NEXT: llvm.store %[[A1]]
   %a1 = llvm.fmul %w1, %v : f32
@@ -65,6 +65,27 @@ llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %
   // CHECK-NEXT: llvm.store %[[A2]]
   %a2 = llvm.fmul %w2, %v : f32
   llvm.store %a2, %r : f32, !llvm.ptr<3>
+  llvm.return
+}
+
+// Wide ones come one store before.
+// CHECK-LABEL: @wide
+llvm.func @wide(%w: !llvm.ptr<1>, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  // CHECK-COUNT-2: llvm.inline_asm has_side_effects {tile.late}
+  // CHECK-NEXT: llvm.extractvalue
+  // CHECK-NEXT: llvm.store
+  // CHECK-NEXT: llvm.inline_asm has_side_effects {tile.late}
+  // CHECK-NEXT: llvm.extractvalue
+  // CHECK-NEXT: llvm.store
+  %w0 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
+  %w1 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 16];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
+  %w2 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 32];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
+  %x0 = llvm.extractvalue %w0[0] : !llvm.struct<(i32, i32, i32, i32)>
+  llvm.store %x0, %p : i32, !llvm.ptr<3>
+  %x1 = llvm.extractvalue %w1[0] : !llvm.struct<(i32, i32, i32, i32)>
+  llvm.store %x1, %p : i32, !llvm.ptr<3>
+  %x2 = llvm.extractvalue %w2[0] : !llvm.struct<(i32, i32, i32, i32)>
+  llvm.store %x2, %p : i32, !llvm.ptr<3>
   llvm.return
 }
 
