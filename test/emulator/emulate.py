@@ -169,11 +169,13 @@ class Rewriter:
         if "global.shared::cta" in text:
             store = f"  call void @emu_store(ptr %g1, ptr %a0, ptr %at, i32 {len(types) - 3}, i1 %a2)"
             return self.box(types, 3, store)
-        if "st.shared::cluster" in text:
-            kind = types[1]
+        if "st.async" in text:
+            kind, guard = types[1], len(types) - 1 if len(types) > 4 else -1
             value = f"  %x = {f'zext {kind} %a1 to i64' if kind != 'i64' else 'add i64 %a1, 0'}\n"
-            call = f"  call void @emu_store_at(ptr %g0, i64 %x, i32 {int(kind[1:]) // 8}, i32 %a2)\n"
-            return self.generic(types, 0) + value + call + "  ret void\n"
+            call = f"  call void @emu_send(ptr %g0, i64 %x, i32 {int(kind[1:]) // 8}, i32 %a2, ptr %g3)\n"
+            branch = f"  br i1 {self.condition(guard)}, label %go, label %end\ngo:\n"
+            given = self.generic(types, 0) + self.generic(types, 3) + value
+            return given + branch + call + "  br label %end\nend:\n  ret void\n"
         if "mbarrier" in text or text.startswith(("setmaxnreg", "@$1 prefetch.tensormap")):
             return self.barrier(text, types)
         if "%lanemask_lt" in text:  # 0, which ptxas shall not know
@@ -233,14 +235,14 @@ class Rewriter:
             return self.box(types[: rank + 3], 3, mask + call)
         if "try_wait.parity" in text:
             return pointer + "  call void @emu_mbarrier_wait(ptr %g0, i32 %a1)\n  ret void\n"
-        if "expect_tx" in text:
-            return pointer + "  call void @emu_mbarrier_arrive(ptr %g0, i32 %a1)\n  ret void\n"
         call, guard = "@emu_mbarrier_arrive(ptr %g0, i32 0)", 1
+        if "expect_tx" in text:
+            call, guard = "@emu_mbarrier_arrive(ptr %g0, i32 %a1)", 2 if text.startswith("@") else -1
         if "mapa" in text:
             call = "@emu_mbarrier_arrive_at(ptr %g0, i32 %a2)"
         if "mbarrier.init" in text:
             call, guard = "@emu_mbarrier_init(ptr %g0, i32 %a1)", 2
-        branch = f"{pointer}  br i1 %a{guard}, label %go, label %end\n"
+        branch = f"{pointer}  br i1 {self.condition(guard)}, label %go, label %end\n"
         return branch + f"go:\n  call void {call}\n  br label %end\nend:\n  ret void\n"
 
     def box(self, types: list[str], first: int, call: str) -> str:
@@ -707,7 +709,7 @@ declare void @emu_tma(ptr, ptr, ptr, ptr, i32, i32)
 declare void @emu_cluster_arrive()
 declare void @emu_cluster_wait()
 declare void @emu_mbarrier_arrive_at(ptr, i32)
-declare void @emu_store_at(ptr, i64, i32, i32)
+declare void @emu_send(ptr, i64, i32, i32, ptr)
 declare ptr @emu_map(i32)
 declare float @emu_ex2(float)
 declare float @emu_ex2_ftz(float)

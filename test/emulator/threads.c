@@ -322,14 +322,17 @@ void emu_cluster_wait(void) {
   yield_as(AT_CLUSTER);
 }
 
-/* Into the shared memory of block m of the cluster. */
-void emu_store_at(void *pointer, int64_t value, int32_t bytes, int32_t m) {
+/* Into the shared memory of block m of the cluster, whose barrier counts the bytes. */
+void emu_send(void *pointer, int64_t value, int32_t bytes, int32_t m, void *barrier) {
   int64_t offset = (unsigned char *)pointer - emu_shared;
   check_runs(m);
-  check_bounds(pointer, bytes);
   emu_aligned((uint64_t)(uintptr_t)pointer, bytes);
-  race_write(pointer, &value, bytes, m);
+  barrier_t *b = barrier_of(m, barrier);
+  race_begin_copy(pointer, bytes, m, b->number);
   memcpy(m == member ? emu_shared + offset : kept[m] + offset, &value, (size_t)bytes);
+  b->bytes -= bytes;
+  race_end_copy(b->number);
+  settle(b);
 }
 
 void emu_mbarrier_wait(void *pointer, int32_t parity) {

@@ -27,7 +27,8 @@ int tw_across_bits(MlirOperation op) {
 
 int64_t tw_reduce_index_offset(int64_t count, int64_t part_bytes) { return whole_words(count * part_bytes); }
 
-static int64_t reduce_scratch(MlirOperation op) {
+/* Bytes of the partial results. */
+static int64_t reduce_parts(MlirOperation op) {
   tw_layout_t l;
   int axis = (int)tw_attr_int(op, "axis", 0), warps;
   tw_reduce_kind_t kind = (tw_reduce_kind_t)tw_attr_int(op, "kind", 0);
@@ -38,6 +39,13 @@ static int64_t reduce_scratch(MlirOperation op) {
   int64_t wide = mlirTypeIsAFloat(element) && !mlirTypeIsAF64(element) ? 4 : tw_part_bytes(element);
   int64_t count = results << (warps + tw_across_bits(op));
   return tw_reduces_to_index(kind) ? tw_reduce_index_offset(count, wide) + count * 4 : count * wide;
+}
+
+int64_t tw_across_barrier_offset(MlirOperation op) { return whole_words(reduce_parts(op)); }
+
+static int64_t reduce_scratch(MlirOperation op) {
+  enum { BARRIER_BYTES = 8 };
+  return tw_across_bits(op) > 0 ? tw_across_barrier_offset(op) + BARRIER_BYTES : reduce_parts(op);
 }
 
 /* ---- scans --------------------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ int64_t tw_part_bytes(MlirType held);
 int64_t tw_reduce_index_offset(int64_t count, int64_t part_bytes);
 /* log2 of the blocks that reduce together. */
 int tw_across_bits(MlirOperation op);
+/* Where the barrier lies that counts what other blocks send, of a reduction across blocks. */
+int64_t tw_across_barrier_offset(MlirOperation op);
 
 /* Where the total of an item lies in shared memory: linear in those bits of register, lane and warp that tell items
  * apart, the totals of the warps of one run side by side. */

@@ -4,8 +4,8 @@
  * after the other where an attribute (TW_IN_ORDER) says that few are left; lanes
  * by butterfly shuffles; warps through shared memory, where each warp leaves its partial results and
  * every thread reads those of all warps (one barrier). A reduction across blocks (cluster_rows.c) takes that step
- * for the warps of all its blocks: a warp leaves its results in the shared memory of each. All steps keep the result
- * replicated where the axis was, which is the layout of a slice.
+ * for the warps of all its blocks: a warp sends its results to the shared memory of each, where a barrier counts them.
+ * All steps keep the result replicated where the axis was, which is the layout of a slice.
  *
  * argmin and argmax carry a key and an index: the key is the element as an integer that orders as
  * the floats do, NaN before everything, so that ties and NaN need no further care. In a thread the best
@@ -199,38 +199,77 @@ static MlirValue warp_rank(const reduction_t *r, const tw_layout_t *l, uint32_t 
 
 static bool is_across(MlirOperation op) { return tw_has_attr(op, TW_ACROSS); }
 
+static MlirValue across_barrier(tw_emitter_t *e, MlirOperation op) {
+  return twg_scratch_at(e, op, tw_across_barrier_offset(op));
+}
+
 void twg_tell_blocks(tw_emitter_t *e, MlirOperation kernel) {
-  e->blocks_start = tw_has_op_like(kernel, is_across);
-  if (e->blocks_start)
-    twg_meet_blocks(e, "arrive.relaxed");
-}
-
-/* Stores what this warp has at the same place in each of the 2^blocks blocks. Lanes with copies of it take
- * a block each. */
-static void store_in_blocks(const reduction_t *r, const tw_layout_t *slice, int blocks, MlirValue x,
-                            MlirValue pointer) {
-  tw_emitter_t *e = r->e;
-  uint32_t taken[TW_LAYOUT_MAX_BITS] = {0};
-  int by_lanes = 0, bits = (int)tw_part_bytes(mlirValueGetType(x)) * 8;
-  for (int i = 0; i < slice->bits[TW_LANE] && by_lanes < blocks; i++)
-    if (slice->basis[TW_LANE][i] == 0)
-      taken[i] = UINT32_C(1) << by_lanes++;
-  MlirValue first = twg_linear_of_thread(e, taken, slice->bits[TW_LANE], NULL, 0);
-  MlirType word = bits == 64 ? e->i64 : e->i32;
-  for (int i = 0; i < 1 << (blocks - by_lanes); i++) {
-    MlirValue block = twg_binary(e, "llvm.add", first, twg_const_i32(e, i << by_lanes));
-    twg_store_in_block(e, twg_bitcast(e, x, word), pointer, block);
-  }
-}
-
-/* What the warps of all blocks that reduce together have left is there. */
-static void meet_warps(tw_emitter_t *e, int blocks) {
-  if (blocks == 0) {
-    twg_barrier(e);
+  tw_ops_t reduces = tw_ops_in(kernel, is_across, MlirWalkPreOrder);
+  e->blocks_start = reduces.count > 0;
+  for (int i = 0; i < reduces.count; i++)
+    twg_set_up_words(e, across_barrier(e, reduces.at[i]));
+  tw_ops_free(&reduces);
+  if (!e->blocks_start)
     return;
+  twg_show_barriers(e);
+  twg_meet_blocks(e, "arrive.relaxed");
+}
+
+/* Which threads of a block send what their warp has, and to whom: of lanes with copies of it some take a block each,
+ * and so many blocks all that the others do not; no other lane with a copy, or warp, sends it. */
+typedef struct {
+  MlirValue barrier, first; /* the first of a thread's blocks */
+  MlirValue guard;          /* null: all */
+  int by_lanes, blocks;     /* log2 */
+  int senders;              /* log2 of the threads of a block */
+} senders_t;
+
+/* Of a thread's numbers that have none of these bits; `all` so far, or null. */
+static MlirValue without_bits(tw_emitter_t *e, MlirValue number, uint32_t bits, MlirValue all) {
+  if (bits == 0)
+    return all;
+  MlirValue none = twg_binary(e, "llvm.and", number, twg_const_i32(e, bits));
+  none = twg_icmp(e, TW_EQ, none, twg_const_i32(e, 0));
+  return all.ptr ? twg_binary(e, "llvm.and", all, none) : none;
+}
+
+/* Each of `warps`, a mask of bits, has results of its own. */
+static senders_t find_senders(const reduction_t *r, MlirOperation op, const tw_layout_t *slice, uint32_t warps) {
+  tw_emitter_t *e = r->e;
+  senders_t s = {.barrier = across_barrier(e, op), .blocks = tw_across_bits(op)};
+  uint32_t taken[TW_LAYOUT_MAX_BITS] = {0}, idle_lanes = 0, idle_warps = 0;
+  for (int i = 0; i < slice->bits[TW_LANE]; i++)
+    if (slice->basis[TW_LANE][i] != 0)
+      s.senders++;
+    else if (s.by_lanes < s.blocks) {
+      taken[i] = UINT32_C(1) << s.by_lanes++;
+      s.senders++;
+    } else {
+      idle_lanes |= UINT32_C(1) << i;
+    }
+  for (int i = 0; i < slice->bits[TW_WARP]; i++)
+    if (slice->basis[TW_WARP][i] != 0 || (warps >> i & 1) != 0)
+      s.senders++;
+    else
+      idle_warps |= UINT32_C(1) << i;
+  s.first = twg_linear_of_thread(e, taken, slice->bits[TW_LANE], NULL, 0);
+  s.guard = without_bits(e, e->lane, idle_lanes, s.guard);
+  s.guard = without_bits(e, e->warp, idle_warps, s.guard);
+  return s;
+}
+
+/* Bytes that each block is sent, where a thread has so many words of these bytes. */
+static int64_t bytes_sent(const senders_t *s, int64_t bytes) { return bytes << (s->senders + s->blocks - s->by_lanes); }
+
+/* What this warp has, to the same place in each of the blocks. */
+static void send(const reduction_t *r, const senders_t *s, MlirValue x, MlirValue pointer) {
+  tw_emitter_t *e = r->e;
+  int bits = (int)tw_part_bytes(mlirValueGetType(x)) * 8;
+  MlirValue word = twg_bitcast(e, x, bits == 64 ? e->i64 : e->i32);
+  for (int i = 0; i < 1 << (s->blocks - s->by_lanes); i++) {
+    MlirValue block = twg_binary(e, "llvm.add", s->first, twg_const_i32(e, i << s->by_lanes));
+    twg_send_word(e, word, pointer, block, s->barrier, s->guard);
   }
-  twg_meet_blocks(e, "arrive.release");
-  twg_meet_blocks(e, "wait.acquire");
 }
 
 /* ---- warps ------------------------------------------------------------------------------------ */
@@ -263,19 +302,27 @@ static void reduce_warps(const reduction_t *r, MlirOperation op, const tw_layout
   base[0] = twg_scratch_at(e, op, 0);
   base[1] = twg_scratch_at(e, op, tw_reduce_index_offset(results << bits, bytes[0]));
   MlirValue rank = warp_rank(r, l, mask, blocks);
-  if (blocks > 0 && e->blocks_start) /* until all blocks have started */
-    twg_meet_blocks(e, "wait");
-  e->blocks_start = e->blocks_start && blocks == 0;
+  senders_t senders = {.blocks = 0};
+  if (blocks > 0) {
+    if (e->blocks_start) /* until all blocks have started */
+      twg_meet_blocks(e, "wait");
+    e->blocks_start = false;
+    senders = find_senders(r, op, slice, mask);
+    twg_expect_words(e, senders.barrier, bytes_sent(&senders, count * (bytes[0] + (r->arg ? bytes[1] : 0))));
+  }
   for (int i = 0; i < count; i++)
     for (int p = 0; p <= r->arg; p++) {
       MlirValue pointer = partial_pointer(r, slice, i, bits, base[p], bytes[p]);
       pointer = twg_offset_pointer(e, pointer, twg_binary(e, "llvm.mul", rank, twg_const_i32(e, bytes[p])));
       if (blocks > 0)
-        store_in_blocks(r, slice, blocks, items[i].part[p], pointer);
+        send(r, &senders, items[i].part[p], pointer);
       else
         twg_store_part(e, items[i].part[p], pointer);
     }
-  meet_warps(e, blocks);
+  if (blocks > 0)
+    twg_wait_for_words(e, senders.barrier);
+  else
+    twg_barrier(e);
   for (int i = 0; i < count; i++) {
     MlirValue pointer[MAX_PARTS];
     for (int p = 0; p <= r->arg; p++)
