@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -224,6 +225,23 @@ def test_hangs_and_faults_on_a_gpu_take_nothing_along() -> None:
     increments = torch.zeros(4096, device="cuda")
     again = tune.search(increment, (increments, 64), space={"T": (128, 256)}, grid=blocks, record_file=None, **QUICK)
     assert len(again.measured()) >= 1 and not increments.any()
+
+
+def test_a_trial_ends_with_who_wanted_it() -> None:
+    """One that takes an hour, too, of a parent that was killed."""
+    program = (
+        "import sys, time; from tilewright.tune import worker; worker.Worker.STOP_SECONDS = 0; "
+        "worker.end_with_parent(int(sys.argv[1])); print('on', flush=True); time.sleep(3600)"
+    )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-c", program, str(theirs.fileno())]
+        with subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"on\n"
+            theirs.close()
+            assert process.poll() is None
+            ours.close()
+            assert process.wait(120) == 1
 
 
 def waiting(assemblers: Assemblers) -> int:

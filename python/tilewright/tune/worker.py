@@ -12,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -46,10 +48,8 @@ class Worker:
     """The parent's end."""
 
     START_SECONDS = 60.0
-    END_SECONDS, STOP_SECONDS = (
-        0.5,
-        5.0,
-    )  # that a process has to end by itself; and one that is in the middle of a trial
+    END_SECONDS = 0.5  # that a process has to end by itself
+    STOP_SECONDS = 5.0  # the same in the middle of a trial
 
     def __init__(self, kind: str | None = None, *arguments: Any, environment: Mapping[str, str] | None = None) -> None:
         """`kind`: "bench" with the arguments of a `Bench`, "station" with those of a `Station`, or "assembler"; None:
@@ -395,9 +395,22 @@ def serve(connection: Connection) -> None:
             served.stop()
 
 
+def end_with_parent(handle: int) -> None:
+    """Nobody wants a trial any more, however long it takes, when the other end of the connection is closed."""
+
+    def watch() -> None:
+        gone = select.poll()
+        gone.register(handle, 0)  # of a hang-up one hears always
+        gone.poll()
+        time.sleep(Worker.STOP_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 if __name__ == "__main__":
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a terminal's comes to all of its processes; the parent says what ends
+    # A terminal's comes to all of its processes; the parent says what ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(int(sys.argv[1]))
     serve(Connection(int(sys.argv[1])))
     os._exit(0)  # no clean-up of a context that may be lost
