@@ -27,6 +27,7 @@ OVERLAPPING = [
 ]
 PRODUCTS = [
     *OVERLAPPING,
+    "ALiBi",
     "sigmoid attention",
     "attention in two passes",
     "RMS norm beside a product",

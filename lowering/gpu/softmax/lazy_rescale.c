@@ -36,6 +36,10 @@
  * type that the loop converts such values to (448 for f8E4M3FN, which would saturate above). The first block of a row
  * (%m is -inf), inf and NaN take the branch, in which the ops of the program stand as they were.
  *
+ * Where a term of the scores follows the position in the loop (a bias by the distance to a key), their maximum moves in
+ * most iterations, and each finds it as before: so attention with slopes of 2^-0.5 to 2^-8 a key is faster
+ * (docs/design/measurements.md).
+ *
  * What must hold, besides: no %p is below zero, and it goes through a narrower type into a product marked by
  * tile-select-mma, and the module does not say tile.lazy_rescale = 0. */
 #include "lowering/gpu/emit/words.h"
@@ -506,6 +510,75 @@ static void rewrite(tw_running_max_t *references, const tw_running_t *running, i
   tw_map_free(&w.dependents);
 }
 
+/* ---- scores that move with the loop --------------------------------------------------------------- */
+
+/* Whether a number is made of the position in the loop, and of nothing from memory. */
+static bool is_of_position(MlirOperation loop, MlirValue value) {
+  MlirBlock body = tw_loop_body(loop);
+  tw_slice_t slice = {.block = body};
+  tw_slice_add(&slice, value);
+  bool is = tw_slice_reads(&slice, tw_loop_iv(loop));
+  TW_EACH_OP(op, body)
+    is = is && !(tw_slice_has(&slice, op) && (tw_op_loads(op) || tw_op_is_product(op)));
+  tw_slice_free(&slice);
+  return is;
+}
+
+/* A walk over what the scores are made of in a body: each op once. */
+typedef struct {
+  MlirOperation loop;
+  tw_map_t scores, terms; /* ops that were met as those, by address */
+} moving_t;
+
+/* Whether the op that makes the value is one of the body that was not met before. */
+static bool is_new(const moving_t *m, tw_map_t *met, MlirOperation op) {
+  if (mlirOperationIsNull(op) || !mlirBlockEqual(mlirOperationGetBlock(op), tw_loop_body(m->loop)) ||
+      tw_map_get(met, op.ptr, NULL) != NULL)
+    return false;
+  tw_map_set(met, op.ptr, 0, NULL);
+  return true;
+}
+
+/* Whether a value is a position as a float, or follows one: a choice between two, as of a mask, does not. */
+static bool follows_position(moving_t *m, MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (!is_new(m, &m->terms, op))
+    return false;
+  if (tw_op_is(op, TW_ARITH_SITOFP) || tw_op_is(op, TW_ARITH_UITOFP))
+    return is_of_position(m->loop, mlirOperationGetOperand(op, 0));
+  bool passes = tw_op_form(op) == TW_FORM_VIEW || tw_op_form(op) == TW_FORM_ELEMENTWISE;
+  for (intptr_t i = 0; passes && !tw_op_is(op, TW_ARITH_SELECT) && i < mlirOperationGetNumOperands(op); i++)
+    if (follows_position(m, mlirOperationGetOperand(op, i)))
+      return true;
+  return false;
+}
+
+/* Whether a term of the scores follows the position in the loop, as a bias by distance: then their maximum moves in
+ * most iterations, and what is done rarely for others is done by each warp there, on top of the test for it. */
+static bool has_moving_term(moving_t *m, MlirValue scores) {
+  MlirOperation op = tw_def(scores);
+  if (!is_new(m, &m->scores, op) || tw_op_is_product(op) || tw_op_loads(op))
+    return false;
+  bool sum = tw_op_class(op) == TW_CLASS_FLOAT_SUM;
+  for (intptr_t i = tw_op_is(op, TW_ARITH_SELECT) ? 1 : 0; i < mlirOperationGetNumOperands(op); i++) {
+    MlirValue operand = mlirOperationGetOperand(op, i);
+    if ((sum && follows_position(m, operand)) || has_moving_term(m, operand))
+      return true;
+  }
+  return false;
+}
+
+/* Whether a reference that is kept would be left behind by the scores. */
+static bool stays_behind(const tw_running_t *running) {
+  moving_t m = {.loop = running->loop};
+  bool moves = has_moving_term(&m, mlirOperationGetResult(running->maximum, 0));
+  tw_map_free(&m.scores);
+  tw_map_free(&m.terms);
+  if (moves)
+    tw_op_remark(running->maximum, "is found in each iteration, for a term of its scores moves with the loop");
+  return moves;
+}
+
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
 bool tw_lazy_rescale(MlirOperation func) {
@@ -515,7 +588,8 @@ bool tw_lazy_rescale(MlirOperation func) {
   tw_running_max_t references;
   if (tw_running_max_of(func, &references)) {
     for (int i = 0; i < references.num; i++)
-      rewrite(&references, &references.running[i], num_warps);
+      if (!stays_behind(&references.running[i]))
+        rewrite(&references, &references.running[i], num_warps);
   } else if (references.num > 0) {
     tw_op_remark(references.obstacle, "depends on the running maximum itself: the loop finds it in each iteration");
   }
