@@ -63,6 +63,19 @@ def test_no_kernel_divides_integers_of_the_launch(kernels):
         assert not re.search(rb"(div|rem)\.[su]64", assembly(kernel, key, "sm_90a")), kernel.name
 
 
+def test_histograms_count_whole_tiles_without_a_branch(kernels):
+    """Of floats: a thread's samples are under way at once, and all are counted before one that is in doubt is asked."""
+    for kernel, key in kernels:
+        code = assembly(kernel, key, "sm_90a").decode()
+        if kernel.name == "count_shared" and "fma.rn.f32" in code:
+            tile = code[code.index("ld.global.v4") :]
+            lines = re.findall(r"ld\.global\.v4|red\S*\.shared|bra", tile)
+            assert lines[:21] == ["ld.global.v4"] * 4 + ["red.relaxed.cta.shared"] * 16 + ["bra"]
+            break
+    else:
+        raise AssertionError("no histogram of floats")
+
+
 @pytest.mark.spec("C-028")
 def test_operators_are_inlined(kernels):
     """No kernel calls anything: what an operator does stands in it."""

@@ -223,10 +223,11 @@ def test_histogram_at_the_edges(device, bins, low, high):
 
 
 def test_what_is_near_to_another_bin():
-    """Nothing, where the place of a sample is exact, as with powers of two."""
+    """Nothing, where the place of a sample is exact, as with quotients of few bits."""
     assert count_bins.inverse(256, np.float64(1)) == (1, 0) and count_bins.inverse(7, np.float64(3))[1] > 0
     assert count_bins.scale(256, 0.0, 1.0) == (256, 0) and count_bins.scale(48, 0.0, 3.0) == (16, 0)
-    assert 0 < count_bins.scale(7, 0.0, 1.0)[1] < 1e-4 and 0 < count_bins.scale(256, 0.25, 1.25)[1] < 1e-3
+    assert count_bins.scale(7, 0.0, 1.0) == (7, 0) and count_bins.scale(240, 0.0, 96.0) == (2.5, 0)
+    assert 0 < count_bins.scale(7, 0.0, 3.0)[1] < 1e-4 and 0 < count_bins.scale(256, 0.25, 1.25)[1] < 1e-3
     assert count_bins.scale(5, -3e38, 3e38) == (0, 1) and count_bins.scale(1 << 19, 0.0, 1.0) == (0, 1)
 
 
@@ -264,16 +265,21 @@ def test_histogram_up_to_infinity(device):
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(
     "bins, low, high",
-    [(7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 1e-45), (5, -3e38, 3e38), (256, 0.0, 1.0), (300000, -1.0, 2.5)],
+    [
+        *((7, -0.3, 0.4), (1000, 1e-3, 1.1e-3), (3, 0.0, 1e-45), (5, -3e38, 3e38), (256, 0.0, 1.0), (7, 0.0, 1.0)),
+        *((16, 0.0, 256.0), (240, 0.0, 96.0), (100, 0.0, 3.0), (8000, 0.0, 7.0), (300000, -1.0, 2.5)),
+    ],
 )
 def test_histogram_of_singles_at_the_edges(device, dtype, bins, low, high):
-    """Levels of float32: found without float64 but for the samples that are near to another bin."""
+    """Levels of float32: without float64 but for the samples that are near to another bin; in whole tiles, too."""
     low, high = np.float32(low), np.float32(high)
     some = np.arange(0, bins + 1, max(1, bins // 999)) / np.float64(bins)
     with np.errstate(over="ignore"):
         steps = (low + some * (np.float64(high) - low)).astype(dtype)
     x = np.concatenate([steps, np.nextafter(steps, np.inf), np.nextafter(steps, -np.inf), [np.nan, np.inf, -np.inf]])
-    x = np.concatenate([x, np.random.default_rng(1).uniform(max(low, -6e4), min(high, 6e4), 5000)]).astype(dtype)
+    rng, most, least = np.random.default_rng(1), np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    x = np.concatenate([x, rng.uniform(max(low, -6e4), min(high, 6e4), 5000), [most, -most, least, -least, -0.0]])
+    x = rng.permutation(np.resize(x.astype(dtype), 35000))
     out = device.array(np.zeros(bins, np.int32))
     compute.histogram_even(device.array(x), out, bins + 1, low, high, len(x))
     inside = x[(x >= low) & (x < high)].astype(np.float64)

@@ -17,51 +17,55 @@ from typing import Any, NamedTuple
 
 from ..dtype import DType, int32, uint8, uint32
 from ..numba import intrinsics as cuda
-from .integers import In
+from .integers import In, popc
 from .launching import ComputeKernel, resident
-from .types import Convert, Shared
-from .vectors import aligned, width_for
+from .types import Convert, Local, Shared
+from .vectors import loading, width_for
 from .warps import LANES, lane, of_lane
 
-THREADS = 1024
+THREADS = 1024  # of a block
+SHARED = 512, 3  # threads of a block, and blocks that a multiprocessor holds, of those with a counter for each bin
 _PIECES = 4  # of 16 bytes, that a thread reads at a time
 FEW, MORE, PACKED = 256, 256 * LANES, 65536  # bins
 _FULL = 1 << 15  # of a counter of 16 bits, which others may add to before it is emptied
-i32 = In(int32)
+i32, u32 = In(int32), In(uint32)
 small = Convert(int32, "a bin")
 
 
 class Bins(NamedTuple):
-    """Functions for kernels: the bin of a sample, or -1; the same where `is_quick(how)`, in little code."""
+    """Functions for kernels: the bin of a sample, or -1; the same where `is_quick(how)`, in little code.
+
+    `guess` has no branches: a number below 0 or from `bins` on is no bin, and where it may be wrong, there is a doubt.
+    """
 
     of: Any  # (value, bins, how)
     quick: Any
     is_quick: Any
+    guess: Any = None  # (value, bins, how): a number and whether there is a doubt
 
 
-def tile_for(sample: DType) -> int:
-    return THREADS * _PIECES * width_for(sample)
+def tile_for(sample: DType, threads: int = THREADS) -> int:
+    return threads * _PIECES * width_for(sample)
 
 
-def _counting(read: Any, sample: DType):
+def _counting(read: Any, sample: DType, threads: int = THREADS):
     """A function for kernels: `note(value, there)` of each sample of a block, and `turn()` behind at most a tile.
 
-    Where it is `wide`, whole tiles have `quick` in the place of `note`, as often as a thread has items of a tile."""
+    Where it is `wide`, `note_all` has what a thread has of a whole tile."""
     width = width_for(sample)
-    tile = tile_for(sample)
-    places = tuple(r * THREADS * width + j for r in range(_PIECES) for j in range(width))
+    tile = tile_for(sample, threads)
+    places = tuple(r * threads * width + j for r in range(_PIECES) for j in range(width))
+    load = loading(read, places)
 
-    def each(samples, n, per, wide, quick, note, turn):
+    def each(samples, n, per, wide, note_all, note, turn):
         me, first = cuda.threadIdx.x, cuda.blockIdx.x * per * tile
         last = min(first + per * tile, n)
         whole = max(0, (last - first) // tile) if wide else 0
         for k in range(whole):
-            near, at = aligned(samples), first + k * tile + me * width
-            for value in tuple(read(near, at + p) for p in places):
-                quick(value, True)
+            note_all(load(samples, first + k * tile + me * width))
             turn()
-        for k in range((last - first - whole * tile + (THREADS - 1)) // THREADS):
-            i = first + whole * tile + k * THREADS + me
+        for k in range((last - first - whole * tile + (threads - 1)) // threads):
+            i = first + whole * tile + k * threads + me
             note(read(samples, min(i, last - 1)), i < last)
             turn()
 
@@ -70,11 +74,12 @@ def _counting(read: Any, sample: DType):
 
 def _binning(read: Any, sample: DType, by: Bins):
     """The same for the bins of samples: `note(bin, there)`."""
-    each, (of, quick, is_quick) = _counting(read, sample), by
+    each, (of, quick, is_quick, _) = _counting(read, sample), by
 
     def each_bin(samples, n, per, wide, bins, how, note, turn):
-        def note_quick(value, there):
-            note(quick(value, bins, how), there)
+        def note_quick(values):
+            for value in values:
+                note(quick(value, bins, how), True)
 
         def note_any(value, there):
             note(of(value, bins, how), there)
@@ -88,8 +93,8 @@ def _go_on():
     """Nothing waits."""
 
 
-def _zeroed(shared, count):
-    for i in range(cuda.threadIdx.x, count, THREADS):
+def _zeroed(shared, count, threads=THREADS):
+    for i in range(cuda.threadIdx.x, count, threads):
         shared[i] = 0
     cuda.syncthreads()
 
@@ -114,7 +119,11 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
             if there:
                 cuda.atomic.add(shared, i32.add(i32.mul(word(bits(value)), LANES), own), 1)
 
-        each(samples, n, per, wide, note, note, _go_on)
+        def note_all(values):
+            for value in values:
+                note(value, True)
+
+        each(samples, n, per, wide, note_all, note, _go_on)
         cuda.syncthreads()
         for b in range(cuda.threadIdx.x, 256, THREADS):
             found, count = bin_of(back(b), bins, how), _lanes_joined(shared, b)
@@ -125,31 +134,64 @@ def of_bytes(read: Any, sample: DType, bin_of: Any) -> ComputeKernel:
 
 
 def of_shared(read: Any, sample: DType, by: Bins) -> ComputeKernel:
-    """A counter for each bin, or, of few bins, for each bin and lane."""
-    each, shared_counts = _binning(read, sample, by), Shared(int32, MORE)
+    """A counter for each bin, or, of few bins, for each bin and lane; and one behind, for what is in no bin."""
+    each, shared_counts = _counting(read, sample, SHARED[0]), Shared(int32, MORE + LANES)
+    of, guess, is_quick = by.of, by.guess or _sure(by.quick), by.is_quick
+    items = _PIECES * width_for(sample)
+    local_values, EACH = Local(sample, items), tuple(range(items))
 
     def count_shared(samples, out, n, per, wide, bins, how):
-        shared, are_few = shared_counts(), bins <= FEW
+        shared, are_few, last = shared_counts(), bins <= FEW, small(bins)
         shift, own = (small(5), lane()) if are_few else (small(0), small(0))
-        _zeroed(shared, bins << shift)
+        _zeroed(shared, bins << shift, SHARED[0])
 
-        def note(found, there):
-            if there and found >= 0:
-                cuda.atomic.add(shared, i32.add(i32.shl(found, shift), own), 1)
+        def count(found, more):
+            """No branch: numbers that are no bin's, as unsigned ones, are not below `bins`."""
+            cuda.atomic.add(shared, i32.add(i32.shl(u32.min(found, last), shift), own), more)
 
-        each(samples, n, per, wide, bins, how, note, _go_on)
+        def note(value, there):
+            if there:
+                count(of(value, bins, how), 1)
+
+        def mend(values, doubts):
+            """Values in doubt, a bit each, in a loop: to write them out would be most of the kernel."""
+            local = local_values()
+            for k in EACH:
+                local[k] = values[k]
+            while i32.differ(doubts, 0):
+                value = local[popc(i32.and_(i32.sub(doubts, 1), i32.xor(doubts, -1)))]
+                count(guess(value, bins, how)[0], -1)
+                count(of(value, bins, how), 1)
+                doubts = i32.and_(doubts, i32.sub(doubts, 1))
+
+        def note_all(values):
+            doubts = small(0)
+            for k, value in enumerate(values):
+                found, doubt = guess(value, bins, how)
+                doubts = i32.or_(doubts, i32.shl(doubt, k))
+                count(found, 1)
+            if i32.differ(doubts, 0):
+                mend(values, doubts)
+
+        each(samples, n, per, wide and is_quick(how), note_all, note, _go_on)
         cuda.syncthreads()
-        for b in range(cuda.threadIdx.x, bins, THREADS):
-            count = _lanes_joined(shared, b) if are_few else shared[b]
-            if count > 0:
-                cuda.atomic.add(out, b, count)
+        for b in range(cuda.threadIdx.x, bins, SHARED[0]):
+            counted = _lanes_joined(shared, b) if are_few else shared[b]
+            if counted > 0:
+                cuda.atomic.add(out, b, counted)
 
-    return resident(ComputeKernel(count_shared), THREADS)
+    return resident(ComputeKernel(count_shared), *SHARED)
+
+
+def _sure(quick: Any):
+    def guess(value, bins, how):
+        return quick(value, bins, how), small(0)
+
+    return guess
 
 
 def of_packed(read: Any, sample: DType, by: Bins) -> ComputeKernel:
     each, shared_counts = _binning(read, sample, by), Shared(uint32, PACKED // 2)
-    u32 = In(uint32)
 
     def added(shared, out, bin, count):
         """A counter is below `_FULL` whenever the block meets, and in between it has at most a tile's samples more."""
@@ -211,15 +253,16 @@ def scale(bins: int, low: Any, high: Any) -> tuple[Any, Any]:
     """For `x * bins / span` in float32: bins / span, and how near to an integer the product with it may come out on the
     other side.
 
-    Of three roundings to 24 bits none changes a number below `bins` by more than bins / 2^24; a power of two from 0 on
-    makes none. Where something may be no normal number, or bins are many, all of them are near."""
+    Of three roundings to 24 bits none changes a number below `bins` by more than bins / 2^24. From 0 on, and with a
+    quotient of 24 bits, there are none: the product is a part of a fused sum. Where something may be no normal number,
+    or bins are many, all of them are near."""
     import numpy as np
 
     span = float(high) - float(low)
     if not 2.0**-100 < span < 2.0**100 or bins > 1 << 18:
         return np.float32(0), np.float32(1)
     found = np.float32(bins / span)
-    is_exact = float(low) == 0 and math.frexp(float(found))[0] == 0.5 and float(found) * span == bins
+    is_exact = float(low) == 0 and float(found) * span == bins
     return found, np.float32(0 if is_exact else bins * 2.0**-21)
 
 

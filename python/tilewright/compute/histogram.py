@@ -9,11 +9,11 @@ import math
 from typing import Any
 
 from .. import _core
-from ..dtype import DType, float32, float64, int32, int64
+from ..dtype import DType, float32, float64, int32, int64, uint32
 from ..errors import TileTypeError, TileValueError
 from ..numba import intrinsics as cuda
 from . import count_bins
-from .integers import add32, bits_of_float, i32
+from .integers import In, add32, bits_of_float, i32
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, make
 from .types import Convert, Shared, item_type, name_of, on_host
@@ -51,11 +51,12 @@ class HistogramEven(Algorithm):
             self.few, self.many = _count_shared(read, bins.of), _count(read, bins.of)
             return
         self.multiprocessors, has_room = self._room()
+        self.shared: ComputeKernel | None = None
         self.packed: ComputeKernel | None = None
         if sample.bits == 8:
             self.bytes = count_bins.of_bytes(read, sample, bins.of)
             return
-        self.few, self.many = count_bins.of_shared(read, sample, few), count_bins.of_many(read, sample, bins)
+        self.shared, self.many = count_bins.of_shared(read, sample, few), count_bins.of_many(read, sample, bins)
         if has_room:
             self.packed = count_bins.of_packed(read, sample, few)
 
@@ -95,9 +96,15 @@ class HistogramEven(Algorithm):
             return self.few if bins <= _MOST_SHARED else self.many
         if self.sample_type.bits == 8:
             return self.bytes
-        if bins <= count_bins.MORE:
-            return self.few
+        if self.shared and bins <= count_bins.MORE:
+            return self.shared
         return self.packed if self.packed and bins <= count_bins.PACKED else self.many
+
+    def _blocks_of(self, kernel: ComputeKernel) -> tuple[int, int]:
+        """How many threads a block has, and how many blocks there are for a multiprocessor."""
+        if kernel is self.packed:
+            return count_bins.THREADS, 1
+        return count_bins.SHARED if kernel is self.shared else (count_bins.THREADS, 2)
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         sizes = (1, count_bins.PACKED, count_bins.PACKED + 1)
@@ -113,13 +120,13 @@ class HistogramEven(Algorithm):
         if shape.threads == 1:
             values: tuple[Any, ...] = (samples, out, size(n), size(shape.per_block(n)), bins, how)
             return [clear, *(Launch(k, values, shape.blocks(n), 1) for k in kernels if n)]
-        tiles = -(-n // count_bins.tile_for(self.sample_type))
         found = [clear]
         for kernel in kernels if n else []:
-            most = self.multiprocessors * (1 if kernel is self.packed else 2)
-            per = -(-tiles // most)
+            threads, blocks = self._blocks_of(kernel)
+            tiles = -(-n // count_bins.tile_for(self.sample_type, threads))
+            per = -(-tiles // (self.multiprocessors * blocks))
             values = (samples, out, size(n), size(per), is_aligned(samples), bins, how)
-            found.append(Launch(kernel, values, -(-tiles // per), count_bins.THREADS))
+            found.append(Launch(kernel, values, -(-tiles // per), threads))
         return found
 
     def _how(self, given: Given, bins: int) -> tuple[Any, ...]:
@@ -224,16 +231,26 @@ _WHOLE_BITS = 0x4B400000  # of it
 def _few_bins_of_singles() -> count_bins.Bins:
     """What float64 says, found in float32: only what comes near to another bin is divided. Bins are 2^18 at most."""
     convert, single, whole = Convert(float64, "a sample"), Convert(float32, "a sample"), Convert(int32, "a bin")
+    u32 = In(uint32)
+
+    def place(x, how):
+        """The integer below where x is among bins, by the sign of what is left of the nearest one, and how far x is
+        from another bin. What is exact has a sign even where it is too small to be told from 0."""
+        low, scale = how[4], how[6]
+        distance = x - low
+        nearest = cuda.fma(distance, scale, single(_WHOLE))
+        rest = cuda.fma(distance, scale, single(_WHOLE) - nearest)
+        return add32(add32(bits_of_float(nearest), -_WHOLE_BITS), i32.shr(bits_of_float(rest), 31)), abs(rest)
+
+    def guess(value, bins, how):
+        found, far = place(single(value), how)
+        doubt = i32.and_(whole(u32.less(found, add32(bins, 1))), whole(far < how[7]))
+        return found, doubt
 
     def inside(x, bins, how):
-        low, high, inverse, _, single_low, _, scale, near = how
-        last = add32(bins, -1)
-        place = (x - single_low) * scale
-        nearest = place + single(_WHOLE)
-        rest = place - (nearest - single(_WHOLE))
-        found = add32(bits_of_float(nearest), -_WHOLE_BITS)
-        found = add32(found, -1) if rest < single(0) else found
-        if not abs(rest) >= near:
+        low, high, inverse, near, last = how[0], how[1], how[2], how[7], add32(bins, -1)
+        found, far = place(x, how)
+        if not far >= near:
             found = whole(_quotient((convert(x) - low) * convert(bins), high - low, inverse))
         return last if i32.less(last, found) else found
 
@@ -244,7 +261,7 @@ def _few_bins_of_singles() -> count_bins.Bins:
             found = inside(x, bins, how)
         return found
 
-    return count_bins.Bins(bin_of, bin_of, lambda how: True)
+    return count_bins.Bins(bin_of, bin_of, lambda how: how[6] > 0, guess)
 
 
 def _clear(write):

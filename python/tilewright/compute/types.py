@@ -432,6 +432,19 @@ class Shared:
         return records.Records(held, form, records.Fit.ALIGNED)
 
 
+class Local:
+    """In a kernel: `local()` is an array of `count` numbers that a thread has by itself."""
+
+    def __init__(self, t: DType, count: int) -> None:
+        self.type, self.count = t, count
+
+    def __call__(self) -> Any:
+        raise TileError("a local array of kernels was made on the host")
+
+    def __tw_call__(self, frame: Frame) -> Any:
+        return made_arrays.local_array(frame, self.count, self.type, "C", None)
+
+
 def layout(t: Any) -> Layout:
     """Size and alignment of a type in device memory."""
     if getattr(t, "name", None) in KINDS:
