@@ -39,7 +39,7 @@ def make_some(monkeypatch):
     compute.make_three_way_partition(i, i, i, i, one, lambda v: v < 3, lambda v: v > 7)
     compute.make_unique_by_key(i, f, i, f, one, OpKind.EQUAL_TO)
     compute.make_radix_sort(f, f, x, x, SortOrder.DESCENDING)
-    compute.make_merge_sort(pair, None, pair, None, lambda a, b: a.f0 < b.f0)
+    compute.make_merge_sort(pair, None, pair, None, lambda a, b: a.f1 < b.f1)
     compute.make_segmented_sort(i, i, None, None, one, one)
     compute.make_segmented_reduce(f, f, one, one, OpKind.MAXIMUM, np.float32(0))
     compute.make_histogram_even(x, i, 9, 0.0, 1.0, 8)
@@ -74,6 +74,15 @@ def test_histograms_count_whole_tiles_without_a_branch(kernels):
             break
     else:
         raise AssertionError("no histogram of floats")
+
+
+def test_merges_compare_places_in_32_bits(kernels):
+    """In a tile there are no others; for each item it would be a quarter of the instructions."""
+    found = {}
+    for kernel, key in kernels:
+        if kernel.name in ("sort_tiles", "merge_tiles"):
+            found[kernel.name] = len(re.findall(rb"setp[.]\w+[.][su]64", assembly(kernel, key, "sm_90a")))
+    assert len(found) == 2 and all(count <= 4 for count in found.values()), found
 
 
 @pytest.mark.spec("C-028")

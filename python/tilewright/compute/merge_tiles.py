@@ -120,15 +120,16 @@ def merging_once(op: Any, items: int):
     split, EACH = splitting(op), tuple(range(items))
 
     def taken(keys, arrays, i, x, j, y, b, end, limit, k, note):
-        from_right = i >= b
-        if i < b and j < end:
+        has_left = i32.less(i, b)
+        from_right = not has_left
+        if has_left and i32.less(j, end):
             from_right = bool(op(arrays, y, x))
         at, found = i, x
         if from_right:
             at, found = j, y
         note(k, at)
         at = i32.add(at, 1)
-        mine = keys[small(min(at, limit))]
+        mine = keys[i32.min(at, limit)]
         if from_right:
             j, y = at, mine
         else:
@@ -138,7 +139,7 @@ def merging_once(op: Any, items: int):
     def merged(keys, arrays, a, b, end, behind, limit, note):
         left = split(keys, arrays, a, i32.sub(b, a), b, i32.sub(end, b), behind)
         i, j = i32.add(a, left), i32.sub(i32.add(b, behind), left)
-        x, y = keys[small(min(i, limit))], keys[small(min(j, limit))]
+        x, y = keys[i32.min(i, limit)], keys[i32.min(j, limit)]
         found = ()
         for k in EACH:
             mine, i, x, j, y = taken(keys, arrays, i, x, j, y, b, end, limit, small(k), note)
@@ -296,21 +297,24 @@ class _Parts:
         return shared_arrays(self.types[0], self.types[-1] if self.has_values else None, self.tile, 1, of_places)
 
     def _loaded(self):
-        """A function for kernels: a tile's items to shared memory, all of a thread's under way at once."""
-        EACH, threads = self.each, self.threads
-
-        def of(load, me, step, valid):
-            return load(small(min(i32.add(me, step), valid - 1)))
+        """A function for kernels: a tile's items to shared memory, of a whole one a thread's all at once."""
+        EACH, threads, tile = self.each, self.threads, self.tile
 
         def put(shared, me, step, value):
             shared[i32.add(me, step)] = value
 
         def loaded(shared, load, valid):
-            me, found = small(cuda.threadIdx.x), ()
-            for k in EACH:
-                found = (*found, of(load, me, small(k * threads), valid))
-            for k in EACH:
-                put(shared, me, small(k * threads), found[k])
+            me, found = cuda.threadIdx.x, ()
+            if i32.equal(valid, tile):
+                for k in EACH:
+                    found = (*found, load(me + k * threads))
+                for k in EACH:
+                    put(shared, small(me), k * threads, found[k])
+            else:
+                k = small(me)
+                while i32.less(k, valid):
+                    shared[k] = load(k)
+                    k = i32.add(k, threads)
 
         return loaded
 
@@ -321,24 +325,24 @@ class _Parts:
 
         def put_key(target, keys, me, step, start, valid):
             at = i32.add(me, step)
-            if at < valid:
-                write_key(target[0], start + at, keys[at])
+            if i32.less(at, valid):
+                write_key(target[0], start + me + step, keys[at])
 
         def put_value(target, places, values, half, me, step, start, valid):
             at = i32.add(me, step)
-            if at < valid:
-                write_value(target[1], start + at, values[places[i32.add(half, at)]])
+            if i32.less(at, valid):
+                write_value(target[1], start + me + step, values[places[i32.add(half, at)]])
 
         def stored(target, shared, half, start, valid, load_value):
-            me, (keys, places, values) = small(cuda.threadIdx.x), shared
+            me, (keys, places, values) = cuda.threadIdx.x, shared
             if has_values:
                 loaded(values, load_value, valid)
             for k in EACH:
-                put_key(target, keys, me, small(k * threads), start, valid)
+                put_key(target, keys, me, k * threads, start, valid)
             if has_values:
                 cuda.syncthreads()
                 for k in EACH:
-                    put_value(target, places, values, half, me, small(k * threads), start, valid)
+                    put_value(target, places, values, half, me, k * threads, start, valid)
 
         return stored
 
@@ -414,7 +418,7 @@ class _Parts:
 
             def place(k):
                 """Where item k of what the tile is made of lies."""
-                return from_left + k if k < count else from_right + k
+                return (from_left if i32.less(k, count) else from_right) + k
 
             loaded(keys, lambda k: key.read(source[0], place(k)), valid)
             cuda.syncthreads()
