@@ -225,38 +225,57 @@ static PyObject *typed_key(tw_state_t *state, PyObject *object) {
   return key;
 }
 
+int tw_dispatcher_number(dispatcher_t *self, PyObject *key, uint64_t *out) {
+  PyObject *known = tw_dict_get(self->objects, key);
+  if (!known && !PyErr_Occurred()) {
+    uint64_t next = __atomic_add_fetch(&self->numbers, 1, __ATOMIC_RELAXED); /* another thread may put the key, too */
+    PyObject *number = PyLong_FromUnsignedLongLong(next);
+    known = number ? tw_dict_put(self->objects, key, number) : NULL;
+    Py_XDECREF(number);
+  }
+  *out = known ? PyLong_AsUnsignedLongLong(known) : 0;
+  Py_XDECREF(known);
+  return known ? 0 : -1;
+}
+
+/* Whether an object is the last one at a position. */
+static bool has_seen(dispatcher_t *self, Py_ssize_t i, const PyObject *object, uint64_t *out_id) {
+  TW_LOCK(self);
+  bool same = self->seen[i] == object;
+  if (same)
+    *out_id = self->seen_id[i];
+  TW_UNLOCK(self);
+  return same;
+}
+
+static void see(dispatcher_t *self, Py_ssize_t i, PyObject *object, uint64_t id) {
+  Py_INCREF(object);
+  TW_LOCK(self);
+  PyObject *old = self->seen[i];
+  self->seen[i] = object;
+  self->seen_id[i] = id;
+  TW_UNLOCK(self);
+  Py_XDECREF(old);
+}
+
 /* A small integer for a constant that is no number; the same for equal ones. */
 static int object_id(call_t *call, Py_ssize_t i, PyObject *object, uint64_t *out_id) {
   dispatcher_t *self = call->self;
-  if (self->seen[i] == object) {
-    *out_id = self->seen_id[i];
+  if (has_seen(self, i, object, out_id))
     return 0;
-  }
   PyObject *key = typed_key(call->reader.state, object);
   if (!key)
     return -1;
-  PyObject *known = PyDict_GetItemWithError(self->objects, key);
-  if (known) {
-    *out_id = PyLong_AsUnsignedLongLong(known);
-  } else if (!PyErr_Occurred()) {
-    *out_id = (uint64_t)PyDict_Size(self->objects);
-    PyObject *number = PyLong_FromUnsignedLongLong(*out_id);
-    if (number)
-      PyDict_SetItem(self->objects, key, number);
-    Py_XDECREF(number);
-  }
+  int failed = tw_dispatcher_number(self, key, out_id);
   Py_DECREF(key);
-  if (PyErr_Occurred()) {
+  if (failed) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
       tw_ext_error_type(TW_TYPE_ERROR, "a constant must be hashable, found a %U; pass a tuple for a list", object);
     }
     return -1;
   }
-  PyObject *old = self->seen[i];
-  self->seen[i] = Py_NewRef(object);
-  self->seen_id[i] = *out_id;
-  Py_XDECREF(old);
+  see(self, i, object, *out_id);
   return 0;
 }
 
@@ -432,6 +451,7 @@ static int put_array(call_t *call, Py_ssize_t i, const tw_array_t *array) {
   return 0;
 }
 
+#ifndef TW_FREE_THREADED
 /* A tensor unlike that of the last launch: returns its words, 0 if it is none for the short way. */
 TW_COLD static size_t put_unlike(tw_known_array_t *known, const tw_dl_tensor_t *tensor, uint64_t *words,
                                  uint64_t *key) {
@@ -440,16 +460,23 @@ TW_COLD static size_t put_unlike(tw_known_array_t *known, const tw_dl_tensor_t *
     tw_array_remember(tensor, words, *key, known);
   return count;
 }
+#endif
 
 /* Puts a tensor by the short way; false if it is none for that. */
 static inline bool put_plain(call_t *call, Py_ssize_t i, const tw_dl_tensor_t *tensor) {
   uint64_t *words = call->words + call->word_count, *key = &call->key[call->key_count];
-  tw_known_array_t *known = &call->self->known[i];
   if (TW_UNLIKELY(call->word_count + 1 + 2 * TW_MAX_RANK > TW_MAX_WORDS))
     return false;
+#ifdef TW_FREE_THREADED /* the launch before may be another thread's */
+  size_t count = tw_array_pack_plain(tensor, words, key);
+#else
+  tw_known_array_t *known = &call->self->known[i];
   size_t count = tw_array_pack_known(known, tensor, words);
   *key = known->facts;
-  if (TW_UNLIKELY(!count) && !(count = put_unlike(known, tensor, words, key)))
+  if (TW_UNLIKELY(!count))
+    count = put_unlike(known, tensor, words, key);
+#endif
+  if (TW_UNLIKELY(!count))
     return false;
   call->word_count += count;
   call->key_count++;
@@ -493,15 +520,21 @@ static int unsupported(const call_t *call, PyObject *object) {
   return -1;
 }
 
-static bool is_dtype(tw_state_t *state, PyObject *object) {
-  if (!state->dtype) {
-    PyObject *module = PyImport_ImportModule("tilewright.dtype");
-    state->dtype = module ? PyObject_GetAttrString(module, "DType") : NULL;
-    Py_XDECREF(module);
-  }
-  if (!state->dtype)
+/* module.<name>, borrowed, kept in the module's state once found; NULL without an exception. */
+static PyObject *class_of(PyObject **kept, const char *module_name, const char *name) {
+  PyObject *found = TW_PUBLISHED(*kept);
+  if (TW_LIKELY(found != NULL))
+    return found;
+  PyObject *module = PyImport_ImportModule(module_name);
+  found = tw_publish(kept, module ? PyObject_GetAttrString(module, name) : NULL);
+  Py_XDECREF(module);
+  if (!found)
     PyErr_Clear();
-  return (PyObject *)Py_TYPE(object) == state->dtype;
+  return found;
+}
+
+static bool is_dtype(tw_state_t *state, PyObject *object) {
+  return (PyObject *)Py_TYPE(object) == class_of(&state->dtype, "tilewright.dtype", "DType");
 }
 
 static int read_dtype(call_t *call, PyObject *object) {
@@ -517,12 +550,8 @@ static int read_dtype(call_t *call, PyObject *object) {
 static bool is_constant_by_nature(tw_state_t *state, PyObject *object) {
   if (object == Py_None || PyUnicode_CheckExact(object))
     return true;
-  if (!state->enumeration) {
-    PyObject *module = PyImport_ImportModule("enum");
-    state->enumeration = module ? PyObject_GetAttrString(module, "Enum") : NULL;
-    Py_XDECREF(module);
-  }
-  int found = state->enumeration ? PyObject_IsInstance(object, state->enumeration) : -1;
+  PyObject *enumeration = class_of(&state->enumeration, "enum", "Enum");
+  int found = enumeration ? PyObject_IsInstance(object, enumeration) : -1;
   if (found < 0)
     PyErr_Clear();
   return found > 0;
@@ -581,6 +610,10 @@ enum { MOST_LEVELS = 16 }; /* of structures in structures */
 
 /* Room for the arrays of all leaves that there may be. */
 static int make_room(dispatcher_t *self) {
+#ifdef TW_FREE_THREADED /* which nobody keeps */
+  (void)self;
+  return 0;
+#else
   if (self->leaves > self->count)
     return 0;
   tw_known_array_t *known = calloc(TW_MAX_ARGS + 1, sizeof *known);
@@ -592,6 +625,7 @@ static int make_room(dispatcher_t *self) {
   self->known = known;
   self->leaves = TW_MAX_ARGS + 1;
   return 0;
+#endif
 }
 
 static int too_many(void) {
@@ -606,7 +640,7 @@ static int too_many(void) {
 /* An array of which some extents and strides are constants. */
 static int read_static(call_t *call, Py_ssize_t leaf, PyObject *object, PyObject *form) {
   size_t at = call->key_count, first = call->word_count;
-  if (read_leaf(call, leaf, object, call->reader.state->exchange))
+  if (read_leaf(call, leaf, object, tw_ext_most_known(call->reader.state)))
     return -1;
   uint64_t word = call->key[at], mask = PyLong_AsUnsignedLong(form);
   if (word & (SCALAR_WORD | DTYPE_WORD | STRUCTURE_WORD | CONSTANT_WORD))
@@ -660,7 +694,7 @@ static int read_part(call_t *call, Py_ssize_t *next, PyObject *object, PyObject 
   call->place[leaf] = 0;
   if (form == Py_True || PyLong_CheckExact(form))
     return read_marked(call, leaf, object, form);
-  return read_leaf(call, leaf, object, call->reader.state->exchange);
+  return read_leaf(call, leaf, object, tw_ext_most_known(call->reader.state));
 }
 
 static int read_parts(call_t *call, Py_ssize_t *next, const tw_structure_t *structure, PyObject *form, int levels) {
@@ -706,7 +740,7 @@ TW_HOT int tw_call_read_arguments(call_t *call, PyObject *arguments) {
   call->path = NULL;
   call->key_count = 1; /* the target, when it is known */
   call->word_count = 0;
-  const tw_known_type_t tensors = call->reader.state->exchange;
+  const tw_known_type_t tensors = tw_ext_most_known(call->reader.state);
   for (Py_ssize_t i = 0; i < count; i++)
     if (TW_UNLIKELY(read_argument(call, i, PyTuple_GetItem(arguments, i), tensors)))
       return name_argument(call, i);

@@ -68,14 +68,16 @@ int tw_ext_hold_owner(tw_hold_t **holds, PyObject *owner, PyObject *interface_ow
 
 /* numpy.<name> if NumPy is loaded; borrowed, kept in the module's state once found. */
 static PyObject *numpy_class(const char *name, PyObject **kept) {
-  if (*kept)
-    return *kept;
-  PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
-  PyObject *numpy = modules ? PyDict_GetItemString(modules, "numpy") : NULL;
-  *kept = numpy ? PyObject_GetAttrString(numpy, name) : NULL;
-  if (!*kept)
+  PyObject *found = TW_PUBLISHED(*kept);
+  if (found)
+    return found;
+  PyObject *module = PyUnicode_FromString("numpy"), *numpy = module ? PyImport_GetModule(module) : NULL;
+  found = tw_publish(kept, numpy ? PyObject_GetAttrString(numpy, name) : NULL);
+  if (!found)
     PyErr_Clear();
-  return *kept;
+  Py_XDECREF(numpy);
+  Py_XDECREF(module);
+  return found;
 }
 
 static bool is_instance(PyObject *object, PyObject *class) {
@@ -91,7 +93,7 @@ static bool is_numpy_array(tw_state_t *state, PyObject *object) {
 
 /* Of a subclass whose elements may be missing: numpy.ma. */
 static bool is_masked(const tw_state_t *state, PyObject *object) {
-  if ((PyObject *)Py_TYPE(object) == state->ndarray)
+  if ((PyObject *)Py_TYPE(object) == TW_PUBLISHED(state->ndarray))
     return false;
   PyObject *filled;
   bool found = !tw_ext_optional_attr(object, "fill_value", &filled) && filled;

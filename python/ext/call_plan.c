@@ -184,7 +184,7 @@ static PyObject *value_outside(PyObject *operator, PyObject *row) {
   holder = PyWeakref_Check(holder) ? referent_of(holder) : Py_NewRef(holder == Py_None ? operator : holder);
   if (!holder)
     return NULL;
-  PyObject *now = PyDict_Check(holder) ? Py_XNewRef(PyDict_GetItemWithError(holder, name))
+  PyObject *now = PyDict_Check(holder) ? tw_dict_get(holder, name)
                   : PyLong_Check(name) ? free_variable(holder, name)
                                        : PyObject_GetAttr(holder, name);
   PyErr_Clear();
@@ -496,7 +496,8 @@ static int attempt_plan(call_attempt_t *attempt, PyObject *arguments, PyObject *
   return run(attempt) ? -1 : 1;
 }
 
-static int call_by_plan(call_plan_t *plan, tw_state_t *state, PyObject *arguments, PyObject *named,
+/* The caller holds the plan: the launch of a CPU gives up the GIL. */
+static int call_by_plan(const call_plan_t *plan, tw_state_t *state, PyObject *arguments, PyObject *named,
                         int64_t *out_bytes) {
   call_attempt_t attempt; /* large: not cleared as a whole */
   attempt.plan = plan;
@@ -504,7 +505,6 @@ static int call_by_plan(call_plan_t *plan, tw_state_t *state, PyObject *argument
   attempt.storage = attempt.stream = NULL;
   attempt.storage_first = 0;
   attempt.reader = (tw_reader_t){.state = state};
-  Py_INCREF((PyObject *)plan); /* the launch of a CPU gives up the GIL */
   int done = attempt_plan(&attempt, arguments, named);
   if (done > 0) {
     *out_bytes = attempt.registers[plan->bytes];
@@ -514,7 +514,6 @@ static int call_by_plan(call_plan_t *plan, tw_state_t *state, PyObject *argument
   tw_hold_release(attempt.reader.holds);
   for (int i = plan->num_parameters; i < plan->num_slots; i++)
     Py_XDECREF(attempt.values[i]);
-  Py_DECREF((PyObject *)plan);
   return done;
 }
 
@@ -745,16 +744,16 @@ static bool is_dead(const call_plan_t *plan) {
 
 typedef struct call_planned {
   PyObject ob_base;
-  PyObject *plans; /* owned list or NULL */
+  PyObject *plans; /* owned list or NULL, published (lock.h) */
 } call_planned_t;
 
 static PyObject *planned_call(PyObject *self, PyObject *arguments, PyObject *named) {
-  PyObject *plans = ((call_planned_t *)self)->plans;
-  for (Py_ssize_t i = 0; plans && i < PyList_Size(plans); i++) {
-    call_plan_t *plan = (call_plan_t *)PyList_GetItem(plans, i);
-    bool has_storage = plan->has_storage;
+  PyObject *plans = TW_PUBLISHED(((call_planned_t *)self)->plans), *plan;
+  for (Py_ssize_t i = 0; plans && (plan = tw_list_get(plans, i)); i++) {
+    bool has_storage = ((call_plan_t *)plan)->has_storage;
     int64_t bytes;
-    int done = call_by_plan(plan, tw_state_of_object((PyObject *)plan), arguments, named, &bytes);
+    int done = call_by_plan((call_plan_t *)plan, tw_state_of_object(plan), arguments, named, &bytes);
+    Py_DECREF(plan);
     if (done)
       return done < 0 ? NULL : has_storage ? PyLong_FromLongLong(bytes) : Py_NewRef(Py_None);
   }
@@ -764,34 +763,39 @@ static PyObject *planned_call(PyObject *self, PyObject *arguments, PyObject *nam
   return result;
 }
 
-/* Drops what can be no more use. */
-static int sweep_plans(call_planned_t *self) {
-  if (!self->plans && !(self->plans = PyList_New(0)))
-    return -1;
-  for (Py_ssize_t i = PyList_Size(self->plans); i-- > 0;)
-    if (is_dead((call_plan_t *)PyList_GetItem(self->plans, i)) && PyList_SetSlice(self->plans, i, i + 1, NULL))
-      return -1;
-  return 0;
+/* The plans without what can be no more use, borrowed; NULL with an exception. Where another thread does the same, one
+ * that is of use may go, too: it is made again. */
+static PyObject *swept_plans(call_planned_t *self) {
+  PyObject *plans = TW_PUBLISHED(self->plans), *plan;
+  if (!plans && !(plans = tw_publish(&self->plans, PyList_New(0))))
+    return NULL;
+  for (Py_ssize_t i = PyList_Size(plans); i-- > 0;) {
+    bool dead = (plan = tw_list_get(plans, i)) && is_dead((call_plan_t *)plan);
+    Py_XDECREF(plan);
+    if (dead && PyList_SetSlice(plans, i, i + 1, NULL))
+      return NULL;
+  }
+  return plans;
 }
 
 static PyObject *has_room(PyObject *self, PyObject *unused) {
   (void)unused;
-  call_planned_t *planned = (call_planned_t *)self;
-  return sweep_plans(planned) ? NULL : PyBool_FromLong(PyList_Size(planned->plans) < MOST_PLANS);
+  PyObject *plans = swept_plans((call_planned_t *)self);
+  return plans ? PyBool_FromLong(PyList_Size(plans) < MOST_PLANS) : NULL;
 }
 
 static PyObject *add_plan(PyObject *self, PyObject *plan) {
-  call_planned_t *planned = (call_planned_t *)self;
   if (Py_TYPE(plan) != tw_state_of_subclass(self)->call_plan)
     return tw_ext_error_type(TW_TYPE_ERROR, "add_plan takes a CallPlan, found a %U", plan);
-  if (sweep_plans(planned) || (PyList_Size(planned->plans) < MOST_PLANS && PyList_Insert(planned->plans, 0, plan)))
+  PyObject *plans = swept_plans((call_planned_t *)self);
+  if (!plans || (PyList_Size(plans) < MOST_PLANS && PyList_Insert(plans, 0, plan)))
     return NULL;
   return Py_NewRef(Py_None);
 }
 
 static PyObject *count_plans(PyObject *self, void *unused) {
   (void)unused;
-  PyObject *plans = ((call_planned_t *)self)->plans;
+  PyObject *plans = TW_PUBLISHED(((call_planned_t *)self)->plans);
   return PyLong_FromSsize_t(plans ? PyList_Size(plans) : 0);
 }
 

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "ext.h"
 #include "launch.h"
+#include "lock.h"
 
 #include "lowering/passes.h"
 #include "tilewright/compiler.h"
@@ -81,6 +82,7 @@ typedef struct {
   PyObject_HEAD MlirContext context; /* owned */
   MlirModule module;                 /* owned */
   MlirModule start;                  /* owned; as it was when keep() was called, or null */
+  TW_MUTEX                           /* of all that */
 } module_object_t;
 
 PyObject *tw_ext_module_new(const tw_state_t *state, MlirContext context, MlirModule module) {
@@ -93,6 +95,9 @@ PyObject *tw_ext_module_new(const tw_state_t *state, MlirContext context, MlirMo
   self->context = context;
   self->module = module;
   self->start = (MlirModule){NULL};
+#ifdef TW_FREE_THREADED
+  self->lock = (PyMutex){0};
+#endif
   return (PyObject *)self;
 }
 
@@ -337,26 +342,57 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
                        "unknown", PyBool_FromLong(work.unknown));
 }
 
+/* A module is of one thread at a time. Its methods have the lock to their end, which may run code of Python's (an error
+ * is made there), but none that has the module. */
+#ifdef TW_FREE_THREADED
+#define DEFINE_LOCKED(method)                                                                                          \
+  static PyObject *method##_locked(PyObject *object, PyObject *args) {                                                 \
+    TW_LOCK((module_object_t *)object);                                                                                \
+    PyObject *result = method(object, args);                                                                           \
+    TW_UNLOCK((module_object_t *)object);                                                                              \
+    return result;                                                                                                     \
+  }
+#define LOCKED(method) method##_locked
+DEFINE_LOCKED(module_work)
+DEFINE_LOCKED(module_text)
+DEFINE_LOCKED(module_lower)
+DEFINE_LOCKED(module_run)
+DEFINE_LOCKED(module_keep)
+DEFINE_LOCKED(module_replan)
+DEFINE_LOCKED(module_verify)
+DEFINE_LOCKED(module_emit)
+DEFINE_LOCKED(module_attribute)
+DEFINE_LOCKED(module_does_not_fit)
+DEFINE_LOCKED(module_kernels)
+DEFINE_LOCKED(module_layouts)
+DEFINE_LOCKED(module_layout_costs)
+#else
+#define LOCKED(method) method
+#endif
+
 static PyMethodDef module_methods[] = {
-    {"work", module_work, METH_VARARGS,
+    {"work", LOCKED(module_work), METH_VARARGS,
      "work(words, grid, block) -> dict: what one block does, counted at the stage \"legal\"."},
-    {"text", module_text, METH_VARARGS,
+    {"text", LOCKED(module_text), METH_VARARGS,
      "text(locations=False, verified=False) -> str: the IR; verified: verify() has just said that it is well formed."},
-    {"lower", module_lower, METH_VARARGS, "lower(stage) -> diagnostics: lower in place to a stage of the target."},
-    {"run", module_run, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
-    {"keep", module_keep, METH_NOARGS, "keep(): remember the module as it is, for replan()."},
-    {"replan", module_replan, METH_VARARGS, "replan(plan, reason): back to what keep() remembers, with another plan."},
-    {"verify", module_verify, METH_NOARGS, "verify(): raise if the IR is malformed."},
-    {"emit", module_emit, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
-    {"attribute", module_attribute, METH_VARARGS,
+    {"lower", LOCKED(module_lower), METH_VARARGS,
+     "lower(stage) -> diagnostics: lower in place to a stage of the target."},
+    {"run", LOCKED(module_run), METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
+    {"keep", LOCKED(module_keep), METH_NOARGS, "keep(): remember the module as it is, for replan()."},
+    {"replan", LOCKED(module_replan), METH_VARARGS,
+     "replan(plan, reason): back to what keep() remembers, with another plan."},
+    {"verify", LOCKED(module_verify), METH_NOARGS, "verify(): raise if the IR is malformed."},
+    {"emit", LOCKED(module_emit), METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
+    {"attribute", LOCKED(module_attribute), METH_VARARGS,
      "attribute(name) -> str | None: an attribute of the module, printed."},
-    {"does_not_fit", module_does_not_fit, METH_NOARGS,
+    {"does_not_fit", LOCKED(module_does_not_fit), METH_NOARGS,
      "does_not_fit() -> str: what a kernel took too much of, upon an error; else \"\"."},
-    {"kernels", module_kernels, METH_NOARGS, "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
-    {"layouts", module_layouts, METH_VARARGS,
+    {"kernels", LOCKED(module_kernels), METH_NOARGS,
+     "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
+    {"layouts", LOCKED(module_layouts), METH_VARARGS,
      "layouts(kernel) -> [(names, tile, taken, [(kind, bits, slots)])]: what tiles with names could have, at the stage "
      "\"layout\"."},
-    {"layout_costs", module_layout_costs, METH_VARARGS,
+    {"layout_costs", LOCKED(module_layout_costs), METH_VARARGS,
      "layout_costs(kernel) -> ints: what its layouts cost, then the runners-up, at the stage \"layout\"."},
     {NULL, NULL, 0, NULL},
 };

@@ -5,6 +5,7 @@
  * over, and looks for such events at the next launch with arrays of this kind, and when somebody waits for the device.
  */
 #include "launch.h"
+#include "lock.h"
 
 #include <stdlib.h>
 
@@ -45,9 +46,10 @@ static bool is_over(const tw_deferred_t *entry) {
   return over || status;
 }
 
-/* What is let go runs code of others, which may launch: entries leave the list first. */
-void tw_ext_sweep(tw_state_t *state) {
+/* Takes what is over out of the list. */
+static tw_deferred_t *take_over(tw_state_t *state) {
   tw_deferred_t *over = NULL;
+  TW_LOCK(state);
   for (tw_deferred_t **at = &state->deferred; *at;) {
     tw_deferred_t *entry = *at;
     if (!is_over(entry)) {
@@ -58,6 +60,13 @@ void tw_ext_sweep(tw_state_t *state) {
     entry->next = over;
     over = entry;
   }
+  TW_UNLOCK(state);
+  return over;
+}
+
+/* What is let go runs code of others, which may launch: entries leave the list first. */
+void tw_ext_sweep(tw_state_t *state) {
+  tw_deferred_t *over = take_over(state);
   while (over) {
     tw_deferred_t *next = over->next;
     let_go(over);
@@ -82,8 +91,10 @@ void tw_ext_defer(tw_state_t *state, tw_hold_t **holds, int device, void *stream
   if (!status)
     status = tw_event_record_on(device, event, stream);
   if (entry && !status) {
+    TW_LOCK(state);
     *entry = (tw_deferred_t){.next = state->deferred, .holds = kept, .event = event, .device = device};
     state->deferred = entry;
+    TW_UNLOCK(state);
     return;
   }
   tw_status_free(status); /* no event, no wait: as without this file */

@@ -21,6 +21,7 @@ typedef struct memory {
   tw_stream_t home;     /* where it is freed, and what its exports name */
   tw_stream_t last;     /* where it was used last */
   PyObject *streams[2]; /* owned or NULL: the objects behind these */
+  TW_MUTEX              /* of `last` and its object */
 } memory_t;
 
 typedef struct device_array {
@@ -39,14 +40,20 @@ static bool is_same_stream(const void *a, const void *b) {
 
 /* Makes a stream the last one, behind all that is queued. `object` is what stands for it, or NULL. */
 static tw_status_t follow(memory_t *memory, void *handle, PyObject *object) {
-  if (memory->device < 0 || is_same_stream(memory->last.handle, handle))
+  if (memory->device < 0)
     return NULL;
-  TW_RETURN_IF_ERROR(tw_stream_order(memory->device, memory->last.handle, handle));
-  memory->last.handle = handle;
-  PyObject *old = memory->streams[1];
-  memory->streams[1] = Py_XNewRef(object);
+  tw_status_t status = NULL;
+  PyObject *old = NULL;
+  TW_LOCK(memory);
+  bool same = is_same_stream(memory->last.handle, handle);
+  if (!same && !(status = tw_stream_order(memory->device, memory->last.handle, handle))) {
+    memory->last.handle = handle;
+    old = memory->streams[1];
+    memory->streams[1] = Py_XNewRef(object);
+  }
+  TW_UNLOCK(memory);
   Py_XDECREF(old);
-  return NULL;
+  return status;
 }
 
 static memory_t *memory_new(tw_state_t *state, uint64_t address, size_t size, int device) {

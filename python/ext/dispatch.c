@@ -76,10 +76,21 @@ static bool is_same_dict(PyObject *now, PyObject *was, int levels) {
   PyObject *key, *value;
   Py_ssize_t at = 0;
   bool same = PyDict_Size(now) == PyDict_Size(was);
+#ifdef TW_FREE_THREADED
+  Py_BEGIN_CRITICAL_SECTION(was);
+#endif
   while (same && PyDict_Next(was, &at, &key, &value)) {
-    PyObject *other = PyDict_GetItemWithError(now, key);
+    Py_INCREF(key);
+    Py_INCREF(value);
+    PyObject *other = tw_dict_get(now, key);
     same = other && is_same(other, value, levels - 1);
+    Py_XDECREF(other);
+    Py_DECREF(value);
+    Py_DECREF(key);
   }
+#ifdef TW_FREE_THREADED
+  Py_END_CRITICAL_SECTION();
+#endif
   return same;
 }
 
@@ -103,16 +114,16 @@ static bool is_same(PyObject *now, PyObject *was, int levels) {
 
 /* Whether something that the variants were made from has another value now: a row is (dict, name, value),
  * (object, attribute, value), or (list or dict, None, copy). */
-static bool is_stale(const dispatcher_t *self) {
+static bool is_stale(PyObject *watched) {
   bool stale = false;
-  Py_ssize_t count = PyTuple_Size(self->watched);
+  Py_ssize_t count = PyTuple_Size(watched);
   for (Py_ssize_t i = 0; i < count && !stale; i++) {
-    PyObject *row = PyTuple_GetItem(self->watched, i);
+    PyObject *row = PyTuple_GetItem(watched, i);
     PyObject *holder = PyTuple_GetItem(row, 0), *name = PyTuple_GetItem(row, 1), *now;
     if (name == Py_None)
       now = Py_NewRef(holder);
     else if (PyDict_Check(holder))
-      now = Py_XNewRef(PyDict_GetItemWithError(holder, name));
+      now = tw_dict_get(holder, name);
     else
       now = PyObject_GetAttr(holder, name);
     stale = now != PyTuple_GetItem(row, 2) && !is_same(now, PyTuple_GetItem(row, 2), MOST_LEVELS);
@@ -123,11 +134,21 @@ static bool is_stale(const dispatcher_t *self) {
   return stale;
 }
 
-static void forget_stale(dispatcher_t *self) {
-  PyObject *watched = self->watched;
-  self->watched = NULL;
-  tw_table_clear(self);
-  Py_DECREF(watched);
+/* What is watched: new reference, or NULL. */
+static PyObject *watched_of(dispatcher_t *self) {
+  TW_LOCK(self);
+  PyObject *watched = Py_XNewRef(self->watched);
+  TW_UNLOCK(self);
+  return watched;
+}
+
+TW_HOT static void forget_stale(dispatcher_t *self) {
+  if (!TW_PUBLISHED(self->watched))
+    return;
+  PyObject *watched = watched_of(self);
+  if (watched && TW_UNLIKELY(is_stale(watched)))
+    tw_table_clear_stale(self, watched);
+  Py_XDECREF(watched);
 }
 
 static int check_variant(const call_t *call, PyObject *variant) {
@@ -140,24 +161,22 @@ static int check_variant(const call_t *call, PyObject *variant) {
   return -1;
 }
 
-/* Asks the front end for a variant. Meanwhile other threads may run and do the same. */
-static entry_t *compile_variant(call_t *call, PyObject *arguments) {
+/* Asks the front end for a variant, a new reference. Meanwhile other threads may run and do the same. */
+static tw_variant_t *compile_variant(call_t *call, PyObject *arguments) {
   dispatcher_t *self = call->self;
-  entry_t *entry = NULL;
+  tw_variant_t *found = NULL;
   PyObject *target = tw_key_target(call->key[0]);
   PyObject *key = target ? tw_key_describe(call, arguments) : NULL;
   PyObject *variant = key ? PyObject_CallFunctionObjArgs(self->on_miss, (PyObject *)self, target, key, NULL) : NULL;
   if (variant && PyExceptionInstance_Check(variant)) { /* a mistake of the user's: no frame of ours belongs to it */
     PyErr_SetObject((PyObject *)Py_TYPE(variant), variant);
   } else if (variant && !check_variant(call, variant)) {
-    entry = tw_table_find(self, call);
-    if (!entry)
-      entry = tw_table_insert(self, call, variant, target, key);
+    found = tw_table_insert(self, call, variant, target, key);
   }
   Py_XDECREF(variant);
   Py_XDECREF(key);
   Py_XDECREF(target);
-  return entry;
+  return found;
 }
 
 /* === launching ==================================================================================================== */
@@ -188,18 +207,14 @@ static tw_variant_t *other_plan(call_t *call, tw_variant_t *variant, const char 
     PyErr_Clear();
     return NULL;
   }
-  if (variant->instead) /* another thread was faster */
-    Py_DECREF(made);
-  else
-    variant->instead = made;
-  return (tw_variant_t *)variant->instead;
+  return (tw_variant_t *)tw_publish(&variant->instead, made); /* another thread may have been faster */
 }
 
 /* Loads a variant, or one of another plan if the driver refuses it or it spills; returns the one that was loaded.
  * NULL with an exception. It takes milliseconds, for PTX more: the GIL is given up meanwhile. */
 static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
-  while (variant->instead)
-    variant = (tw_variant_t *)variant->instead;
+  for (PyObject *instead; (instead = TW_PUBLISHED(variant->instead));)
+    variant = (tw_variant_t *)instead;
   if (tw_cuda_kernel_is_loaded(variant->cuda, call->device_id))
     return variant;
   tw_cuda_usage_t usage = {0};
@@ -227,18 +242,16 @@ static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t
                                       [TW_ALTERNATIVE_CLUSTERS] = "clusters",
                                       [TW_ALTERNATIVE_AS_LAUNCHED] = "as_launched",
                                       [TW_ALTERNATIVE_SPLIT_K] = "split_k"};
-  if (!*made) {
+  PyObject *found = TW_PUBLISHED(*made);
+  if (!found) {
     PyObject *fresh = PyObject_CallFunction(maker, "si", kinds[what.kind], what.number);
     if (!fresh || check_variant(call, fresh)) {
       Py_XDECREF(fresh);
       return NULL;
     }
-    if (*made) /* another thread was faster */
-      Py_DECREF(fresh);
-    else
-      *made = fresh;
+    found = tw_publish(made, fresh); /* another thread may have been faster */
   }
-  return (tw_variant_t *)*made;
+  return (tw_variant_t *)found;
 }
 
 /* The variant that is fastest for this launch. Slices of tiles may be shared in turn. Variants are loaded only when
@@ -288,7 +301,7 @@ TW_HOT static tw_variant_t *chosen_variant(call_t *call, tw_variant_t *variant) 
 TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
   if (!(variant = chosen_variant(call, variant)))
     return -1;
-  if (TW_UNLIKELY(variant->instead || !tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) &&
+  if (TW_UNLIKELY(TW_PUBLISHED(variant->instead) || !tw_cuda_kernel_is_loaded(variant->cuda, call->device_id)) &&
       !(variant = load_on_gpu(call, variant)))
     return -1;
   tw_status_t status = tw_cuda_launch(variant->cuda, call->device_id, call->reader.stream.handle, call->grid,
@@ -297,7 +310,7 @@ TW_HOT static int start_on_gpu(call_t *call, tw_variant_t *variant) {
 }
 
 /* The GIL is released: other Python threads run beside the kernel. The arguments are kept by the
- * caller's tuple, the code by a reference of our own. */
+ * caller's tuple, the code by a reference of the caller's. */
 static int start_on_cpu(call_t *call, tw_variant_t *variant) {
   if (!(variant = chosen_variant(call, variant)))
     return -1;
@@ -313,24 +326,18 @@ static int start_on_cpu(call_t *call, tw_variant_t *variant) {
   return status ? tw_call_error(call->self, status) : 0;
 }
 
-/* Compiling or loading may make this or another thread forget all variants. */
 TW_HOT int tw_call_run(call_t *call, tw_variant_t *variant) {
-  Py_INCREF((PyObject *)variant);
-  int failed = call->kind == TW_DEVICE_CPU ? start_on_cpu(call, variant) : start_on_gpu(call, variant);
-  Py_DECREF((PyObject *)variant);
-  return failed;
+  return call->kind == TW_DEVICE_CPU ? start_on_cpu(call, variant) : start_on_gpu(call, variant);
 }
 
-/* The variant for the arguments, borrowed; NULL with an exception. */
+/* The variant for the arguments, a new reference: compiling or loading may make this or another thread forget all
+ * variants. NULL with an exception. */
 TW_HOT static tw_variant_t *find_variant(call_t *call, PyObject *arguments) {
   if (TW_UNLIKELY(tw_call_read_arguments(call, arguments)) || TW_UNLIKELY(read_target(call)))
     return NULL;
-  if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
-    forget_stale(call->self);
-  entry_t *entry = tw_table_find(call->self, call);
-  if (TW_UNLIKELY(!entry))
-    entry = compile_variant(call, arguments);
-  return entry ? entry->variant : NULL;
+  forget_stale(call->self);
+  tw_variant_t *variant = tw_table_find(call->self, call);
+  return TW_LIKELY(variant != NULL) ? variant : compile_variant(call, arguments);
 }
 
 TW_HOT static int run_variant(call_t *call, tw_variant_t *variant) {
@@ -353,13 +360,18 @@ static int form_error(const call_t *call) {
 
 /* To ask for a subclass costs 20 ns, and kernels are of one class or two. */
 TW_HOT static bool is_dispatcher(tw_state_t *state, PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object), *old = state->kernel;
+  PyTypeObject *type = Py_TYPE(object), *old = TW_PUBLISHED(state->kernel);
   if (TW_LIKELY(type == old))
     return true;
   if (!PyObject_TypeCheck(object, state->dispatcher))
     return false;
+#ifdef TW_FREE_THREADED /* the first one stays */
+  Py_INCREF((PyObject *)type);
+  tw_publish((PyObject **)&state->kernel, (PyObject *)type);
+#else
   state->kernel = (PyTypeObject *)Py_NewRef((PyObject *)type);
   Py_XDECREF((PyObject *)old);
+#endif
   return true;
 }
 
@@ -389,7 +401,7 @@ TW_HOT static int begin_call(call_t *call, PyObject *stream, PyObject *grid, PyO
   }
   call->self = (dispatcher_t *)kernel;
   call->has_block = block != NULL;
-  if (TW_UNLIKELY(!call->self->parameters)) {
+  if (TW_UNLIKELY(!TW_PUBLISHED(call->self->parameters))) {
     tw_ext_error(TW_INTERNAL_ERROR, "the kernel was not initialized");
     return -1;
   }
@@ -420,9 +432,10 @@ TW_HOT static int begin(call_t *call, tw_state_t *state, PyObject *stream, PyObj
   return -1;
 }
 
-/* Runs the variant (NULL: an exception is pending) and lets go what the call has taken. */
+/* Runs the variant (taken; NULL: an exception is pending) and lets go what the call has taken. */
 TW_HOT static PyObject *run_and_end(call_t *call, tw_variant_t *variant) {
   int failed = run_variant(call, variant);
+  Py_XDECREF((PyObject *)variant);
   if (TW_UNLIKELY(call->reader.holds != NULL) && !failed && call->kind == TW_DEVICE_CUDA)
     tw_ext_defer(call->reader.state, &call->reader.holds, call->device_id, call->reader.stream.handle);
   tw_hold_release(call->reader.holds);
@@ -573,18 +586,6 @@ static bool is_function(PyObject *grid) {
   return !PyTuple_CheckExact(grid) && !PyLong_CheckExact(grid) && PyCallable_Check(grid);
 }
 
-/* From here on the call is that of the row's kernel. What the row has is held: Python code may take it away. */
-TW_HOT static tw_tuned_choice_t turn_to(call_t *call, const tw_tuned_row_t *row) {
-  tw_tuned_choice_t held = {.kernel = Py_NewRef(row->kernel ? row->kernel : (PyObject *)call->self),
-                            .constants = Py_NewRef(row->constants),
-                            .code = Py_XNewRef(row->code),
-                            .picks = Py_XNewRef(row->picks)};
-  memcpy(call->key, row->words + row->count, row->key_count * sizeof *call->key);
-  call->key_count = row->key_count;
-  call->self = (dispatcher_t *)held.kernel;
-  return held;
-}
-
 static void let_go(tw_tuned_choice_t *held) {
   Py_DECREF(held->kernel);
   Py_DECREF(held->constants);
@@ -611,24 +612,23 @@ TW_COLD static PyObject *launch_choice(PyObject *module, const call_t *call, con
   return result;
 }
 
-TW_HOT static PyObject *run_choice(PyObject *module, call_t *call, const tw_tuned_row_t *row, PyObject *stream,
+/* The choice is taken. */
+TW_HOT static PyObject *run_choice(PyObject *module, call_t *call, tw_tuned_choice_t *choice, PyObject *stream,
                                    PyObject *grid, PyObject *arguments) {
-  tw_tuned_choice_t choice = turn_to(call, row);
   PyObject *result = NULL;
-  if (is_function(grid) && read_grid(call, &choice, grid, arguments)) {
+  if (is_function(grid) && read_grid(call, choice, grid, arguments)) {
     tw_hold_release(call->reader.holds);
   } else {
-    if (call->self->watched && TW_UNLIKELY(is_stale(call->self)))
-      forget_stale(call->self);
-    entry_t *entry = tw_table_find(call->self, call);
-    if (TW_LIKELY(entry != NULL)) {
-      result = run_and_end(call, entry->variant);
+    forget_stale(call->self);
+    tw_variant_t *variant = tw_table_find(call->self, call);
+    if (TW_LIKELY(variant != NULL)) {
+      result = run_and_end(call, variant);
     } else {
       tw_hold_release(call->reader.holds);
-      result = launch_choice(module, call, &choice, stream, arguments);
+      result = launch_choice(module, call, choice, stream, arguments);
     }
   }
-  let_go(&choice);
+  let_go(choice);
   return result;
 }
 
@@ -639,22 +639,22 @@ TW_HOT static PyObject *launch_tuned(PyObject *module, PyObject *const *argument
   PyObject *stream = arguments[0], *grid = arguments[1], *owner = arguments[2], *given = arguments[3];
   tw_state_t *state = tw_state_of(module);
   PyObject *kernel = kernel_below(state, owner), *one = PyTuple_New(0), *result = NULL;
-  const tw_tuned_row_t *row = NULL;
+  bool found = false;
+  tw_tuned_choice_t choice;
   call_t call;
   if (kernel && one && !begin(&call, state, stream, is_function(grid) ? one : grid, NULL, kernel, &given)) {
     call.reader.stream.scan = given;
-    if (!tw_call_read_arguments(&call, given) && !read_target(&call))
-      row = tw_tuned_find(call.self, &call, owner);
-    if (row && !row->code && is_function(grid)) /* the first one: launch_first finds out what it takes */
-      row = NULL;
-    if (TW_LIKELY(row != NULL))
-      result = run_choice(module, &call, row, stream, grid, given);
+    /* The first function for a grid goes to launch_first, which finds out what it takes. */
+    found = !tw_call_read_arguments(&call, given) && !read_target(&call) &&
+            tw_tuned_turn(&call, owner, is_function(grid), &choice);
+    if (TW_LIKELY(found))
+      result = run_choice(module, &call, &choice, stream, grid, given);
     else
       tw_hold_release(call.reader.holds);
   }
   Py_XDECREF(one);
   Py_XDECREF(kernel);
-  if (TW_LIKELY(row != NULL))
+  if (TW_LIKELY(found))
     return result;
   PyErr_Clear();
   return launch_first(arguments, count, NULL);
@@ -693,18 +693,13 @@ static int check_forms(dispatcher_t *self, PyObject *forms) {
   return -1;
 }
 
-static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
+static int initialize(dispatcher_t *self, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"name",     "parameters",    "constants", "on_miss", "threads",
                           "defaults", "most_variants", "forms",     NULL};
-  dispatcher_t *self = (dispatcher_t *)object;
   PyObject *name, *parameters, *constants, *on_miss, *defaults = Py_None, *forms = Py_None;
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UOOO|iOiO:Dispatcher", names, &name, &parameters, &constants,
                                    &on_miss, &self->threads, &defaults, &self->most_variants, &forms))
     return -1;
-  if (self->parameters) {
-    PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
-    return -1;
-  }
   PyObject *tuple = PySequence_Tuple(parameters);
   if (!tuple)
     return -1;
@@ -726,8 +721,20 @@ static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keyw
   self->on_miss = Py_NewRef(on_miss);
   self->defaults = PyTuple_Check(defaults) ? Py_NewRef(defaults) : NULL;
   self->forms = PyTuple_Check(forms) ? Py_NewRef(forms) : NULL;
-  self->parameters = tuple;
+  TW_PUBLISH(self->parameters, tuple); /* launch() takes it from now on */
   return 0;
+}
+
+static int dispatcher_init(PyObject *object, PyObject *arguments, PyObject *keywords) {
+  dispatcher_t *self = (dispatcher_t *)object;
+  if (__atomic_exchange_n(&self->is_begun, true, __ATOMIC_ACQ_REL)) {
+    PyErr_SetString(PyExc_RuntimeError, "a Dispatcher is initialized once");
+    return -1;
+  }
+  if (!initialize(self, arguments, keywords))
+    return 0;
+  __atomic_store_n(&self->is_begun, false, __ATOMIC_RELEASE);
+  return -1;
 }
 
 static int dispatcher_traverse(PyObject *object, visitproc visit, void *arg) {
@@ -793,18 +800,7 @@ static PyObject *get_parameters(PyObject *object, void *unused) {
 /* variants() -> [(target, key, kernel)] */
 static PyObject *variants(PyObject *object, PyObject *unused) {
   (void)unused;
-  dispatcher_t *self = (dispatcher_t *)object;
-  PyObject *list = PyList_New(0);
-  for (size_t i = 0; list && i < self->slots; i++) {
-    entry_t *entry = self->table[i];
-    if (!entry)
-      continue;
-    PyObject *row = Py_BuildValue("(OOO)", entry->target, entry->key, (PyObject *)entry->variant);
-    if (!row || PyList_Append(list, row))
-      Py_CLEAR(list);
-    Py_XDECREF(row);
-  }
-  return list;
+  return tw_table_rows((dispatcher_t *)object);
 }
 
 static PyObject *clear_variants(PyObject *object, PyObject *unused) {
@@ -828,18 +824,20 @@ static PyObject *watch(PyObject *object, PyObject *rows) {
       return NULL;
     }
   }
+  if (!PyTuple_Size(tuple))
+    Py_CLEAR(tuple);
+  TW_LOCK(self);
   PyObject *old = self->watched;
-  self->watched = PyTuple_Size(tuple) ? tuple : NULL;
-  if (!self->watched)
-    Py_DECREF(tuple);
+  TW_PUBLISH(self->watched, tuple);
+  TW_UNLOCK(self);
   Py_XDECREF(old);
   return Py_NewRef(Py_None);
 }
 
 static PyObject *get_watched(PyObject *object, void *unused) {
   (void)unused;
-  PyObject *watched = ((dispatcher_t *)object)->watched;
-  return watched ? Py_NewRef(watched) : PyTuple_New(0);
+  PyObject *watched = watched_of((dispatcher_t *)object);
+  return watched ? watched : PyTuple_New(0);
 }
 
 /* Reads the arguments of a launch of one block as the launch would; the caller lets go what the call holds. */
@@ -942,10 +940,9 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);
   if (variant) {
-    PyObject *first = Py_NewRef((PyObject *)variant); /* another thread may forget it meanwhile, as in tw_call_run */
-    variant = chosen_variant(&call, variant);
-    result = variant ? Py_NewRef((PyObject *)variant) : NULL;
-    Py_DECREF(first);
+    tw_variant_t *other = chosen_variant(&call, variant);
+    result = other ? Py_NewRef((PyObject *)other) : NULL;
+    Py_DECREF((PyObject *)variant);
   }
   tw_hold_release(call.reader.holds);
   return result;

@@ -11,6 +11,7 @@
 #define TILEWRIGHT_PYTHON_DISPATCH_H
 
 #include "launch.h"
+#include "lock.h"
 
 /* CpuKernel and CudaKernel: one compiled variant. Exactly one of cpu.entry and cuda is set. */
 typedef struct tw_variant {
@@ -31,6 +32,7 @@ typedef struct tw_variant {
    * memory; and the variant, which is launched in the place of this one. */
   PyObject *or_else, *instead; /* owned, or NULL */
   int much_local;              /* bytes of local memory of a thread, from which on `or_else` is asked */
+  TW_MUTEX                     /* of what or_else() is told; what is made is published, and stays */
 } tw_variant_t;
 
 /* "sm_90a" of a compute capability: from 9.0 on there are features that only the exact chip has. */
@@ -77,12 +79,13 @@ typedef struct dispatcher {
   PyObject *defaults;            /* owned tuple or NULL: of the last parameters */
   PyObject *watched;             /* owned tuple or NULL: what the variants read outside of the kernel */
   PyObject *forms;               /* owned tuple or NULL: which parts of each parameter are constants */
-  PyObject *objects;             /* owned dict: constants that are no numbers -> small integers */
-  PyObject *records;             /* owned dict: type -> (names of fields, their forms), or None: no dataclass */
+  PyObject *objects;             /* owned dict: constants that are no numbers -> small integers; nothing leaves it */
+  PyObject *records;             /* the same: type -> (names of fields, their forms), or None: no dataclass */
   PyObject *seen[TW_MAX_ARGS];   /* owned: last object at a constant position … */
   uint64_t seen_id[TW_MAX_ARGS]; /* … and its integer */
+  uint64_t numbers;              /* the last of those integers */
   uint64_t marked;               /* bit i: argument i is a constant, or an array with extents or strides that are */
-  tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch */
+  tw_known_array_t *known;       /* owned, `leaves` of them: the arrays of the last launch; not used without a GIL */
   Py_ssize_t leaves;             /* as many as there are parameters, until there is a structure */
   Py_ssize_t count;              /* of parameters */
   bool takes_long;               /* arrays with extents beyond 31 bits, for which its kernel never asks */
@@ -93,6 +96,8 @@ typedef struct dispatcher {
   int most_variants;      /* 0: no bound */
   entry_t *last;          /* found by the last launch; in the table */
   struct tw_tuned *tuned; /* owned, or NULL: tune.launch has not been asked */
+  bool is_begun;          /* by the one thread that initializes it */
+  TW_MUTEX                /* of `watched`, `seen`, the table and `tuned`; all else stays from the first launch on */
 } dispatcher_t;
 
 /* One launch in the making; not cleared as a whole, it is large. */
@@ -130,10 +135,13 @@ int tw_call_mask_error(const call_t *call, uint64_t mask, const char *what);
 int tw_call_error(const dispatcher_t *self, tw_status_t status);
 /* The value of a constant as Python knows it: NumPy scalars become Python's; new reference. */
 PyObject *tw_ext_constant_value(tw_state_t *state, PyObject *object);
+/* A number, not 0, for a key; the same for equal ones. 0, or -1 with an exception. */
+int tw_dispatcher_number(dispatcher_t *self, PyObject *key, uint64_t *out);
 
 /* --- dispatch.c -------------------------------------------------------------------------------- */
 
-/* Starts a variant with the words, the grid and the stream of the call. 0, or -1 with an exception. */
+/* Starts a variant, which the caller holds, with the words, the grid and the stream of the call. 0, or -1 with an
+ * exception. */
 int tw_call_run(call_t *call, tw_variant_t *variant);
 
 /* --- structure.c ------------------------------------------------------------------------------- */
@@ -172,11 +180,17 @@ PyObject *tw_structure_describe(const tw_structure_t *structure, PyObject *parts
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 
-/* The variant for a call's key, or NULL without an exception. */
-entry_t *tw_table_find(dispatcher_t *self, const call_t *call);
-/* Adds one, for which the oldest may have to go; NULL with MemoryError set. */
-entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key);
+/* The variant for a call's key, a new reference, or NULL without an exception. */
+tw_variant_t *tw_table_find(dispatcher_t *self, const call_t *call);
+/* Adds one, unless another thread has; the oldest may have to go. The one that is there, a new reference; NULL with
+ * MemoryError set. */
+tw_variant_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target,
+                              PyObject *key);
 void tw_table_clear(dispatcher_t *self);
+/* The same, and forgets what was watched, if it is still `watched`. */
+void tw_table_clear_stale(dispatcher_t *self, PyObject *watched);
+/* [(target, key, kernel)]; new reference, or NULL with an exception. */
+PyObject *tw_table_rows(dispatcher_t *self);
 /* What on_miss is told: the target's name, and one tuple a parameter (values of constants from the arguments). */
 PyObject *tw_key_target(uint64_t word);
 PyObject *tw_key_describe(const call_t *call, PyObject *arguments);
@@ -195,7 +209,7 @@ typedef struct tw_tuned_row {
   uint64_t words[]; /* `count` of the launch as it was given; `key_count` of the key of the one in its place */
 } tw_tuned_row_t;
 
-/* The fields of a row, borrowed; None where there is none. */
+/* The fields of a row as Python gives them, borrowed; None where there is none. */
 typedef struct tw_tuned_choice {
   PyObject *owner, *kernel, *constants, *code, *picks;
 } tw_tuned_choice_t;
@@ -203,8 +217,9 @@ typedef struct tw_tuned_choice {
 /* The words that tell launches apart, TW_TUNED_WORDS at most: key, extents and device. Returns how many. */
 enum { TW_TUNED_WORDS = KEY_WORDS + TW_MAX_WORDS + 1 };
 size_t tw_tuned_words(const call_t *call, uint64_t *out);
-/* The row for a call, or NULL without an exception. It lives until the next Python code runs. */
-const tw_tuned_row_t *tw_tuned_find(dispatcher_t *self, const call_t *call, const PyObject *owner);
+/* Turns a call to what its row says, `out` (owned, but `owner`); false where there is none, or none for a grid that is
+ * a function. */
+bool tw_tuned_turn(call_t *call, const PyObject *owner, bool by_function, tw_tuned_choice_t *out);
 /* `tuned`: the launch in the place of the one that was given. 0, or -1 with an exception. */
 int tw_tuned_insert(dispatcher_t *self, const call_t *given, const call_t *tuned, const tw_tuned_choice_t *choice);
 void tw_tuned_clear(dispatcher_t *self);

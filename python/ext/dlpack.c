@@ -42,17 +42,36 @@ static const tw_dl_exchange_t *find_exchange(PyTypeObject *type) {
   return exchange && is_trusted(type) ? exchange : NULL;
 }
 
+/* Where a new type goes; NULL: nowhere. */
+static tw_known_type_t *place_for(tw_state_t *state, const tw_dl_exchange_t *exchange) {
+  if (exchange && !state->exchange.type)
+    return &state->exchange;
+#ifdef TW_FREE_THREADED /* no type makes room for another, and two threads may have found the same */
+  return state->next_known < TW_KNOWN_TYPES ? &state->known[state->next_known++] : NULL;
+#else
+  return &state->known[state->next_known++ % TW_KNOWN_TYPES];
+#endif
+}
+
+static void remember_type(tw_state_t *state, PyTypeObject *type, const tw_dl_exchange_t *exchange) {
+  PyTypeObject *old = NULL;
+  TW_LOCK(state);
+  tw_known_type_t *place = place_for(state, exchange);
+  if (place) {
+    old = place->type;
+    place->exchange = exchange;
+    TW_PUBLISH(place->type, (PyTypeObject *)Py_NewRef((PyObject *)type));
+  }
+  TW_UNLOCK(state);
+  Py_XDECREF((PyObject *)old);
+}
+
 const tw_dl_exchange_t *tw_ext_exchange_find(tw_state_t *state, PyTypeObject *type) {
   for (int i = 0; i < TW_KNOWN_TYPES; i++)
-    if (state->known[i].type == type)
+    if (TW_PUBLISHED(state->known[i].type) == type)
       return state->known[i].exchange;
   const tw_dl_exchange_t *exchange = find_exchange(type);
-  tw_known_type_t *slot =
-      exchange && !state->exchange.type ? &state->exchange : &state->known[state->next_known++ % TW_KNOWN_TYPES];
-  PyTypeObject *old = slot->type;
-  Py_INCREF((PyObject *)type);
-  *slot = (tw_known_type_t){type, exchange};
-  Py_XDECREF((PyObject *)old);
+  remember_type(state, type, exchange);
   return exchange;
 }
 

@@ -3,6 +3,7 @@
 #define TILEWRIGHT_PYTHON_IMPORT_H
 
 #include "launch.h"
+#include "lock.h"
 
 /* --- array.c ----------------------------------------------------------------------------------- */
 
@@ -49,9 +50,20 @@ void tw_ext_unpack_float4(struct tw_packed_floats *packed); /* takes it */
 /* The same for any type but the first that had the API, by what is known of the last ones. */
 const tw_dl_exchange_t *tw_ext_exchange_find(tw_state_t *state, PyTypeObject *type);
 
+/* What is known of the type that arrays have most often: the first that had the API. */
+static inline tw_known_type_t tw_ext_most_known(const tw_state_t *state) {
+#ifdef TW_FREE_THREADED
+  PyTypeObject *type = TW_PUBLISHED(state->exchange.type);
+  return (tw_known_type_t){type, type ? state->exchange.exchange : NULL};
+#else
+  return state->exchange;
+#endif
+}
+
 /* The exchange API of a type whose objects may be read by it; NULL: none. */
 static inline const tw_dl_exchange_t *tw_ext_exchange_of(tw_state_t *state, PyTypeObject *type) {
-  return TW_LIKELY(state->exchange.type == type) ? state->exchange.exchange : tw_ext_exchange_find(state, type);
+  return TW_LIKELY(TW_PUBLISHED(state->exchange.type) == type) ? state->exchange.exchange
+                                                               : tw_ext_exchange_find(state, type);
 }
 
 int tw_ext_read_exchange(const tw_dl_exchange_t *exchange, PyObject *object, tw_reader_t *reader, tw_array_t *out);

@@ -289,7 +289,7 @@ int tw_ext_read_cuda_description(PyObject *interface, tw_stream_t *stream, tw_ar
   return tw_ext_read_cuda_interface(Py_None, interface, stream, out);
 }
 
-int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
+static int read_cuda(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
   Py_ssize_t size;
   if (check_cuda_interface(interface) || read_interface(object, interface, out, &size))
     return -1;
@@ -305,6 +305,22 @@ int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_
   if (finish(out))
     return -1;
   return follow_producer(interface, stream, out->device_id < 0 ? 0 : out->device_id);
+}
+
+/* A producer may keep the dictionary, and change it in another thread. */
+static PyObject *own_interface(PyObject *interface) {
+#ifdef TW_FREE_THREADED
+  if (PyDict_Check(interface))
+    return PyDict_Copy(interface);
+#endif
+  return Py_NewRef(interface);
+}
+
+int tw_ext_read_cuda_interface(PyObject *object, PyObject *interface, tw_stream_t *stream, tw_array_t *out) {
+  PyObject *own = own_interface(interface);
+  int failed = own ? read_cuda(object, own, stream, out) : -1;
+  Py_XDECREF(own);
+  return failed;
 }
 
 /* === NumPy and the buffer protocol ================================================================================ */
@@ -336,8 +352,10 @@ static int read_buffer(PyObject *object, const Py_buffer *buffer, tw_array_t *ou
 
 /* Dtypes that buffers cannot express. */
 static int read_array_interface(PyObject *object, tw_array_t *out, tw_hold_t **holds) {
-  PyObject *interface = PyObject_GetAttrString(object, "__array_interface__");
+  PyObject *found = PyObject_GetAttrString(object, "__array_interface__");
+  PyObject *interface = found ? own_interface(found) : NULL;
   Py_ssize_t size;
+  Py_XDECREF(found);
   if (!interface)
     return -1;
   int failed = PyDict_Check(interface) ? read_interface(object, interface, out, &size)

@@ -1,7 +1,7 @@
 /* module.c - the extension module `tilewright._core`: functions and types from the parts beside it, and its state
  *
- * Subinterpreters have a module each. One with a GIL of its own cannot import us: what the process shares (state.h)
- * changes under the GIL. Python 3.12 and later say so in an ImportError. */
+ * Subinterpreters have a module each. One with a GIL of its own cannot import us: Python 3.12 and later say so in an
+ * ImportError. A Python without a GIL goes without it (lock.h). */
 #include "ext.h"
 #include "launch.h"
 
@@ -70,7 +70,11 @@ static int module_clear(PyObject *module) {
 
 static void module_free(void *module) { module_clear(module); }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec},
+#ifdef TW_FREE_THREADED
+                                   {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+                                   {0, NULL}};
 
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,

@@ -3,9 +3,10 @@
  * A function of Python stands in the traceback of each error that goes through it. This one does not, so that what
  * launches a kernel can leave its own frames out (python/tilewright/quiet.py). */
 #include "ext.h"
+#include "lock.h"
 
 typedef struct {
-  PyObject_HEAD PyObject *function; /* owned */
+  PyObject_HEAD PyObject *function; /* owned, published (lock.h) behind … */
   PyObject *on_error;               /* owned */
 } quiet_t;
 
@@ -15,12 +16,11 @@ static int quiet_init(PyObject *object, PyObject *arguments, PyObject *keywords)
   PyObject *function, *on_error;
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO:Quiet", names, &function, &on_error))
     return -1;
-  PyObject *old[] = {self->function, self->on_error};
-  self->function = Py_NewRef(function);
-  self->on_error = Py_NewRef(on_error);
-  Py_XDECREF(old[0]);
-  Py_XDECREF(old[1]);
-  return 0;
+  tw_publish(&self->on_error, Py_NewRef(on_error));
+  if (tw_publish(&self->function, Py_NewRef(function)) == function)
+    return 0;
+  PyErr_SetString(PyExc_RuntimeError, "a Quiet is initialized once");
+  return -1;
 }
 
 /* The pending error as `on_error` leaves it; if that fails, as it was. */
@@ -43,7 +43,7 @@ static void show(PyObject *on_error) {
 
 static PyObject *quiet_call(PyObject *object, PyObject *arguments, PyObject *keywords) {
   quiet_t *self = (quiet_t *)object;
-  if (!self->function) {
+  if (!TW_PUBLISHED(self->function)) {
     PyErr_SetString(PyExc_RuntimeError, "a Quiet that was not initialized is called");
     return NULL;
   }

@@ -49,7 +49,19 @@ typedef struct tw_known_type {
 /* Owners of arrays that a GPU still works on (deferred.c). */
 typedef struct tw_deferred tw_deferred_t;
 
+/* Without a GIL what is known of a type stays: it is read without a lock. */
+#ifdef TW_FREE_THREADED
+enum { TW_KNOWN_TYPES = 64, TW_STREAM_NAMES = 3 };
+#else
 enum { TW_KNOWN_TYPES = 8, TW_STREAM_NAMES = 3 };
+#endif
+
+/* A member of what several threads change (lock.h). */
+#ifdef TW_FREE_THREADED
+#define TW_MUTEX PyMutex lock;
+#else
+#define TW_MUTEX
+#endif
 
 typedef struct tw_state {
 #define FIELD(type, name) type *name;
@@ -61,6 +73,7 @@ typedef struct tw_state {
   PyObject *stream_names[TW_STREAM_NAMES]; /* owned: attributes in which streams keep their handle */
   int stream_name;                         /* the one of `stream` */
   tw_deferred_t *deferred;                 /* owned list */
+  TW_MUTEX
 } tw_state_t;
 
 /* The state of the module that a function of it is given. */

@@ -37,9 +37,9 @@ static PyObject *record_of(const call_t *call, PyObject *object) {
   if (known || PyErr_Occurred())
     return known;
   PyObject *made = is_record(call, object) ? ask("record", "O", type, NULL, NULL) : Py_NewRef(Py_None);
-  if (made && !PyDict_SetItem(self->records, type, made))
-    known = made;
+  known = made ? tw_dict_put(self->records, type, made) : NULL; /* where it stays */
   Py_XDECREF(made);
+  Py_XDECREF(known);
   return known;
 }
 
@@ -76,7 +76,12 @@ static int open_record(const call_t *call, PyObject *object, tw_structure_t *out
 }
 
 static int open_dict(PyObject *object, tw_structure_t *out) {
-  PyObject *keys = PyDict_Keys(object), *values = PyDict_Values(object);
+#ifdef TW_FREE_THREADED /* others may change it between its keys and its values */
+  PyObject *own = PyDict_Copy(object);
+#else
+  PyObject *own = Py_NewRef(object);
+#endif
+  PyObject *keys = own ? PyDict_Keys(own) : NULL, *values = own ? PyDict_Values(own) : NULL;
   if (keys && values) {
     out->names = PyList_AsTuple(keys);
     out->parts = PyList_AsTuple(values);
@@ -84,6 +89,7 @@ static int open_dict(PyObject *object, tw_structure_t *out) {
   }
   Py_XDECREF(keys);
   Py_XDECREF(values);
+  Py_XDECREF(own);
   return out->parts && out->like ? 0 : -1;
 }
 
@@ -159,16 +165,12 @@ PyObject *tw_structure_leaves(const dispatcher_t *self, PyObject *arguments) {
 /* A number for what a structure is like: 0 for a plain tuple or list. */
 int tw_structure_word(dispatcher_t *self, const tw_structure_t *structure, uint64_t *out) {
   Py_ssize_t count = PyTuple_Size(structure->parts);
-  unsigned long long id = 0;
-  if (structure->like != (PyObject *)&PyTuple_Type && structure->like != (PyObject *)&PyList_Type) {
-    PyObject *known = PyDict_GetItemWithError(self->objects, structure->like), *number = NULL;
-    id = known ? PyLong_AsUnsignedLongLong(known) : (unsigned long long)PyDict_Size(self->objects);
-    if (!known && !PyErr_Occurred() && (number = PyLong_FromUnsignedLongLong(id)))
-      PyDict_SetItem(self->objects, structure->like, number);
-    Py_XDECREF(number);
-  }
+  uint64_t id = 0;
+  bool plain = structure->like == (PyObject *)&PyTuple_Type || structure->like == (PyObject *)&PyList_Type;
+  if (!plain && tw_dispatcher_number(self, structure->like, &id))
+    return -1;
   *out = STRUCTURE_WORD | (uint64_t)structure->kind << 56 | (uint64_t)count << 40 | id;
-  return PyErr_Occurred() ? -1 : 0;
+  return 0;
 }
 
 bool tw_structure_is(const tw_structure_t *structure, uint64_t word) {

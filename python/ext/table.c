@@ -167,8 +167,7 @@ static inline bool matches(const entry_t *entry, const call_t *call) {
   return entry->count == call->key_count && !memcmp(entry->words, call->key, call->key_count * sizeof *call->key);
 }
 
-static entry_t *find_by_hash(dispatcher_t *self, const call_t *call) {
-  uint64_t hash = hash_key(call);
+static entry_t *find_by_hash(dispatcher_t *self, const call_t *call, uint64_t hash) {
   for (size_t slot = hash; self->slots; slot++) {
     entry_t *entry = self->table[slot & (self->slots - 1)];
     if (!entry)
@@ -181,8 +180,13 @@ static entry_t *find_by_hash(dispatcher_t *self, const call_t *call) {
   return NULL;
 }
 
-TW_HOT entry_t *tw_table_find(dispatcher_t *self, const call_t *call) {
-  return TW_LIKELY(self->last && matches(self->last, call)) ? self->last : find_by_hash(self, call);
+TW_HOT tw_variant_t *tw_table_find(dispatcher_t *self, const call_t *call) {
+  TW_LOCK(self);
+  entry_t *entry =
+      TW_LIKELY(self->last && matches(self->last, call)) ? self->last : find_by_hash(self, call, hash_key(call));
+  tw_variant_t *variant = entry ? (tw_variant_t *)Py_NewRef((PyObject *)entry->variant) : NULL;
+  TW_UNLOCK(self);
+  return variant;
 }
 
 static void place_entry(entry_t **table, size_t slots, entry_t *entry) {
@@ -192,13 +196,11 @@ static void place_entry(entry_t **table, size_t slots, entry_t *entry) {
   table[slot & (slots - 1)] = entry;
 }
 
-/* Places all entries anew: in more slots, or where one of them is empty now. */
+/* Places all entries anew: in more slots, or where one of them is empty now. -1: out of memory. */
 static int set_slots(dispatcher_t *self, size_t slots) {
   entry_t **table = calloc(slots, sizeof *table);
-  if (!table) {
-    PyErr_NoMemory();
+  if (!table)
     return -1;
-  }
   for (size_t i = 0; i < self->slots; i++)
     if (self->table[i])
       place_entry(table, slots, self->table[i]);
@@ -222,57 +224,131 @@ static void free_entry(entry_t *entry) {
   free(entry);
 }
 
-/* Drops the variant that was not launched for longest. What its end runs may launch, and so change the table. */
-static int drop_oldest(dispatcher_t *self) {
+/* Takes the variant that was not launched for longest out of the table; NULL: out of memory. */
+static entry_t *take_oldest(dispatcher_t *self) {
   entry_t **place = NULL;
   for (size_t i = 0; i < self->slots; i++)
     if (self->table[i] && (!place || self->table[i]->used < (*place)->used))
       place = &self->table[i];
-  if (!place)
-    return 0;
   entry_t *oldest = *place;
   *place = NULL;
   if (set_slots(self, self->slots)) {
     *place = oldest;
-    return -1;
+    return NULL;
   }
   self->used--;
   if (self->last == oldest)
     self->last = NULL;
-  free_entry(oldest);
-  return 0;
+  return oldest;
 }
 
-entry_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target, PyObject *key) {
-  size_t bytes = call->key_count * sizeof *call->key;
-  while (self->most_variants > 0 && self->used >= (size_t)self->most_variants)
-    if (drop_oldest(self))
-      return NULL;
-  entry_t *entry = grow_table(self) ? NULL : malloc(sizeof *entry + bytes);
-  if (!entry) {
-    PyErr_NoMemory();
-    return NULL;
+/* Makes room for one more. What the end of a variant runs may launch, and so change the table. */
+static int make_room(dispatcher_t *self) {
+  while (self->most_variants > 0 && self->used >= (size_t)self->most_variants) {
+    entry_t *oldest = take_oldest(self);
+    if (!oldest)
+      return -1;
+    TW_UNLOCK(self);
+    free_entry(oldest);
+    TW_LOCK(self);
   }
+  return grow_table(self);
+}
+
+static entry_t *new_entry(const call_t *call, PyObject *variant, PyObject *target, PyObject *key) {
+  size_t bytes = call->key_count * sizeof *call->key;
+  entry_t *entry = malloc(sizeof *entry + bytes);
+  if (!entry)
+    return NULL;
   *entry = (entry_t){.hash = hash_key(call),
-                     .used = ++self->clock,
                      .variant = (tw_variant_t *)Py_NewRef(variant),
                      .target = Py_NewRef(target),
                      .key = Py_NewRef(key),
                      .count = call->key_count};
   memcpy(entry->words, call->key, bytes);
-  place_entry(self->table, self->slots, entry);
-  self->used++;
-  return self->last = entry;
+  return entry;
 }
 
-void tw_table_clear(dispatcher_t *self) {
+static void put_entry(dispatcher_t *self, entry_t *entry) {
+  place_entry(self->table, self->slots, entry);
+  self->used++;
+  entry->used = ++self->clock;
+  self->last = entry;
+}
+
+tw_variant_t *tw_table_insert(dispatcher_t *self, const call_t *call, PyObject *variant, PyObject *target,
+                              PyObject *key) {
+  entry_t *entry = new_entry(call, variant, target, key), *there = NULL;
+  TW_LOCK(self);
+  int failed = !entry || make_room(self);
+  if (!failed && !(there = find_by_hash(self, call, entry->hash))) {
+    put_entry(self, entry);
+    there = entry;
+  }
+  tw_variant_t *found = there ? (tw_variant_t *)Py_NewRef((PyObject *)there->variant) : NULL;
+  TW_UNLOCK(self);
+  if (entry && there != entry)
+    free_entry(entry);
+  return failed ? (PyErr_NoMemory(), NULL) : found;
+}
+
+/* Empties the table; whether it was to be. */
+static bool empty_table(dispatcher_t *self, PyObject *stale) {
+  TW_LOCK(self);
+  bool wanted = !stale || self->watched == stale; /* else it was made anew, of what is now */
   entry_t **table = self->table;
   size_t slots = self->slots;
-  self->table = NULL;
-  self->last = NULL;
-  self->slots = self->used = 0;
-  for (size_t i = 0; i < slots; i++)
+  if (wanted) {
+    if (stale)
+      TW_PUBLISH(self->watched, NULL);
+    self->table = NULL;
+    self->last = NULL;
+    self->slots = self->used = 0;
+  }
+  TW_UNLOCK(self);
+  for (size_t i = 0; wanted && i < slots; i++)
     if (table[i])
       free_entry(table[i]);
-  free(table);
+  if (wanted)
+    free(table);
+  return wanted;
+}
+
+void tw_table_clear(dispatcher_t *self) { empty_table(self, NULL); }
+
+void tw_table_clear_stale(dispatcher_t *self, PyObject *watched) {
+  if (empty_table(self, watched))
+    Py_DECREF(watched); /* the dispatcher's; the caller has one, too */
+}
+
+typedef struct {
+  PyObject *target, *key, *variant; /* owned */
+} table_row_t;
+
+/* What the entries hold: tuples of it are made without the lock. Owned; NULL: out of memory. */
+static table_row_t *copy_rows(dispatcher_t *self, size_t *out_count) {
+  TW_LOCK(self);
+  table_row_t *rows = calloc(self->used + 1, sizeof *rows);
+  *out_count = 0;
+  for (size_t i = 0; rows && i < self->slots; i++) {
+    const entry_t *entry = self->table[i];
+    if (entry)
+      rows[(*out_count)++] =
+          (table_row_t){Py_NewRef(entry->target), Py_NewRef(entry->key), Py_NewRef((PyObject *)entry->variant)};
+  }
+  TW_UNLOCK(self);
+  return rows;
+}
+
+PyObject *tw_table_rows(dispatcher_t *self) {
+  size_t count;
+  table_row_t *rows = copy_rows(self, &count);
+  PyObject *list = rows ? PyList_New((Py_ssize_t)count) : PyErr_NoMemory();
+  for (size_t i = 0; rows && i < count; i++) {
+    PyObject *row = list ? Py_BuildValue("(NNN)", rows[i].target, rows[i].key, rows[i].variant) : NULL; /* takes them */
+    if (list && (!row || PyList_SetItem(list, (Py_ssize_t)i, row)))
+      Py_CLEAR(list);
+  }
+  free(rows);
+  return list;
 }

@@ -38,16 +38,41 @@ static inline bool is_for(const tw_tuned_row_t *row, const uint64_t *words, size
   return row && row->count == count && row->owner == owner && !memcmp(row->words, words, count * sizeof *words);
 }
 
-TW_HOT const tw_tuned_row_t *tw_tuned_find(dispatcher_t *self, const call_t *call, const PyObject *owner) {
-  if (TW_UNLIKELY(!self->tuned))
-    return NULL;
+/* The row for words; NULL without an exception. */
+TW_HOT static const tw_tuned_row_t *find_row(struct tw_tuned *tuned, const uint64_t *words, size_t count,
+                                             const PyObject *over) {
+  if (TW_LIKELY(is_for(tuned->last, words, count, over)))
+    return tuned->last;
+  tw_tuned_row_t *row = tuned->slots[hash_words(words, count, over) % SLOTS];
+  return is_for(row, words, count, over) ? tuned->last = row : NULL;
+}
+
+/* From here on the call is that of the row's kernel. What the row has is held: Python code may take it away. */
+TW_HOT static void turn_to(call_t *call, const tw_tuned_row_t *row, tw_tuned_choice_t *out) {
+  *out = (tw_tuned_choice_t){.kernel = Py_NewRef(row->kernel ? row->kernel : (PyObject *)call->self),
+                             .constants = Py_NewRef(row->constants),
+                             .code = Py_XNewRef(row->code),
+                             .picks = Py_XNewRef(row->picks)};
+  memcpy(call->key, row->words + row->count, row->key_count * sizeof *call->key);
+  call->key_count = row->key_count;
+  call->self = (dispatcher_t *)out->kernel;
+}
+
+TW_HOT bool tw_tuned_turn(call_t *call, const PyObject *owner, bool by_function, tw_tuned_choice_t *out) {
+  dispatcher_t *self = call->self;
+  if (TW_UNLIKELY(!TW_PUBLISHED(self->tuned)))
+    return false;
   uint64_t words[TW_TUNED_WORDS];
   size_t count = tw_tuned_words(call, words);
   const PyObject *over = owner == (PyObject *)self ? NULL : owner;
-  if (TW_LIKELY(is_for(self->tuned->last, words, count, over)))
-    return self->tuned->last;
-  tw_tuned_row_t *row = self->tuned->slots[hash_words(words, count, over) % SLOTS];
-  return is_for(row, words, count, over) ? self->tuned->last = row : NULL;
+  TW_LOCK(self);
+  const tw_tuned_row_t *row = self->tuned ? find_row(self->tuned, words, count, over) : NULL;
+  if (row && by_function && !row->code)
+    row = NULL;
+  if (TW_LIKELY(row != NULL))
+    turn_to(call, row, out);
+  TW_UNLOCK(self);
+  return row != NULL;
 }
 
 static void free_row(tw_tuned_row_t *row) {
@@ -63,12 +88,19 @@ static void free_row(tw_tuned_row_t *row) {
 
 /* What the end of a row runs may launch, and so change the table: it is out of it before. */
 static int place_row(dispatcher_t *self, tw_tuned_row_t *row) {
-  if (!self->tuned && !(self->tuned = calloc(1, sizeof *self->tuned)))
-    return -1;
-  tw_tuned_row_t **slot = &self->tuned->slots[hash_words(row->words, row->count, row->owner) % SLOTS], *old = *slot;
-  *slot = self->tuned->last = row;
+  tw_tuned_row_t *old = NULL;
+  TW_LOCK(self);
+  if (!self->tuned)
+    TW_PUBLISH(self->tuned, calloc(1, sizeof *self->tuned));
+  struct tw_tuned *tuned = self->tuned;
+  if (tuned) {
+    tw_tuned_row_t **slot = &tuned->slots[hash_words(row->words, row->count, row->owner) % SLOTS];
+    old = *slot;
+    *slot = tuned->last = row;
+  }
+  TW_UNLOCK(self);
   free_row(old);
-  return 0;
+  return tuned ? 0 : -1;
 }
 
 static PyObject *kept(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
@@ -100,8 +132,10 @@ int tw_tuned_insert(dispatcher_t *self, const call_t *given, const call_t *tuned
 }
 
 void tw_tuned_clear(dispatcher_t *self) {
+  TW_LOCK(self);
   struct tw_tuned *tuned = self->tuned;
-  self->tuned = NULL;
+  TW_PUBLISH(self->tuned, NULL);
+  TW_UNLOCK(self);
   for (size_t i = 0; tuned && i < SLOTS; i++)
     free_row(tuned->slots[i]);
   free(tuned);

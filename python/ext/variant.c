@@ -189,12 +189,22 @@ static PyGetSetDef cuda_properties[] = {{"name", get_name, NULL, "name of the en
                                         {NULL, NULL, NULL, NULL, NULL}};
 
 static PyObject *cuda_or_else(PyObject *self, PyObject *arguments) {
-  PyObject *maker, *old = ((tw_variant_t *)self)->or_else;
-  if (!PyArg_ParseTuple(arguments, "Oi", &maker, &((tw_variant_t *)self)->much_local))
+  tw_variant_t *variant = (tw_variant_t *)self;
+  PyObject *maker;
+  int much;
+  if (!PyArg_ParseTuple(arguments, "Oi", &maker, &much))
     return NULL;
-  ((tw_variant_t *)self)->or_else = Py_NewRef(maker);
-  Py_XDECREF(old);
-  Py_RETURN_NONE;
+  TW_LOCK(variant);
+  bool first = !variant->or_else;
+  if (first) {
+    variant->much_local = much;
+    TW_PUBLISH(variant->or_else, Py_NewRef(maker));
+  }
+  TW_UNLOCK(variant);
+  if (first)
+    Py_RETURN_NONE;
+  PyErr_SetString(PyExc_RuntimeError, "or_else() is told once");
+  return NULL;
 }
 
 static PyMethodDef cuda_methods[] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import threading
 import types
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -152,9 +153,8 @@ class kernel(_core.Dispatcher):
 
     def _hinted(self, wanted: dict[str, Any]) -> kernel:
         row = tuple(sorted(wanted.items(), key=lambda item: item[0]))
-        if row not in self._with_hints:
-            self._with_hints[row] = type(self)(self.function, **wanted)
-        return self._with_hints[row]
+        found = self._with_hints.get(row)
+        return self._with_hints.setdefault(row, type(self)(self.function, **wanted)) if found is None else found
 
     def checked(self) -> CheckedKernel:
         """The same kernel in check mode, which reports what goes wrong."""
@@ -193,20 +193,25 @@ def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Ma
     return variant
 
 
+_watching = threading.Lock()  # what two threads have read is watched, not what one of them has
+
+
 def _watch(kernel: Any, reads: Iterable[tuple[Any, str | None, Any]]) -> None:
     """Have the dispatcher compile again when something changes that the kernel has read.
 
     Modules, classes and our own objects are taken to stay, but not what is in them.
     """
-    rows = {(id(holder), name): (holder, name, value) for holder, name, value in kernel.watched}
+    fresh = {}
     for holder, name, value in reads:
         if isinstance(value, types.ModuleType | type | DType | types.BuiltinFunctionType | enum.Enum):
             continue
         if hasattr(value, "__tw_op__"):
             continue
         is_cell = isinstance(holder, types.CellType)
-        rows[id(holder), name] = (holder, "cell_contents" if is_cell else name, value)
-    kernel.watch(list(rows.values()))
+        fresh[id(holder), name] = (holder, "cell_contents" if is_cell else name, value)
+    with _watching:
+        rows = {(id(holder), name): (holder, name, value) for holder, name, value in kernel.watched}
+        kernel.watch(list((rows | fresh).values()))
 
 
 def function(f: Callable[..., Any] | None = None, /, *, host: bool = False, tile: bool = True) -> Any:

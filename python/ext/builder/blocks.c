@@ -40,8 +40,10 @@ static PyObject *value_fact(PyObject *object, void *which) {
 
 static PyObject *value_repr(PyObject *object) {
   tw_value_t *self = (tw_value_t *)object;
-  if (mlirContextIsNull(self->base.builder->context))
+  if (tw_builder_is_finished(self->base.builder)) {
+    PyErr_Clear();
     return PyUnicode_FromString("<Value of a finished builder>");
+  }
   PyObject *facts = tw_builder_type_facts(self->base.builder, mlirValueGetType(self->value));
   return facts ? PyUnicode_FromFormat("<Value %U>", PyTuple_GetItem(facts, 0)) : NULL;
 }

@@ -21,6 +21,12 @@
 #include <stdlib.h>
 
 bool tw_builder_is_finished(const tw_py_builder_t *self) {
+#ifdef TW_FREE_THREADED
+  if (self->thread != PyThread_get_thread_ident()) {
+    PyErr_SetString(PyExc_RuntimeError, "a builder is used by the thread that made it");
+    return true;
+  }
+#endif
   if (!mlirContextIsNull(self->context))
     return false;
   PyErr_SetString(PyExc_RuntimeError, "the builder is finished");
@@ -121,6 +127,9 @@ static PyObject *builder_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   if (!self)
     return NULL;
   self->state = PyType_GetModuleState(type);
+#ifdef TW_FREE_THREADED
+  self->thread = PyThread_get_thread_ident();
+#endif
   self->context = tw_ext_context_take();
   self->here = mlirLocationUnknownGet(self->context);
   self->module = mlirModuleCreateEmpty(self->here);

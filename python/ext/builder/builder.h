@@ -43,6 +43,9 @@ typedef struct tw_py_builder {
   MlirLocation here, caller; /* of the next ops; of the call that they are in */
   bool in_call;
   bool has_lost_ops; /* blocks went with an op that was refused */
+#ifdef TW_FREE_THREADED
+  unsigned long thread; /* that made it, and alone uses it and the lists that it is given */
+#endif
 } tw_py_builder_t;
 
 /* What a builder gives out begins like this. */
@@ -74,7 +77,7 @@ typedef struct tw_location {
 
 /* --- builder.c ------------------------------------------------------------------------------------- */
 
-/* Whether the builder is of no use any more; then with an exception. */
+/* Whether the builder is of no use any more, or, without a GIL, another thread's; then with an exception. */
 bool tw_builder_is_finished(const tw_py_builder_t *self);
 
 /* An object of one of the types above; NULL: out of memory. Its fields behind `base` are the caller's to set. */

@@ -54,7 +54,7 @@ def source_of(function: types.FunctionType) -> Source:
     if (parsed := _cache.get(code)) is None:
         tree, offset = _parse(function)
         names = frozenset(code.co_varnames + code.co_cellvars) - _own_of_comprehensions(tree)
-        parsed = _cache[code] = (tree, offset, names)
+        parsed = _cache.setdefault(code, (tree, offset, names))
     tree, offset, names = parsed
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     return Source(function, tree, code.co_filename, offset, names, closure)

@@ -131,8 +131,8 @@ def lambda_as_function(node: ast.Lambda) -> ast.FunctionDef:
     known: ast.FunctionDef | None = getattr(node, "_tw_function", None)
     if known is None:
         body = ast.copy_location(ast.Return(node.body), node.body)
-        known = ast.FunctionDef("<lambda>", node.args, [body], [], None, None)
-        node._tw_function = ast.copy_location(known, node)  # type: ignore[attr-defined]
+        made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None, None), node)
+        known = node.__dict__.setdefault("_tw_function", made)
     return known
 
 

@@ -122,7 +122,7 @@ def _counted(node: ast.For, value: Any) -> ast.For:
         made = ast.For(ast.Name("$place", ast.Store()), _loaded("$range"), [first, *node.body], node.orelse)
         for child in (made.target, made.iter, first, *ast.walk(first.value)):
             ast.copy_location(child, node.iter)
-        known[form] = ast.copy_location(made, node)
+        known.setdefault(form, ast.copy_location(made, node))
     return known[form]
 
 

@@ -93,9 +93,8 @@ _of_dtypes: dict[Any, Any] = {}
 
 def _struct_of_dtype(dtype: Any) -> Any:
     """A struct of the fields of a structured dtype of NumPy, the same one every time."""
-    if dtype not in _of_dtypes:
-        _of_dtypes[dtype] = gpu_struct(dtype)
-    return _of_dtypes[dtype]
+    found = _of_dtypes.get(dtype)
+    return _of_dtypes.setdefault(dtype, gpu_struct(dtype)) if found is None else found
 
 
 def numpy_dtype(t: ItemType) -> Any:

@@ -110,10 +110,11 @@ def form_of_dtype(dtype: Any) -> Form:
     """Of a NumPy dtype: of the class that it was made from, or of a struct with its fields."""
     made_from = (dtype.metadata or {}).get(METADATA)
     key = dtype, made_from
-    if key not in _forms:
+    known = _forms.get(key)
+    if known is None:
         found = form_of(made_from) if made_from is not None else _anonymous(dtype, 0)
-        _forms[key] = dataclasses.replace(found, size=dtype.itemsize)
-    return _forms[key]
+        known = _forms.setdefault(key, dataclasses.replace(found, size=dtype.itemsize))
+    return known
 
 
 def _anonymous(dtype: Any, offset: int) -> Form:

@@ -44,13 +44,14 @@ class Kernel(_kernel):
     def twin(self, asked: Asked) -> Kernel:
         """The same kernel, with a parameter for the array of each variable, for launches that have what it asks."""
         key = asked.key()
-        if key not in self.twins:
+        found = self.twins.get(key)
+        if found is None:
             made: Kernel = type(self).__new__(type(self), self.function)
             made.held, made.rows = asked
             type(self).__init__(made, self.function)
             made.hints, made.signature, made.options, made.links = self.hints, self.signature, self.options, self.links
-            self.twins[key] = made
-        return self.twins[key]
+            found = self.twins.setdefault(key, made)
+        return found
 
     @quiet
     def __getitem__(self, configuration: Any) -> Configured:

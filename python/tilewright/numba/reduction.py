@@ -84,7 +84,8 @@ class Reduce:
     def _joined(self, given: arrays.Array, stream: Any) -> Any:
         name = given.dtype.name
         if name not in self._kernels:
-            self._kernels[name] = _reduction(self.functor, types.NAMES["bool_" if name == "bool" else name])
+            made = _reduction(self.functor, types.NAMES["bool_" if name == "bool" else name])
+            self._kernels.setdefault(name, made)
         blocks = min(_BLOCKS, -(-given.size // _THREADS))
         partial = arrays.empty(blocks, given.dtype, device=current_number(), stream=_handle(stream))
         self._kernels[name][blocks, _THREADS, stream](given, partial)

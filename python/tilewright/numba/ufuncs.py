@@ -339,7 +339,7 @@ class GUFunc(UFunc):
     def _kernel_for(self, kinds: Sequence[Any]) -> Kernel:
         whole = tuple(isinstance(t, types.Array) for t in kinds)
         if whole not in self._kernels:
-            self._kernels[whole] = _by_rows(self.function, whole)
+            self._kernels.setdefault(whole, _by_rows(self.function, whole))
         return self._kernels[whole]
 
 

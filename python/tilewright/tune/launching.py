@@ -96,8 +96,10 @@ _tuned: weakref.WeakKeyDictionary[Any, dict[bytes, Tuned]] = weakref.WeakKeyDict
 
 def forget(kernel: tile_kernel) -> None:
     """Has the next launch of the kernel read the record again."""
-    for owner in [owner for owner in _tuned if kernel in (owner, getattr(owner, "kernel", None))]:
-        del _tuned[owner]
+    owners = [owner for ref in _tuned.keyrefs() if (owner := ref()) is not None]
+    for owner in owners:
+        if kernel in (owner, getattr(owner, "kernel", None)):
+            _tuned.pop(owner, None)
     kernel.forget_tuned()
 
 
@@ -113,11 +115,12 @@ def grid_of(grid: Grid, kernel: tile_kernel, args: tuple[Any, ...]) -> Any:
 
 def _known(owner: Any, kernel: tile_kernel, args: tuple[Any, ...], record_file: Any) -> Tuned:
     known, key = _tuned.setdefault(owner, {}), kernel.shape_key(args)
-    if key not in known:
+    found = known.get(key)
+    if found is None:
         if len(known) >= MOST_TUNED:
             known.clear()
-        known[key] = Tuned(kernel, args, record_file)
-    return known[key]
+        found = known[key] = Tuned(kernel, args, record_file)
+    return found
 
 
 def launch_first(stream: Any, grid: Grid, kernel: Any, args: tuple[Any, ...]) -> None:
