@@ -85,6 +85,16 @@ def test_merges_compare_places_in_32_bits(kernels):
     assert len(found) == 2 and all(count <= 4 for count in found.values()), found
 
 
+def test_radix_sorts_tell_counts_before_they_rank(kernels):
+    """So that no tile waits for the ranks of another; and digits of all passes are counted without a branch."""
+    code = {kernel.name: assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name != "copy"}
+    told, ranked = (code["sweep"].index(what) for what in ("st.relaxed.gpu", "vote.sync.ballot"))
+    assert told < ranked
+    tile = code["count"][code["count"].index("ld.global.v4") :]
+    lines = re.findall(r"ld\.global\.v4|red\S*\.shared|bra", tile)
+    assert lines[:35] == ["ld.global.v4"] * 2 + ["red.relaxed.cta.shared"] * 32 + ["bra"]
+
+
 @pytest.mark.spec("C-028")
 def test_operators_are_inlined(kernels):
     """No kernel calls anything: what an operator does stands in it."""

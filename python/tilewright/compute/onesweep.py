@@ -1,8 +1,8 @@
 """Sorting by digits on a GPU: one kernel counts the digits of all passes, then there is one kernel a pass.
 
-A block takes a tile of keys into registers, ranks them by their digit, warp by warp, and learns by looking back how
-many keys of each digit the tiles before it have. Keys, and then values, are put in the order of the digits in shared
-memory, from where they are stored side by side.
+A block takes a tile of keys into registers and counts their digits, warp by warp. It tells how many keys of each digit
+there are, and learns by looking back how many the tiles before it have. Meanwhile keys, and then values, are put in the
+order of the digits in shared memory, from where they are stored side by side.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -19,13 +19,15 @@ from .integers import In, popc
 from .launching import ComputeKernel, Kernels, Launch, Part, known, resident, size
 from .lookback import cleared, look, publish, take
 from .types import Convert, ItemType, Shared, Zero, size_of
-from .vectors import aligned, is_aligned
+from .vectors import is_aligned, loading
 from .warps import LANES, lane, warp_inclusive
 
 _THREADS = 384
 _MOST = 1 << 29  # items of a launch, of which counts of 30 bits tell
-_COUNTING = 256  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
+_COUNTING = 512  # threads of the block that counts, and pieces of 16 bytes that one takes at a time
 _PIECES = 2
+_COPIES = 64  # counters of a digit by passes: shared memory has room for three blocks
+_COUNTING_BLOCKS = 792
 small = Convert(int32, "a number")
 i32 = In(int32)
 
@@ -33,7 +35,9 @@ i32 = In(int32)
 def items_for(key: DType, value: ItemType | None) -> int:
     """Of a thread: what registers hold, and shared memory by tiles."""
     largest = max(bits_of(key) // 8, 0 if value is None else size_of(value))
-    return 16 if largest <= 4 else 12 if largest <= 8 else max(1, 96 // largest)
+    if largest <= 4:
+        return 20 if value is None else 16
+    return 12 if largest <= 8 else max(1, 96 // largest)
 
 
 def blocks_for(key: DType, value: ItemType | None) -> int:
@@ -102,7 +106,7 @@ class OneSweep(Kernels):
         room, most = self.parts(n)[0].count, -(-min(n, self._most()) // self.tile)
         keys, (begin, _), end = stations[0][0], digits[0], digits[-1][0] + digits[-1][1].bit_length()
         whole = _COUNTING * _PIECES * max(1, 16 // (bits_of(self.key) // 8))
-        per = -(-n // (whole * 1024))
+        per = -(-n // (whole * _COUNTING_BLOCKS))
         counted = (keys, counts, size(n), size(per), is_aligned(keys), np.int64(begin), np.int64(end))
         clear = (counts, size(room), states, size(DIGITS * most))
         found = [
@@ -138,41 +142,49 @@ def _clear() -> ComputeKernel:
 
 
 def _count(key: DType, order: SortOrder) -> ComputeKernel:
+    """A counter for each digit of each pass and for some of the lanes, so that few of them meet."""
     passes, width = -(-bits_of(key) // BITS), max(1, 16 // (bits_of(key) // 8))
-    unsigned, word = native(key, order), uint32 if bits_of(key) <= 32 else uint64
-    ops, shared_counts, plain = In(word), Shared(int32, passes * DIGITS), Convert(word, "a mask")
-    step = _COUNTING * width
+    unsigned, word, copies = native(key, order), uint32 if bits_of(key) <= 32 else uint64, min(LANES, _COPIES // passes)
+    ops, shared_counts, plain = In(word), Shared(int32, passes * DIGITS * copies), Convert(word, "a mask")
+    step, PASSES = _COUNTING * width, tuple(range(passes))
     places = tuple(r * step + j for r in range(_PIECES) for j in range(width))
-    tile = _PIECES * step
+    tile, load = _PIECES * step, loading(lambda keys, i: keys[i], places)
 
-    def note(shared, bits, begin, end):
+    def fields(begin, end):
+        """Shifts and masks; a pass that is none has one digit."""
+        starts = tuple(begin + p * BITS for p in PASSES)
+        shifts = tuple(small(min(start, bits_of(key) - 1)) for start in starts)
+        return shifts, tuple(plain((1 << max(0, min(BITS, end - start))) - 1) for start in starts)
+
+    def note(shared, bits, shifts, masks, own):
         x = unsigned(bits)
-        for p in range((end - begin + (BITS - 1)) // BITS):
-            shift = begin + p * BITS
-            mask = (1 << min(BITS, end - shift)) - 1
-            digit = small(ops.and_(ops.shr(x, shift), plain(mask)))
-            cuda.atomic.add(shared, i32.add(digit, p * DIGITS), 1)
+        for p in PASSES:
+            digit = small(ops.and_(ops.shr(x, shifts[p]), masks[p]))
+            cuda.atomic.add(shared, i32.add(i32.mul(i32.add(digit, p * DIGITS), copies), own), 1)
 
     def count(keys, counts, n, per, wide, begin, end):
         shared, me = shared_counts(), cuda.threadIdx.x
-        for k in range(me, passes * DIGITS, _COUNTING):
+        for k in range(me, passes * DIGITS * copies, _COUNTING):
             shared[k] = 0
         cuda.syncthreads()
+        (shifts, masks), own = fields(begin, end), i32.and_(lane(), copies - 1)
         first = cuda.blockIdx.x * per * tile
         last = min(first + per * tile, n)
         whole = (last - first) // tile if wide else 0
         for k in range(whole):
-            near, at = aligned(keys), first + k * tile + me * width
-            for bits in tuple(near[at + p] for p in places):
-                note(shared, bits, begin, end)
+            for bits in load(keys, first + k * tile + me * width):
+                note(shared, bits, shifts, masks, own)
         for i in range(first + whole * tile + me, last, _COUNTING):
-            note(shared, keys[i], begin, end)
+            note(shared, keys[i], shifts, masks, own)
         cuda.syncthreads()
         for k in range(me, passes * DIGITS, _COUNTING):
-            if shared[k] > 0:
-                cuda.atomic.add(counts, k, shared[k])
+            found = small(0)
+            for c in range(copies):
+                found = i32.add(found, shared[i32.add(i32.mul(k, copies), i32.and_(i32.add(own, c), copies - 1))])
+            if found > 0:
+                cuda.atomic.add(counts, k, found)
 
-    return resident(ComputeKernel(count), _THREADS)
+    return resident(ComputeKernel(count), _COUNTING, 3)
 
 
 def _bases() -> ComputeKernel:
@@ -282,10 +294,17 @@ def _loader(items: int, read, of: Any):
     return load
 
 
+BIT_NUMBERS = tuple(range(BITS))
+_VOTES = 4  # of so many rows, in one lanes find each other by votes
+
+
 def _ranker(items: int, digit):
-    """A function for kernels: for each key its digit, and behind that how many of the warp with the same digit are
-    before it; the warp's counts are left in `shared`. Lanes of a digit meet in `lanes`, zeros before and after."""
-    rounds = tuple(range(items))
+    """Functions for kernels: one counts the digits of a warp's keys; the other puts keys where they are among the
+    tile's, by how many are before each digit, which it counts on, and tells where they are.
+
+    Lanes of a digit find each other in `lanes`, zeros before and after, or, in some rows, by a vote for each bit: all
+    of them by one way would wait for shared memory, or for votes."""
+    rounds = tuple((r, r % _VOTES == _VOTES - 1) for r in range(items))
 
     def digit_there(bits, place, valid, shift, mask):
         """What is behind the last key comes last."""
@@ -294,28 +313,50 @@ def _ranker(items: int, digit):
             found = digit(bits, shift, mask)
         return found
 
-    def ranked(shared, lanes, own, bits, place, valid, shift, mask, me):
-        d = digit_there(bits, place, valid, shift, mask)
-        at = i32.add(own, d)
-        cuda.atomic.or_(lanes, at, me)
-        cuda.syncwarp(-1)
-        peers, before = lanes[at], shared[at]
-        lower = popc(i32.and_(peers, cuda.lanemask_lt()))
-        cuda.syncwarp(-1)
-        if i32.equal(lower, 0):
-            shared[at] = i32.add(before, popc(peers))
-            lanes[at] = small(0)
-        cuda.syncwarp(-1)
-        return i32.or_(i32.shl(i32.add(before, lower), BITS), d)
+    def counted(counts, bits, place, valid, shift, mask):
+        cuda.atomic.add(counts, i32.add(own_counts(), digit_there(bits, place, valid, shift, mask)), 1)
 
-    def rank(shared, lanes, own, held, place, valid, shift, mask):
-        found, me = (), i32.shl(1, lane())
-        for r, bits in zip(rounds, held, strict=True):
-            rows = i32.add(place, LANES * r)
-            found = (*found, ranked(shared, lanes, own, bits, rows, valid, shift, mask, me))
+    def own_counts():
+        return i32.mul(i32.shr(cuda.threadIdx.x, 5), DIGITS)
+
+    def count(counts, held, place, valid, shift, mask):
+        for (r, _), bits in zip(rounds, held, strict=True):
+            counted(counts, bits, i32.add(place, LANES * r), valid, shift, mask)
+
+    def voted(d):
+        found = small(-1)
+        for b in BIT_NUMBERS:
+            is_set = i32.differ(i32.and_(d, 1 << b), 0)
+            found = i32.and_(found, i32.xor(cuda.ballot_sync(-1, is_set), small(0) if is_set else small(-1)))
         return found
 
-    return rank
+    def met(lanes, at, me):
+        cuda.atomic.or_(lanes, at, me)
+        cuda.syncwarp(-1)
+        return lanes[at]
+
+    def ranked(counts, lanes, bits, place, valid, shift, mask, me, votes):
+        d = digit_there(bits, place, valid, shift, mask)
+        at = i32.add(own_counts(), d)
+        peers = voted(d) if votes else met(lanes, at, me)
+        before, lower = counts[at], popc(i32.and_(peers, cuda.lanemask_lt()))
+        cuda.syncwarp(-1)
+        if i32.equal(lower, 0):
+            counts[at] = i32.add(before, popc(peers))
+            if not votes:
+                lanes[at] = small(0)
+        cuda.syncwarp(-1)
+        return i32.add(before, lower)
+
+    def put(counts, lanes, held, place, valid, shift, mask, sorted_keys):
+        found, me = (), i32.shl(1, lane())
+        for (r, votes), bits in zip(rounds, held, strict=True):
+            to = ranked(counts, lanes, bits, i32.add(place, LANES * r), valid, shift, mask, me, votes)
+            sorted_keys[to] = bits
+            found = (*found, to)
+        return found
+
+    return count, put
 
 
 def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
@@ -324,7 +365,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
     shared_counts, shared_lanes = Shared(int32, _WARPS * DIGITS), Shared(int32, _WARPS * DIGITS)
     shared_sums = Shared(int32, _WARPS)
     shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
-    rank, load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
+    (count, put), load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
     load_values = _loader(items, read, value_type)
 
     def sweep(
@@ -358,22 +399,20 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         if me < DIGITS:
             _clear_for_next(states, other, tile, tiles, most)
         cuda.syncthreads()
-        own = i32.mul(warp, DIGITS)
-        ranks = rank(shared, lanes, own, held, small(first - start), valid, shift, mask)
+        place, digits = small(first - start), small(0)
+        count(shared, held, place, valid, shift, mask)
         cuda.syncthreads()
-        count = small(0)
         if me < DIGITS:
-            count = _count_of_digit(shared, me)
-            publish(states, mine + tile * DIGITS + me, i32.or_(count, _PARTIAL if tile > 0 else _INCLUSIVE))
-        before = _before_digit(sums, me, count)
+            digits = _count_of_digit(shared, me)
+            publish(states, mine + tile * DIGITS + me, i32.or_(digits, _PARTIAL if tile > 0 else _INCLUSIVE))
+        before = _before_digit(sums, me, digits)
         if me < DIGITS:
             _add_to_digit(shared, me, before)
         cuda.syncthreads()
-        at = tuple(i32.add(shared[i32.add(own, i32.and_(r, DIGITS - 1))], i32.shr(r, BITS)) for r in ranks)
-        _put(sorted_keys, at, held)
+        at = put(shared, lanes, held, place, valid, shift, mask, sorted_keys)
         if me < DIGITS:
             earlier = _look_back(states, mine + tile * DIGITS + me, tile)
-            total, base = i32.add(earlier, count), counts[bases + me]
+            total, base = i32.add(earlier, digits), counts[bases + me]
             if tile > 0:
                 publish(states, mine + tile * DIGITS + me, i32.or_(total, _INCLUSIVE))
             if tile == tiles - 1:
