@@ -61,6 +61,20 @@ static const tw_left_out_t of_tiles[] = {{"Nary reassociation", 1},
                                          {"GPU Load and Store Vectorizer", 1},
                                          {NULL, 0}};
 static const tw_left_out_t nothing[] = {{NULL, 0}};
+/* The same of kernels of threads, of which some need the others; and what is for arrays of a thread and for pointers
+ * that may point to any memory, which most kernels do not have. */
+static const tw_left_out_t of_threads_with_arrays[] = {{"Early CSE", 2},
+                                                       {"Canonicalize Freeze Instructions in Loops", 1},
+                                                       {"Constant Hoisting", 1},
+                                                       {"Optimize machine instruction PHIs", 1},
+                                                       {NULL, 0}};
+static const tw_left_out_t of_threads[] = {{"Early CSE", 2},
+                                           {"Canonicalize Freeze Instructions in Loops", 1},
+                                           {"Constant Hoisting", 1},
+                                           {"Optimize machine instruction PHIs", 1},
+                                           {"SROA", 2},
+                                           {"Infer address spaces", 1},
+                                           {NULL, 0}};
 
 /* Of a long function of threads straight-line strength reduction, which compares each sum with those before it, takes
  * as long as all others together. What it would leave to the driver's assembler are addresses, of which that makes one
@@ -307,14 +321,40 @@ static void leave_out_of_long(MlirModule source, LLVMModuleRef module) {
       LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, left_out);
 }
 
+static bool is_generic(LLVMValueRef value) {
+  LLVMTypeRef type = LLVMTypeOf(value);
+  return LLVMGetTypeKind(type) == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(type) == 0;
+}
+
+/* Whether code has pointers that may point to any memory, as those to arrays of a thread do. */
+static bool has_generic_pointers(LLVMModuleRef module) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+    for (LLVMValueRef p = LLVMGetFirstParam(f); p; p = LLVMGetNextParam(p))
+      if (is_generic(p))
+        return true;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op))
+        if (is_generic(op) || LLVMIsAAllocaInst(op))
+          return true;
+  }
+  return false;
+}
+
+static const tw_left_out_t *left_out_of(MlirModule source, LLVMModuleRef module, const target_t *target) {
+  if (target->cpu)
+    return nothing;
+  if (!is_of_threads(source))
+    return of_tiles;
+  leave_out_of_long(source, module);
+  return has_generic_pointers(module) ? of_threads_with_arrays : of_threads;
+}
+
 static char *generate(MlirModule source, LLVMModuleRef module, const target_t *target, tw_emit_kind_t kind,
                       size_t *out_size) {
   LLVMCodeGenFileType type = kind == TW_EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
-  bool is_of_tiles_alone = !target->cpu && !is_of_threads(source);
-  if (!target->cpu && !is_of_tiles_alone)
-    leave_out_of_long(source, module);
   const char *why = NULL;
-  char *bytes = tw_generate_code(target->machine, module, type, is_of_tiles_alone ? of_tiles : nothing, out_size, &why);
+  const tw_left_out_t *left_out = left_out_of(source, module, target);
+  char *bytes = tw_generate_code(target->machine, module, type, left_out, out_size, &why);
   if (!bytes)
     return fail(source, "code generation failed", why);
   if (target->cpu)

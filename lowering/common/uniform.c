@@ -94,12 +94,23 @@ static void pass_while(tw_uniform_t *u, MlirOperation op) {
 
 static bool meets_block(MlirOperation op) { return tw_op_has(op, TW_MEETS_BLOCK); }
 
+static bool has_uniform_result(const tw_uniform_t *u, MlirOperation op) {
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++)
+    if (tw_uniform_has(u, mlirOperationGetResult(op, i)))
+      return true;
+  return false;
+}
+
+static bool stays_together(const tw_uniform_t *u, MlirOperation op) {
+  return u->lockstep || tw_is_pure_tree(op) || tw_has_op_like(op, meets_block);
+}
+
+/* Whether threads stay together is asked last, for that looks at all that an op holds. */
 static void pass_control(tw_uniform_t *u, MlirOperation op) {
-  bool together = u->lockstep || tw_is_pure_tree(op) || tw_has_op_like(op, meets_block);
-  bool apart = is_decided_apart(u, op) || !together;
-  if (apart)
+  bool apart = is_decided_apart(u, op);
+  if (has_uniform_result(u, op) && (apart || !stays_together(u, op)))
     vary_results(u, op);
-  if (apart && !tw_op_is(op, TW_SCF_IF) && is_decided_apart(u, op))
+  if (apart && !tw_op_is(op, TW_SCF_IF))
     vary_arguments(u, op);
   if (tw_op_is(op, TW_SCF_WHILE))
     pass_while(u, op);

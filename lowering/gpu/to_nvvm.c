@@ -472,6 +472,7 @@ static void free_emitter(tw_emitter_t *e) {
   tw_map_free(&e->values);
   tw_map_free(&e->constants);
   tw_map_free(&e->settled);
+  tw_uniform_free(&e->uniform);
   twg_free_values(e);
 }
 

@@ -22,6 +22,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/c_values.h"
+#include "lowering/common/uniform.h"
 #include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/launch_record.h"
@@ -76,6 +77,7 @@ typedef struct tw_emitter {
   tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
   int num_loaded;
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */
+  tw_uniform_t uniform;              /* of the old function, where a rule has asked (rules/simt.c) */
   const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */
   MlirValue c_result;                /* where its result goes, if that has an address */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */

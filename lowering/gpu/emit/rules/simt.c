@@ -9,7 +9,6 @@
  *
  * In a SIMT kernel (attribute tile.simt) a scalar is one element a thread, which is what the emitter
  * makes of scalars anyway; only these ops know of threads. */
-#include "lowering/common/uniform.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/launch_record.h"
 #include "tilewright/dialect.h"
@@ -36,13 +35,11 @@ static bool rule_block_dim(tw_emitter_t *e, MlirOperation op) { return bind_spec
 /* Whether all threads of the block come to an op together, so that whole warps do. In check mode another barrier may
  * hold some of them. */
 static bool is_in_step(tw_emitter_t *e, MlirOperation op) {
-  tw_uniform_t uniform;
   if (tw_has_hint_check(op))
     return false;
-  tw_uniform_find(&uniform, e->kernel);
-  bool together = tw_uniform_reaches(&uniform, op);
-  tw_uniform_free(&uniform);
-  return together;
+  if (mlirOperationIsNull(e->uniform.func)) /* once for all barriers of a kernel */
+    tw_uniform_find(&e->uniform, e->kernel);
+  return tw_uniform_reaches(&e->uniform, op);
 }
 
 /* In divergent code the lanes of a warp may come one by one, and those that have left the kernel do not count. */
