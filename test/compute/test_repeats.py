@@ -259,8 +259,8 @@ def test_rows_of_a_tile_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_loop_is_walked_once_for_all_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
     (loop,) = ast.parse("while n > 0:\n    if n > 1:\n        use(last)\n    last = n\n    n = n - other").body
-    walked, walk = [], ast.walk
-    monkeypatch.setattr(source.ast, "walk", lambda node: (walked.append(node), walk(node))[1])
+    walked, names_in = [], source._names_in
+    monkeypatch.setattr(source, "_names_in", lambda node: (walked.append(node), names_in(node))[1])
     assert isinstance(loop, ast.While)
     assert [source.is_read_round(loop, name) for name in ("last", "n", "other", "use", "none")] == [
         True,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import itertools
 import math
 import re
@@ -16,9 +18,19 @@ import numpy as np
 import pytest
 
 from tilewright import tile as ct
-from tilewright.capture import Argument, ArrayArgument, ConstantArgument, ScalarArgument, capture, loops, source
+from tilewright.capture import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    ScalarArgument,
+    capture,
+    loops,
+    parameters,
+    source,
+)
 from tilewright.capture.source import source_of
 from tilewright.errors import TileTypeError
+from tilewright.numba import cuda
 
 MATRIX = ArrayArgument(ct.bfloat16, 2, 16, (16, 1), ((0, 8), (1, 1)))
 VECTOR = ArrayArgument(ct.float32, 1, 16, (16,), ((1, 1),))
@@ -846,10 +858,47 @@ with odd indentation."""
         # a comment that is indented less
     # like this
         return
+
+    def ends_late(Z, n):
+        put(Z, 0, (n + 2,
+  """a text, and the last bracket at the
+margin""")[0]
+    )
     # fmt: on
 
     assert run(kernel, 3, count=1) == [3]
     assert run(other, 3, count=1) == [4]
+    assert run(ends_late, 3, count=1) == [5]
+
+
+def test_parameters_are_those_that_inspect_finds() -> None:
+    """A function without '*' and '**' tells them by its code; a signature of its own, and what it wraps, count."""
+
+    def plain(a, /, b, c=1, *, d, e=2):
+        pass
+
+    def gathers(a, *rest, b=1, **more):
+        pass
+
+    def shown(a):
+        pass
+
+    @functools.wraps(plain)
+    def wrapper(x, y=3):
+        pass
+
+    shown.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]
+    kinds = inspect.Parameter
+    for function in (plain, gathers, shown, wrapper, lambda: 0, cuda.syncthreads, ct.sum):
+        found = parameters.Binder(function)
+        is_users = function in (plain, gathers, shown, wrapper)
+        known = inspect.signature(function, follow_wrapped=not is_users).parameters.values()
+        assert found.positional == [p.name for p in known if p.kind <= kinds.POSITIONAL_OR_KEYWORD]
+        assert found.only_by_name == [p.name for p in known if p.kind == kinds.KEYWORD_ONLY]
+        assert found.by_name == {p.name for p in known if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)}
+        assert found.defaults == {p.name: p.default for p in known if p.default is not p.empty}
+        assert found.rest == next((p.name for p in known if p.kind == kinds.VAR_POSITIONAL), None)
+        assert [*found.signature.parameters] == [p.name for p in known]
 
 
 def test_variables_of_comprehensions_are_no_variables_of_the_function(monkeypatch: pytest.MonkeyPatch) -> None:

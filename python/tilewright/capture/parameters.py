@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import operator
 import re
@@ -14,26 +15,45 @@ from ..errors import TileTypeError
 from ..names import keyword_advice
 from .values import LocalFunction
 
+_GATHERS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
 
 class Binder:
     """Binds the arguments of calls to the parameters of a function, as Python does."""
 
     def __init__(self, function: Any) -> None:
         self.made_from = _parameters_of(function)
-        # Without annotations, so that it reads well in a message.
-        empty = inspect.Parameter.empty
-        is_users = isinstance(function, types.FunctionType) and not hasattr(function, "__tw_op__")
-        signature = inspect.signature(function, follow_wrapped=not is_users)  # a wrapper has parameters of its own
-        parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
-        self.signature = inspect.Signature(parameters)
-        kinds = inspect.Parameter
+        if _is_plain(function):
+            self._function = weakref.ref(function)  # binders are kept as long as their functions are
+            self._read_code(function)
+        else:
+            self.signature = _signature_of(function)
+            self._read_signature()
+
+    def _read_code(self, function: types.FunctionType) -> None:
+        """Parameters of a function without '*' and '**', which its code tells sooner than `inspect` does."""
+        code, defaults = function.__code__, function.__defaults__ or ()
+        self.positional = [*code.co_varnames[: code.co_argcount]]
+        self.only_by_name = [*code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]]
+        self.by_name = frozenset((*self.positional[code.co_posonlyargcount :], *self.only_by_name))
+        self.defaults = dict(zip(self.positional[len(self.positional) - len(defaults) :], defaults, strict=True))
+        self.defaults |= function.__kwdefaults__ or {}
+        self.rest: str | None = None
+        self.is_plain = True
+
+    def _read_signature(self) -> None:
+        kinds, parameters = inspect.Parameter, [*self.signature.parameters.values()]
         self.positional = [p.name for p in parameters if p.kind <= kinds.POSITIONAL_OR_KEYWORD]
         self.only_by_name = [p.name for p in parameters if p.kind == kinds.KEYWORD_ONLY]
         by_name = [p.name for p in parameters if p.kind == kinds.POSITIONAL_OR_KEYWORD]
         self.by_name = frozenset((*by_name, *self.only_by_name))
-        self.defaults = {p.name: p.default for p in parameters if p.default is not empty}
+        self.defaults = {p.name: p.default for p in parameters if p.default is not kinds.empty}
         self.rest = next((p.name for p in parameters if p.kind == kinds.VAR_POSITIONAL), None)
         self.is_plain = len(self.positional) + len(self.only_by_name) == len(parameters)
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        return _signature_of(self._function())
 
     def bind(self, name: str, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         """Parameter -> value, with defaults."""
@@ -84,7 +104,24 @@ class Binder:
             values[key] = value
         for key, value in self.defaults.items():
             values.setdefault(key, value)
-        return values if len(values) == len(self.signature.parameters) else None
+        return values if len(values) == len(self.positional) + len(self.only_by_name) else None
+
+
+def _is_users(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and not hasattr(function, "__tw_op__")
+
+
+def _signature_of(function: Any) -> inspect.Signature:
+    """Without annotations, so that it reads well in a message. A wrapper of a user's has parameters of its own."""
+    signature = inspect.signature(function, follow_wrapped=not _is_users(function))
+    return inspect.Signature([p.replace(annotation=p.empty) for p in signature.parameters.values()])
+
+
+def _is_plain(function: Any) -> bool:
+    """Whether the code of a function tells its parameters: none are gathered, and nothing says otherwise."""
+    if not isinstance(function, types.FunctionType) or function.__code__.co_flags & _GATHERS:
+        return False
+    return not (hasattr(function, "__signature__") or (hasattr(function, "__wrapped__") and not _is_users(function)))
 
 
 _binders: weakref.WeakKeyDictionary[Any, Binder] = weakref.WeakKeyDictionary()
