@@ -27,8 +27,8 @@ typedef struct tw_machine {
   int memory_bytes;       /* that memory brings to each when all of them load */
   int shared_rate;        /* bytes of shared memory */
   int step_clocks;        /* of a loop's iteration that waits for its tiles and lets them go */
-  int memory_ns, wave_ns; /* until memory answers under load; to fill and drain a wave of blocks */
-  int iteration_ns;       /* of a loop's iteration in a launch of many blocks */
+  int memory_ns, wave_ns; /* until memory answers under load; to fill the machine with blocks and drain it */
+  int iteration_ns;       /* that a loop's iteration waits, where no other block goes on */
   int meeting_clocks;     /* until a block sees what others wrote last to add it up */
   int part_clocks;        /* until it sees the first of a part */
   int sum_bytes;          /* that a multiprocessor writes or reads of such sums */

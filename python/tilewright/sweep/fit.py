@@ -42,12 +42,13 @@ class Range:
 
 
 # A peak is not exceeded, and long kernels reach half of it at least. A latency is between that of one access to an idle
-# memory and that of a full queue; a wave, from a launch that does nothing to one that fills all caches.
+# memory and that of a full queue; filling and draining the machine, from a launch that does nothing to one that finds
+# all caches empty.
 GPU_RANGES = {
     "bandwidth": Range(0.5, 1.0, 0.3, True),
     "memory_ns": Range(300, 2500, 0.4),
-    "wave_ns": Range(500, 10_000, 0.5),
-    "iteration_ns": Range(5, 500, 0.5),
+    "wave_ns": Range(500, 20_000, 0.5),
+    "iteration_ns": Range(5, 2500, 0.5),
     "l2_bytes": Range(16, 128, 0.2),
     "shared_rate": Range(0.5, 1.0, 0.15, True),
     "fma_flop": Range(0.5, 1.0, 0.15, True),
@@ -81,14 +82,15 @@ class Sample:
 
 
 def samples_of(records: Sequence[Record]) -> list[Sample]:
+    """Of a device all have the machine that its last record tells of: earlier ones may know of other constants."""
     found, machines = [], dict[str, cost.Machine]()
     for r in records:
         work, machine = cost.Work.read(r.work), cost.machine_from(r.device, r.machine)
         if r.measured and work is not None and machine is not None:
             chosen = {n: v for n, v in r.choice.items() if type(v) is int and v > 0}
-            machine = machines.setdefault(f"{r.device} {r.machine}", machine)
+            machines[r.device] = machine
             found.append(Sample(r.problem, r.kernel, work, machine, chosen, r.us, len(r.choice), not r.launched))
-    return found
+    return [dataclasses.replace(s, machine=machines[s.machine.name]) for s in found]
 
 
 def scaled(machine: cost.Machine, factors: Mapping[str, float]) -> cost.Machine:

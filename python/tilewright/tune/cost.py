@@ -1,8 +1,8 @@
 """A cost model: seconds that a candidate should take, from what its blocks do and what the machine can do.
 
 `Module.work` counts, for given arguments, what one block loads, stores and computes. A block of the first, the last and
-of places between stands for all. Time is the largest of what each resource needs, over how much of the machine the last
-wave of blocks keeps busy:
+of places between stands for all. Time is the largest of what each resource needs, over the share of the multiprocessors
+that blocks keep busy:
 
     DRAM      each array once
     L2        every tile that is loaded or stored
@@ -10,7 +10,9 @@ wave of blocks keeps busy:
     tensor    operations of products
     issue     elementwise operations
 
-and memory is only as fast as there are bytes in flight. The model ranks; what is kept is measured.
+and memory is only as fast as there are bytes in flight. What one block waits for is added once: the machine is filled
+and drained once, and while a loop's turn of one block waits for its tiles, others compute. The model ranks; what is
+kept is measured.
 """
 
 from __future__ import annotations
@@ -184,9 +186,7 @@ def _on_cpu(work: Work, machine: Machine) -> float:
 def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
     warps = hints.get("num_warps") or (8 if work.carried > 64 * KIB else 4)
     resident, spilling = _residency(work, machine, warps, hints.get("num_stages") or (3 if work.bits else 1))
-    slots = machine.units * resident
-    waves = math.ceil(work.blocks / slots)
-    busy = work.blocks / (waves * slots)
+    busy = work.blocks / (machine.units * math.ceil(work.blocks / machine.units))
     in_flight = resident * max(work.turn, work.moved / work.blocks if not work.turn else 0.0)
     chip = machine.chip
     needed = machine.bandwidth / machine.units * chip["memory_ns"] * 1e-9
@@ -199,7 +199,7 @@ def _on_gpu(work: Work, machine: Machine, hints: dict[str, Any]) -> float:
         work.flop / machine.flop_rate(work.bits) if work.bits else 0.0,
         work.elements / machine.flop_rate(0),
     )
-    waiting = chip["wave_ns"] * min(waves, 4) + chip["iteration_ns"] * turns * waves
+    waiting = chip["wave_ns"] + chip["iteration_ns"] * turns
     return max(dram, max(busy_times) / busy) * spilling + waiting * 1e-9
 
 
