@@ -457,6 +457,7 @@ tw_status_t tw_cuda_bench(tw_cuda_kernel_t *kernel, int ordinal, void *stream, c
   for (int i = 0; i < n && !result && !status; i++)
     result = call_driver(scope.driver, kernel, function, stream, &start, block, packed.words);
   clock_gettime(CLOCK_MONOTONIC, &end);
+  tw_workspace_leave(device, &use);
   tw_context_leave(&scope);
   if (status)
     return status;

@@ -62,6 +62,7 @@ typedef struct tw_stream_use {
   bool has_number;
   CUgraph graph;                      /* NULL: it captures nothing */
   unsigned long long capture, number; /* no two captures, and no two streams, of a process have the same */
+  struct workspace *workspace;        /* that the launch has taken, and leaves, or NULL (workspace.c) */
 } tw_stream_use_t;
 
 void tw_stream_ask_capture(tw_stream_use_t *use);

@@ -13,11 +13,12 @@
  *                    not beside itself, and owns the workspace as a user object: when it is gone with all that was made
  *                    of it and all of its runs, the workspace is free for the next owner.
  *
- * What was allocated is kept for ever. Callers hold the GIL, or start kernels from one thread: between taking a
- * workspace and leaving it no other launch takes one. */
+ * What was allocated is kept for ever. A launch has its workspace from when it takes it until it leaves it, when the
+ * driver has its kernel: meanwhile it is passed on to no other stream. */
 #include "module.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 enum {
@@ -36,6 +37,7 @@ typedef struct workspace {
   _Atomic int owner;
   unsigned long long stream, capture; /* numbers of the owner; 0: no capture. In one, the stream's handle */
   uint64_t turn;                      /* when it was taken last */
+  _Atomic int launches;               /* that have taken it and not yet left it */
   CUevent event;                      /* behind the last launch that used it; NULL: the device was waited for since */
 } workspace_t;
 
@@ -55,6 +57,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 typedef struct owner {
   const tw_stream_use_t *use;
   unsigned long long stream, capture;
+  bool must_wait; /* the one that it would be given has not been left */
 } owner_t;
 
 static bool identify(tw_stream_use_t *use, owner_t *out) {
@@ -133,23 +136,24 @@ static bool give_to_graph(const owner_t *owner, workspace_t *w) {
 }
 
 /* The one of a stream that was used longest ago, for another stream. */
-static workspace_t *pass_on(workspaces_t *known, const owner_t *owner, size_t size) {
+static workspace_t *pass_on(workspaces_t *known, owner_t *owner, size_t size) {
   workspace_t *oldest = NULL;
   for (workspace_t *w = known->first; w; w = w->next)
     if (atomic_load_explicit(&w->owner, memory_order_relaxed) == OF_STREAM && w->size >= size &&
         (!oldest || w->turn < oldest->turn))
       oldest = w;
-  if (!oldest)
+  if (!oldest || (owner->must_wait = atomic_load(&oldest->launches) > 0))
     return NULL;
-  if (!known->passed_on && owner->use->driver->ctx_synchronize())
+  if (!atomic_exchange(&known->passed_on, true) && owner->use->driver->ctx_synchronize()) {
+    atomic_store(&known->passed_on, false);
     return NULL;
-  known->passed_on = true;
+  }
   bool ordered = !oldest->event || !owner->use->driver->stream_wait_event(owner->use->handle, oldest->event, 0);
   return ordered ? oldest : NULL;
 }
 
 /* A free one, a new one, or for a stream that of another. */
-static workspace_t *acquire(workspaces_t *known, const owner_t *owner, workspace_t *free_one, size_t size) {
+static workspace_t *acquire(workspaces_t *known, owner_t *owner, workspace_t *free_one, size_t size) {
   workspace_t *w = free_one;
   bool for_graph = owner->use->graph != NULL, is_new_stream = !for_graph;
   if (!w && !for_graph && known->streams >= MAX_STREAMS) {
@@ -192,41 +196,61 @@ static size_t most_bytes(const tw_device_t *device) { return (size_t)device->sm_
 
 bool tw_workspace_has_room(const tw_device_t *device, size_t bytes) { return bytes <= most_bytes(device); }
 
+/* Its own, or one that it is given. */
+static workspace_t *take(workspaces_t *known, owner_t *owner, size_t bytes, size_t most) {
+  const tw_stream_use_t *use = owner->use;
+  size_t size = use->graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
+  workspace_t *w = find(known, owner, use->graph ? bytes : most);
+  if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
+    tw_context_scope_t scope = {.driver = use->driver};
+    tw_context_relax(&scope);
+    w = acquire(known, owner, w, size);
+    tw_context_leave(&scope);
+  }
+  if (w) {
+    w->turn = ++known->turn;
+    atomic_fetch_add(&w->launches, 1);
+  }
+  return w;
+}
+
 uint64_t tw_workspace_take(const tw_device_t *device, tw_stream_use_t *use, size_t bytes) {
   owner_t owner;
   size_t most = most_bytes(device);
   workspaces_t *known = &devices[device->ordinal];
+  if (use->workspace)
+    return use->workspace->address;
   if (bytes > most)
     return 0;
   if (tw_stream_is_default(use->handle))
     return take_default(use, known, most);
   if (!identify(use, &owner))
     return 0;
-  size_t size = use->graph ? (bytes + GRANULE - 1) / GRANULE * GRANULE : most;
+  do {
+    owner.must_wait = false;
+    pthread_mutex_lock(&lock);
+    use->workspace = take(known, &owner, bytes, most);
+    pthread_mutex_unlock(&lock);
+    if (owner.must_wait) /* for the call of the driver of another thread */
+      sched_yield();
+  } while (owner.must_wait);
+  return use->workspace ? use->workspace->address : 0;
+}
+
+/* Behind the launch: who passes on from now on either finds that it has ended or waits for the event. */
+static void record_event(const tw_stream_use_t *use, workspace_t *w) {
   pthread_mutex_lock(&lock);
-  workspace_t *w = find(known, &owner, use->graph ? bytes : most);
-  if (!w || atomic_load_explicit(&w->owner, memory_order_acquire) == FREE) {
-    tw_context_scope_t scope = {.driver = use->driver};
-    tw_context_relax(&scope);
-    w = acquire(known, &owner, w, size);
-    tw_context_leave(&scope);
-  }
-  if (w)
-    w->turn = ++known->turn;
-  uint64_t address = w ? w->address : 0;
+  if (w->event || !use->driver->event_create(&w->event, CU_EVENT_DISABLE_TIMING))
+    use->driver->event_record(w->event, use->handle);
   pthread_mutex_unlock(&lock);
-  return address;
 }
 
 void tw_workspace_leave(const tw_device_t *device, tw_stream_use_t *use) {
-  owner_t owner;
-  workspaces_t *known = &devices[device->ordinal];
-  if (!known->passed_on || tw_stream_is_default(use->handle) || use->graph || !identify(use, &owner))
+  workspace_t *w = use->workspace;
+  if (!w)
     return;
-  pthread_mutex_lock(&lock);
-  workspace_t *w = find(known, &owner, 0);
-  if (w && atomic_load_explicit(&w->owner, memory_order_relaxed) == OF_STREAM &&
-      (w->event || !use->driver->event_create(&w->event, CU_EVENT_DISABLE_TIMING)))
-    use->driver->event_record(w->event, use->handle);
-  pthread_mutex_unlock(&lock);
+  if (!use->graph && atomic_load(&devices[device->ordinal].passed_on))
+    record_event(use, w);
+  use->workspace = NULL;
+  atomic_fetch_sub(&w->launches, 1);
 }

@@ -22,6 +22,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ typedef struct launch {
   uint64_t words[768];
 } launch_t;
 
+typedef void (*fake_call_t)(void);
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char name[64];
@@ -76,7 +79,9 @@ typedef struct object {
 static object_t *objects[MAX_OBJECTS];
 static int num_objects, captured = 1;
 
-static bool forbidding; /* a capture in the mode "global" is under way */
+static _Atomic(fake_call_t) during_launch; /* NULL, or what the next launch calls */
+static bool logs_words;                    /* the log has the last parameter word of a launch, too */
+static bool forbidding;                    /* a capture in the mode "global" is under way */
 static const char *spoilt_by;
 static bool is_event_captured;         /* the last record of an event was on a stream that captures */
 static _Thread_local int capture_mode; /* 2: relaxed, nothing is forbidden */
@@ -174,6 +179,8 @@ EXPORT int fake_calls(const char *name) {
   return calls;
 }
 
+EXPORT void fake_log_words(int wanted) { logs_words = wanted; }
+EXPORT void fake_during_launch(fake_call_t call) { during_launch = call; }
 EXPORT void fake_capture(int graph) { captured = graph; }
 
 EXPORT void fake_destroy_graph(int graph) {
@@ -894,11 +901,18 @@ EXPORT int cuLaunchKernelEx(const config_t *config, function_t *function, void *
     return 700;
   if (config->shared_bytes > (unsigned)function->shared_limit)
     return 1;
+  fake_call_t call = atomic_exchange(&during_launch, (fake_call_t)NULL);
+  if (call)
+    call();
   pthread_mutex_lock(&lock);
   note_launch(config, function, extra);
+  uint64_t own = last.words[last.bytes >= 8 ? last.bytes / 8 - 1 : 0];
   if (strstr(function->name, "fault"))
     faulted[function->device] = 1;
   pthread_mutex_unlock(&lock);
-  write_log("launch %s %lx\n", function->name, (unsigned long)config->stream);
+  char word[32] = "";
+  if (logs_words)
+    snprintf(word, sizeof word, " %lx", (unsigned long)own);
+  write_log("launch %s %lx%s\n", function->name, (unsigned long)config->stream, word);
   return 0;
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import producers as p
 import pytest
-from fake_launches import Cases, cuda, fake, on
+from fake_launches import SPLIT, Cases, cuda, fake, make, on, own
 from threads import THREADS, at_once
 
 from tilewright import _core
@@ -128,6 +128,44 @@ def variants_for_other_launches() -> None:
     variant = kernel.chosen(1, (a,))
     with pytest.raises(RuntimeError, match="once"):
         variant.or_else(better, 1)
+
+
+@case()
+def workspaces_are_passed_on() -> None:
+    """More streams than workspaces: one goes to another stream behind the last kernel that used it."""
+    kernel = make("A", threads=384, persistent=True, split=SPLIT, split_applied=True)
+    for n in range(9):  # from now on there are events
+        own(kernel, 0x5010 + n)
+    fake.lib.fake_log_words(1)
+    begin, array = len(fake.log), on(0, 4, 1 << 16)
+
+    def work(i: int) -> None:
+        for step in range(40):
+            _core.launch(0x5020 + 16 * i + step % 2, (8, 4), kernel, (array,))
+
+    at_once(work)
+    check_workspaces(fake.log[begin:])
+
+
+def check_workspaces(log: list[str]) -> None:
+    """Launches on a workspace are in one stream, or a stream waits for an event behind those of the one before."""
+    last: dict[str, tuple[str, int]] = {}  # by workspace: the stream, and the line
+    recorded: dict[str, int] = {}
+    waits: dict[str, int] = {}
+    launches = 0
+    for line, (what, *words) in enumerate(entry.split() for entry in log):
+        if what == "record":
+            recorded[words[0]] = line
+        elif what == "wait":
+            waits[words[0]] = line
+        elif what == "launch":
+            _, stream, workspace = words
+            before, at = last.get(workspace, (stream, -1))
+            if before != stream:
+                assert at < recorded[before] < waits[stream], (log[at], log[line])
+            last[workspace] = stream, line
+            launches += 1
+    assert (launches, len(last)) == (40 * THREADS, 8), (launches, last)
 
 
 @pytest.mark.parametrize("name", case)

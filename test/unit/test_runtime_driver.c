@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static void (*fake_reset)(int);
 static void (*fake_fail)(const char *, int, int);
 static int (*fake_calls)(const char *);
 static const char *(*fake_log)(void);
+static void (*fake_during_launch)(void (*)(void));
 
 /* Opens the same library that the runtime opens. */
 static void attach(void) {
@@ -28,6 +30,7 @@ static void attach(void) {
   *(void **)&fake_fail = dlsym(library, "fake_fail");
   *(void **)&fake_calls = dlsym(library, "fake_calls");
   *(void **)&fake_log = dlsym(library, "fake_log");
+  *(void **)&fake_during_launch = dlsym(library, "fake_during_launch");
 }
 
 static void expect(tw_status_t status, tw_code_t code, const char *part) {
@@ -235,6 +238,40 @@ static void case_streams(void) {
 
 /* Every driver call fails once: an error with a message comes out, nothing leaks or hangs, and the
  * next attempt works. */
+enum { WORKSPACES = 8 };           /* of a device */
+static tw_cuda_kernel_t *counting; /* takes a workspace */
+static _Atomic int launched;
+static pthread_t other;
+
+static void *launch_on_other_streams(void *unused) {
+  (void)unused;
+  for (uintptr_t i = 0; i < WORKSPACES; i++, launched++)
+    good(launch(counting, 0, (void *)(0x5020 + i)));
+  return NULL;
+}
+
+/* The last launch of the other thread wants the workspace of this one, and gets it when the driver has this one. */
+static void while_a_launch_starts(void) {
+  assert(!pthread_create(&other, NULL, launch_on_other_streams, NULL));
+  while (launched < WORKSPACES - 1)
+    usleep(100);
+  for (int i = 0; i < 500 && launched < WORKSPACES; i++) /* it does not come, however long that takes */
+    usleep(100);
+}
+
+static void case_workspaces_in_use(void) {
+  attach();
+  const tw_launch_record_t record = {.num_threads = 128, .persistent = true, .dynamic = true};
+  good(tw_cuda_kernel_create(ptx, sizeof ptx - 1, "add", &record, &counting));
+  for (uintptr_t i = 0; i <= WORKSPACES; i++) /* one more: from now on launches have events */
+    good(launch(counting, 0, (void *)(0x5001 + i)));
+  fake_during_launch(while_a_launch_starts);
+  good(launch(counting, 0, (void *)0x5010));
+  assert(!pthread_join(other, NULL));
+  const char *recorded = strstr(fake_log(), "record 5010"), *waited = strstr(fake_log(), "wait 5027");
+  assert(recorded && waited && recorded < waited);
+}
+
 static void case_every_call_fails(void) {
   static const char *const entries[] = {"cuDeviceGetCount",     "cuDeviceGet",         "cuDeviceGetName",
                                         "cuDeviceGetAttribute", "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain",
@@ -320,6 +357,7 @@ int main(void) {
       CASE(too_many_registers),
       CASE(fault),
       CASE(streams),
+      CASE(workspaces_in_use),
       CASE(every_call_fails),
       CASE(memory),
       CASE(fork)};
