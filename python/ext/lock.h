@@ -23,13 +23,13 @@
 #define TW_PUBLISHED(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 #define TW_PUBLISH(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 
-/* Publishes an object (taken; NULL is nothing) unless there is one: the one that is there, borrowed. */
+/* Publishes an object (taken) unless there is one: the one that is there, borrowed; NULL of NULL. */
 static inline PyObject *tw_publish(PyObject **place, PyObject *fresh) {
   PyObject *there = NULL;
-  if (fresh && __atomic_compare_exchange_n(place, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+  if (!fresh || __atomic_compare_exchange_n(place, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return fresh;
-  Py_XDECREF(fresh);
-  return fresh ? there : TW_PUBLISHED(*place);
+  Py_DECREF(fresh);
+  return there;
 }
 
 /* The value of a key: new reference; NULL, with an exception or without. */
