@@ -21,6 +21,7 @@
  * emitter.h. */
 #include "base/memory.h"
 #include "lowering/gpu/emit/c_entry.h"
+#include "lowering/gpu/emit/row_ends.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -82,8 +83,10 @@ static bool check_results(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
-static bool emit_block(tw_emitter_t *e, MlirBlock old) {
-  TW_EACH_OP(op, old) {
+/* The ops of a block from one on, up to another one, or null. */
+static bool emit_ops(tw_emitter_t *e, MlirOperation first, MlirOperation end) {
+  for (MlirOperation op = first; !mlirOperationEqual(op, end) && !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
     const tw_rule_t *rule = rules[tw_op_kind(op)];
     e->location = mlirOperationGetLocation(op);
     if (tw_op_is(op, TW_SCF_YIELD) || tw_op_is(op, TW_SCF_CONDITION) || tw_op_is(op, TW_TILE_YIELD))
@@ -96,6 +99,30 @@ static bool emit_block(tw_emitter_t *e, MlirBlock old) {
       return false;
   }
   return true;
+}
+
+static bool emit_block(tw_emitter_t *e, MlirBlock old) {
+  return emit_ops(e, mlirBlockGetFirstOperation(old), tw_null_op());
+}
+
+/* The body of a kernel; of rows that end in the last elements of a tile twice (emit/row_ends.h). */
+static bool emit_body(tw_emitter_t *e, MlirBlock old) {
+  twg_row_ends_t ends;
+  bool twice = twg_find_row_ends(e, old, &ends);
+  bool ok = emit_ops(e, mlirBlockGetFirstOperation(old), twice ? ends.rest : tw_null_op());
+  if (ok && twice) {
+    MlirBlock reach = twg_new_block(e, 0, NULL), others = twg_new_block(e, 0, NULL);
+    twg_branch_if(e, twg_rows_reach(e, &ends), reach, 0, NULL, others, 0, NULL);
+    e->block = reach;
+    e->row_ends = &ends;
+    ok = emit_ops(e, ends.rest, tw_null_op());
+    e->row_ends = NULL;
+    e->num_loaded = 0;
+    e->block = others;
+    ok = ok && emit_ops(e, ends.rest, tw_null_op());
+  }
+  tw_ops_free(&ends.accesses);
+  return ok;
 }
 
 /* ---- a kernel ---------------------------------------------------------------------------------- */
@@ -460,7 +487,7 @@ static bool emit_kernel(tw_emitter_t *e, MlirOperation old) {
   MlirBlock first = e->block = twg_new_block(e, 0, NULL);
   twg_set_up_barriers(e, old);
   twg_tell_blocks(e, old);
-  ok = ok && emit_block(e, body);
+  ok = ok && emit_body(e, body);
   e->block = e->entry;
   twg_branch(e, first, 0, NULL);
   record_launch(e, old, function);

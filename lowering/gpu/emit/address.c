@@ -1,6 +1,7 @@
 /* address.c - the addresses of one thread's accesses. See address.h. */
 #include "lowering/gpu/emit/address.h"
 
+#include "lowering/gpu/emit/row_ends.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/ranges.h"
 #include "tilewright/dialect.h"
@@ -97,8 +98,10 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   *p = (tw_placed_t){
       .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .row_dim = -1};
   tw_access_order(op, layout->rank, order);
-  for (int d = 0; d < layout->rank; d++)
+  for (int d = 0; d < layout->rank; d++) {
     p->disjoint[d] = tw_layout_disjoint(layout, d);
+    p->sure[d] = twg_surely_inside(e, op, layout, d);
+  }
   for (int d = 0; d < layout->rank; d++) {
     MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d));
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
@@ -127,8 +130,12 @@ void twg_put_inside_only_if(tw_emitter_t *e, tw_placed_t *p, int dim, MlirValue 
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
   MlirValue guard = p->owner;
   uint32_t image = tw_layout_image(&p->layout, TW_REGISTER, (uint32_t)r);
+  bool none = p->owner.ptr == NULL;
   for (int d = 0; d < p->layout.rank && !p->inside; d++) {
     uint32_t c = tw_layout_coord(&p->layout, image, d);
+    if (c < p->sure[d]) /* so are those of the other threads */
+      continue;
+    none = false;
     if (p->guard_at[d] != c) {
       MlirValue at = p->disjoint[d] ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
       p->guard[d] = twg_is_inside(e, p, d, at);
@@ -136,7 +143,7 @@ MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
     }
     guard = guard.ptr ? twg_binary(e, "llvm.and", guard, p->guard[d]) : p->guard[d];
   }
-  return guard.ptr ? guard : twg_const_int(e, e->i1, 1);
+  return guard.ptr || (none && p->sure[0] > 0) ? guard : twg_const_int(e, e->i1, 1);
 }
 
 void twg_step_along_rows(tw_emitter_t *e, tw_placed_t *p) {

@@ -24,6 +24,7 @@ typedef struct tw_placed {
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
   bool inside;                           /* it does, says the op: nothing is compared */
+  int64_t sure[TW_LAYOUT_MAX_RANK];      /* elements of a dimension that are inside, as is known; 0: none */
   MlirValue owner;                       /* predicate of threads that take part (null: all) */
   bool disjoint[TW_LAYOUT_MAX_RANK];     /* coordinates of thread and register add up */
   int bits;                              /* of an element in memory */
@@ -38,7 +39,7 @@ const char *twg_space_of(MlirValue pointer);
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
-/* Predicate (i1) of the access that starts at register r. */
+/* Predicate (i1) of the access that starts at register r; null where it is known to be inside (row_ends.h). */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
 /* Whether coordinate `at` (i32) of a register along a dimension is inside of the array. */
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at);

@@ -44,6 +44,8 @@ typedef struct twg_loop {
   tw_values_t olds, kept;  /* values kept alive until the loop ends, and their words, a multiple of four */
 } twg_loop_t;
 
+typedef struct twg_row_ends twg_row_ends_t; /* emit/row_ends.h */
+
 /* An aligned vector that a gather loaded (rules/load_store.c): `at` elements behind its index `root` in register r. */
 typedef struct {
   MlirOperation gather;
@@ -76,6 +78,7 @@ typedef struct tw_emitter {
   int num_strings;                    /* globals made for print */
   tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
   int num_loaded;
+  const twg_row_ends_t *row_ends;    /* while code for rows that reach far is emitted (emit/row_ends.h); else null */
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */
   tw_uniform_t uniform;              /* of the old function, where a rule has asked (rules/simt.c) */
   const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */

@@ -2,6 +2,7 @@
  *
  * What LLVM calls undefined and the dialect calls unspecified (division by zero, INT_MIN / -1,
  * oversized shifts) is steered to some value first: an optimizer must not draw conclusions. */
+#include "lowering/gpu/emit/row_ends.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/words.h"
 #include "lowering/gpu/facts/equal_groups.h"
@@ -260,8 +261,13 @@ static bool compare_positions(tw_emitter_t *e, MlirOperation op) {
   MlirValue left = twg_binary(e, "llvm.intr.smax", bound.at[0], twg_const_i32(e, 0));
   left = twg_binary(e, "llvm.sub", left, twg_thread_coord(e, &l, 0));
   tw_values_t out = twg_new_values(e, bound.count);
+  int64_t sure = twg_surely_inside(e, op, &l, 0);
   for (int r = 0; r < out.count; r++) {
     uint32_t place = tw_layout_coord(&l, tw_layout_image(&l, TW_REGISTER, (uint32_t)r), 0);
+    if (place < sure) {
+      out.at[r] = twg_const_int(e, e->i1, predicate == TW_SLT);
+      continue;
+    }
     out.at[r] = twg_icmp(e, predicate == TW_SLT ? TW_SGT : TW_SLE, left, twg_const_i32(e, place));
   }
   twg_set_result(e, op, 0, out);
