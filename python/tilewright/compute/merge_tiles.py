@@ -435,4 +435,5 @@ class _Parts:
             cuda.syncthreads()
             stored(target, shared, small(0), start, valid, lambda k: value.read(source[1], place(k)))
 
-        return ComputeKernel(merge_tiles)
+        full = 0 if has_values else 2048 // self.threads  # 32 registers, which keys alone have room in
+        return resident(ComputeKernel(merge_tiles), self.threads, full)

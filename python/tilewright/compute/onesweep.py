@@ -295,7 +295,7 @@ def _loader(items: int, read, of: Any):
 
 
 BIT_NUMBERS = tuple(range(BITS))
-_VOTES = 4  # of so many rows, in one lanes find each other by votes
+_VOTES = 2  # of so many rows, in one lanes find each other by votes
 
 
 def _ranker(items: int, digit):
