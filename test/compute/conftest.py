@@ -19,12 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
 import executions
 
-from tilewright import arrays
+from tilewright import arrays, compute
 from tilewright.compute import objects, plans
+
+TILES = {"emulator": ["emulator, by tiles"], "cuda": ["cuda, by tiles"]}  # few items as if they were many
+WITH_TILES = {"test_reduce", "test_scan", "test_random", "test_dtypes"}
 
 
 def pytest_generate_tests(metafunc):
-    executions.on_each(metafunc, "device")
+    executions.on_each(metafunc, "device", TILES if metafunc.module.__name__ in WITH_TILES else None)
 
 
 class Host:
@@ -52,10 +55,14 @@ class Gpu:
 
 @pytest.fixture
 def device(request, monkeypatch):
-    executions.needs_gpu(request.param)
-    if request.param == "cuda":
+    name, _, by_tiles = request.param.partition(", ")
+    executions.needs_gpu(name)
+    if by_tiles:
+        monkeypatch.setattr(plans, "FEW", -1)
+        compute.clear_all_caches()  # whose plans have compared with the other number
+    if name == "cuda":
         return Gpu()
-    if request.param == "emulator":
+    if name == "emulator":
         emulate.stand_in(monkeypatch)
         monkeypatch.setattr(objects, "shape_for", lambda place: plans.GPU)
-    return Host(request.param)
+    return Host(name)

@@ -157,9 +157,9 @@ def test_parted_items_are_put_before_a_block_waits(kernels):
 
 def test_bins_of_singles_are_found_in_float32(kernels):
     """Of float64 there is a quotient for what comes near to another bin, of four fused products and no division, and
-    nothing else; one kernel counts in shared memory, be bins few or many."""
+    nothing else; one kernel counts in shared memory, be bins few or many, and one few samples."""
     names = sorted(kernel.name for kernel, _ in kernels if "count_" in kernel.name)
-    assert names == sorted(["count_shared", "count_packed", "count_many"] * 3 + ["count_bytes"])
+    assert names == sorted(["count_shared", "count_packed", "count_many"] * 3 + ["count_bytes"] + ["count_at_once"] * 4)
     doubles, singles, _ = (
         assembly(kernel, key, "sm_90a").decode() for kernel, key in kernels if kernel.name == "count_shared"
     )

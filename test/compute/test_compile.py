@@ -183,9 +183,9 @@ def test_what_objects_share_is_compiled_once(monkeypatch):
     x, out, count = np.zeros(3, np.int32), np.zeros(3, np.int32), np.zeros(1, np.int32)
     before = launching.counts["compilations"]
     compute.make_inclusive_scan(x, out, compute.OpKind.PLUS, None)
-    assert launching.counts["compilations"] == before + 2
-    compute.make_select(x, out, count, compute.OpKind.LOGICAL_NOT)
     assert launching.counts["compilations"] == before + 3
+    compute.make_select(x, out, count, compute.OpKind.LOGICAL_NOT)
+    assert launching.counts["compilations"] == before + 5
     compute.clear_all_caches()
 
 
@@ -222,24 +222,26 @@ def counted(samples, out):
 
 def test_a_function_compiles_what_it_starts(compiled):
     """Of a histogram the kernel for so many bins; others when a call has more, and none twice."""
-    x = np.repeat(np.array([0.1, 0.3, 0.6, 0.9], np.float32), [20, 5, 10, 15])
+    x = np.repeat(np.array([0.1, 0.3, 0.6, 0.9], np.float32), [2000, 500, 1000, 1500])
     few, many = np.zeros(4, np.int32), np.zeros(100_000, np.int32)
     counted(x, few)
-    assert compiled() == ["clear", "count_shared"] and list(few) == [20, 5, 10, 15]
-    counted(x[:7], few)
-    assert compiled() == [] and few.sum() == 7
+    assert compiled() == ["clear", "count_shared"] and list(few) == [2000, 500, 1000, 1500]
+    counted(x[1:], few)
+    assert compiled() == [] and few.sum() == 4999
     counted(x, many)
-    assert compiled() == ["count_many"] and many.sum() == 50
+    assert compiled() == ["count_many"] and many.sum() == 5000
+    counted(x[1998:2003], few)
+    assert compiled() == ["count_at_once"] and list(few) == [2, 3, 0, 0]
 
 
 def test_an_object_compiles_all_there_is(compiled):
     """Also where functions have begun it; and stages 2 and 3 compile nothing, nor do functions behind it."""
     x, few, many = np.zeros(9, np.float32), np.zeros(4, np.int32), np.zeros(100_000, np.int32)
     counted(x, few)
-    assert compiled() == ["clear", "count_shared"]
+    assert compiled() == ["count_at_once"]
     given = (x, few, np.int32(5), np.float32(0), np.float32(1))
     made = compute.make_histogram_even(*given, 9)
-    assert compiled() == ["count_many", "count_packed"]
+    assert compiled() == ["clear", "count_many", "count_packed", "count_shared"]
     assert compute.make_histogram_even(*given, 9) is made
     storage = np.zeros(made(None, *given, 9), np.uint8)
     made(storage, *given, 9)
@@ -262,12 +264,32 @@ def test_short_sorts_compile_no_merge(compiled):
 
 def test_nothing_is_launched_where_a_kernel_does_not_compile(compiled):
     """Kernels of a call are compiled before the first one is launched; the next call tries again."""
-    x, out, count = np.arange(4), np.full(4, 7), np.full(1, 7)
+    x, out, count = np.arange(5000), np.full(5000, 7), np.full(1, 7)
     for _ in range(2):
         with pytest.raises(TypeError):
-            compute.select(x, out, count, lambda v: v + "a", 4)
-        assert list(out) == [7] * 4 and count[0] == 7
+            compute.select(x, out, count, lambda v: v + "a", 5000)
+        assert (out == 7).all() and count[0] == 7
     assert compiled() == ["clear", "part_tiles", "part_tiles"]
+
+
+def test_few_items_have_one_kernel(compiled):
+    """Of a reduction, a scan and a selection of some thousands; more of them have others, and objects have all."""
+    x, out, count, zero = np.arange(5000), np.zeros(5000, np.int64), np.zeros(1, np.int64), np.int64(0)
+
+    def add(a, b):
+        return a + b
+
+    for n, kernels in ((3000, ["few", "part_few", "scan_few"]), (4096, []), (5000, ["clear", "finish", "in_order"])):
+        compute.reduce_into(x, count, add, n, zero)
+        assert count[0] == x[:n].sum()
+        compute.inclusive_scan(x, out, add, None, n)
+        np.testing.assert_array_equal(out[:n], np.cumsum(x[:n]))
+        compute.select(x, out, count, lambda v: v % 3 == 0, n)
+        assert count[0] == len(x[:n:3])
+        assert compiled() == kernels + (["part_tiles", "scan_tiles"] if n == 5000 else [])
+    compute.clear_all_caches()
+    compute.make_reduce_into(x, count, add, zero)
+    assert compiled() == ["few", "finish", "in_order"]
 
 
 def test_first_calls_at_once_compile_each_kernel_once(compiled):
@@ -291,7 +313,8 @@ def test_first_calls_at_once_compile_each_kernel_once(compiled):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failed and compiled() == ["clear", "count_many", "count_packed", "count_shared"]
+    assert not failed
+    assert compiled() == ["clear", "count_at_once", "count_many", "count_packed", "count_shared"]
 
 
 LTO_KERNEL = """

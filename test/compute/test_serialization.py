@@ -224,9 +224,9 @@ class OnGpu:
 
 i32 = (ProxyArray(np.float32), ProxyArray(np.float32), OpKind.PLUS, ProxyValue(np.float32))
 made = compute.deserialize(compute.make_reduce_into(*i32, compute_capability=sys.argv[1].split()).serialize())
-x, out, storage = OnGpu(4096, 0), OnGpu(1, 65536), OnGpu(4096, 131072)
+x, out, storage = OnGpu(9000, 0), OnGpu(1, 65536), OnGpu(4096, 131072)
 compilations = launching.counts["compilations"]
-made(storage, x, out, OpKind.PLUS, 4096, np.float32(0))
+made(storage, x, out, OpKind.PLUS, 9000, np.float32(0))
 assert launching.counts["compilations"] == compilations
 calls = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]).fake_calls
 print(calls(b"cuLaunchKernelEx"), "launches", calls(b"cuModuleLoadDataEx"), "loads")
@@ -281,7 +281,9 @@ class OnGpu:
 name, *targets = sys.argv[1:]
 x, out = (ProxyArray(np.float32),) * 2 if targets else (OnGpu(4096, 0), OnGpu(4096, 65536))
 for_gpus = {"compute_capability": targets or None}
-if name == "scan":
+if name == "transform":
+    compute.make_unary_transform(x, out, OpKind.NEGATE, **for_gpus)
+elif name == "scan":
     compute.make_inclusive_scan(x, out, OpKind.PLUS, None, **for_gpus)
 else:
     compute.make_reduce_into(x, out, lambda a, b: a if a > b else b, np.float32(0), **for_gpus)
@@ -293,9 +295,10 @@ print(calls(b"cuLinkComplete"), "links", calls(b"cuModuleLoadDataEx"), "loads")
 @pytest.mark.parametrize(
     ("name", "targets", "told"),
     [
-        ("scan", [], "1 links 2 loads"),  # the kernel that clears, which others have, too
-        ("scan", ["90"], "2 links 0 loads"),
-        ("reduce", [], "2 links 2 loads"),
+        ("transform", [], "0 links 1 loads"),
+        ("transform", ["90"], "1 links 0 loads"),
+        ("scan", [], "3 links 3 loads"),  # the kernel that clears among them, which others have, too
+        ("reduce", [], "3 links 3 loads"),
     ],
 )
 def test_what_is_loaded_at_once_is_not_linked(name, targets, told, tmp_path):

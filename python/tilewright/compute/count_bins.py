@@ -5,6 +5,7 @@ few          bins have a counter for each lane, so that the lanes of a warp neve
 more         a counter for each bin
 packed       two counters of 16 bits in a word; the thread whose sample makes one half full carries that on
 many         atomics on the output
+at once      the same of few samples, by one block that clears the output before
 """
 
 # The kernels' values have no types that a checker knows.
@@ -23,10 +24,10 @@ from .types import Convert, Local, Shared
 from .vectors import loading, width_for
 from .warps import LANES, lane, of_lane
 
-THREADS = 1024  # of a block
+THREADS, AT_ONCE = 1024, 512  # of a block
 SHARED = 512, 3  # threads of a block, and blocks that a multiprocessor holds, of those with a counter for each bin
 _PIECES = 4  # of 16 bytes, that a thread reads at a time
-FEW, MORE, PACKED = 256, 256 * LANES, 65536  # bins
+FEW, MORE, PACKED, CLEARED = 256, 256 * LANES, 65536, 16384  # bins
 _FULL = 1 << 15  # of a counter of 16 bits, which others may add to before it is emptied
 i32, u32 = In(int32), In(uint32)
 small = Convert(int32, "a bin")
@@ -234,6 +235,21 @@ def of_many(read: Any, sample: DType, by: Bins) -> ComputeKernel:
         each(samples, n, per, wide, bins, how, note, _go_on)
 
     return resident(ComputeKernel(count_many), THREADS)
+
+
+def at_once(read: Any, write: Any, by: Bins) -> ComputeKernel:
+    """A kernel of one block."""
+
+    def count_at_once(samples, out, n, bins, how):
+        for i in range(cuda.threadIdx.x, bins, AT_ONCE):
+            write(out, i, 0)
+        cuda.syncthreads()
+        for i in range(cuda.threadIdx.x, n, AT_ONCE):
+            found = by.of(read(samples, i), bins, how)
+            if found >= 0:
+                cuda.atomic.add(out, found, 1)
+
+    return resident(ComputeKernel(count_at_once), AT_ONCE)
 
 
 def inverse(bins: int, span: Any) -> tuple[Any, Any]:

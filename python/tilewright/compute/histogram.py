@@ -16,6 +16,7 @@ from . import count_bins
 from .integers import In, add32, bits_of_float, i32
 from .launching import ComputeKernel, Launch, size
 from .objects import Algorithm, Given, call, make
+from .plans import is_few
 from .types import Convert, Shared, item_type, name_of, on_host
 from .vectors import is_aligned
 
@@ -50,6 +51,7 @@ class HistogramEven(Algorithm):
         if self.shape.threads == 1:
             self.few, self.many = _count_shared(read, bins.of), _count(read, bins.of)
             return
+        self.at_once = count_bins.at_once(read, given["d_histogram"].writer(), few)
         self.multiprocessors, has_room = self._room()
         self.shared: ComputeKernel | None = None
         self.packed: ComputeKernel | None = None
@@ -89,7 +91,17 @@ class HistogramEven(Algorithm):
         return self.compute.numpy.type(value)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
-        return self._launches(given, n, [self._kernel_for(_bins(given))])
+        bins = _bins(given)
+        if self.shape.threads > 1 and bins <= count_bins.CLEARED and is_few(n, count_bins.AT_ONCE):
+            return [self._at_once(given, n)]
+        return self._launches(given, n, [self._kernel_for(bins)])
+
+    def _at_once(self, given: Given, n: int) -> Launch:
+        import numpy as np
+
+        bins = _bins(given)
+        values = (given["d_samples"].state(), given["d_histogram"].state(), size(n), np.int64(bins))
+        return Launch(self.at_once, (*values, self._how(given, bins)), 1, count_bins.AT_ONCE)
 
     def _kernel_for(self, bins: int) -> ComputeKernel:
         if self.shape.threads == 1:
@@ -109,7 +121,8 @@ class HistogramEven(Algorithm):
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         sizes = (1, count_bins.PACKED, count_bins.PACKED + 1)
         kernels = {id(k): k for k in map(self._kernel_for, sizes)}
-        return self._launches(given, n, list(kernels.values()))
+        alone = [] if self.shape.threads == 1 else [self._at_once(given, n)]
+        return [*self._launches(given, n, list(kernels.values())), *alone]
 
     def _launches(self, given: Given, n: int, kernels: list[ComputeKernel]) -> list[Launch]:
         import numpy as np

@@ -1,7 +1,8 @@
 """Parting items on a GPU, in a single pass: each block takes a tile, counts what goes where, looks back, and stores.
 
 Items of a tile are put in the order of their parts in shared memory as soon as the block knows what goes where, before
-it looks back: so that registers are free while it waits, and all that is left is to store side by side.
+it looks back: so that registers are free while it waits, and all that is left is to store side by side. Few items are
+parted by one block, whose threads note the parts of theirs.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -12,22 +13,23 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
-from ..dtype import int32, uint32
+from ..dtype import int32, int64, uint32
 from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import CountsBack
+from .plans import EACH, is_few
 from .scan_tiles import Rows, first_of, loading_rows
 from .types import Convert, ItemType, Shared, size_of
 from .vectors import aligned, is_aligned, width_for
-from .warps import LANES, below, lane, of_lane, warp_inclusives
+from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
 THREADS, BLOCKS = 512, 2  # of a block; that a multiprocessor holds
 BYTES = {1: 128, 2: 96}  # of a thread's items, by the parts that are counted
 _MOST_ITEMS = 32  # of a thread
 _MOST_STAGED = 128  # bytes of a thread in shared memory
 _SECOND = 1 << 16  # of two counts in a word
-i32, u32, small = In(int32), In(uint32), Convert(int32, "a number")
+i32, u32, small, _large = In(int32), In(uint32), Convert(int32, "a number"), Convert(int64, "a number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +61,22 @@ class TileParting(Kernels):
         self.counted = counted
         self.back = CountsBack(counted, self.rows.threads)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)
+        self.few = _few(columns, counted, part_of, tell, looks_before, self.rows)
 
     def parts(self, n: int) -> list[Part]:
         return [self.back.part(max(1, self.rows.tiles(n)))]
 
     def launches(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
+        few = is_few(n, self.rows.threads)
+        return [self._whole(inputs, outputs, arrays, n)] if few else self._tiled(inputs, outputs, arrays, n, temporary)
+
+    def sample_launches(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
+        return [*self._tiled(inputs, outputs, arrays, n, temporary), self._whole(inputs, outputs, arrays, n)]
+
+    def _whole(self, inputs: Any, outputs: Any, arrays: Any, n: int) -> Launch:
+        return Launch(self.few, (inputs, outputs, arrays, size(n)), 1, self.rows.threads)
+
+    def _tiled(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
         tiles = max(1, self.rows.tiles(n))  # the last one tells the counts, of no items, too
         values = (inputs, outputs, arrays, size(n), size(tiles), is_aligned(inputs), temporary[0])
         return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
@@ -105,6 +118,63 @@ class TileParting(Kernels):
                 move.store(outputs, stage, values, parts, found, mine, bases, start, valid)
 
         return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
+
+
+def _few(columns: list[Column], counted: int, part_of: Any, tell: Any, looks_before: bool, rows: Rows) -> ComputeKernel:
+    """A kernel of one block. A thread has some items, which lie together, and two bits of a word for each."""
+    read, threads, warps, shared_totals = columns[0].read, rows.threads, rows.warps, Shared(int32, rows.warps)
+    counts, halves = _counter(counted), _halves(counted)
+    assert 2 * EACH <= 32
+    others, columns = tuple(range(counted, len(columns[0].writes))), tuple(columns)
+
+    def noted(inputs, arrays, i):
+        value = before = read(inputs, i)
+        if looks_before and i > 0:
+            before = read(inputs, i - 1)
+        return i32.and_(small(part_of(arrays, value, before, i)), 3)
+
+    def totals_of(mine):
+        """Of the threads before this one, and of all."""
+        shared, warp = shared_totals(), cuda.threadIdx.x // LANES
+        sums = warp_inclusive(mine, lambda a, b: i32.add(a, b))
+        if lane() == LANES - 1:
+            shared[warp] = sums
+        cuda.syncthreads()
+        all_sums = warp_inclusive(shared[min(lane(), warps - 1)], lambda a, b: i32.add(a, b))
+        before = i32.sub(sums, mine)
+        if warp > 0:
+            before = i32.add(before, of_lane(all_sums, max(warp - 1, 0)))
+        return before, of_lane(all_sums, warps - 1)
+
+    def move(inputs, outputs, part, i, to):
+        for column in columns:
+            if to < column.rooms[part](outputs):
+                column.writes[part](outputs, to, column.read(inputs, i))
+
+    def part_few(inputs, outputs, arrays, n):
+        each = (n + (threads - 1)) // threads
+        at = cuda.threadIdx.x * each
+        end = min(at + each, n)
+        parts, mine = small(0), small(0)
+        for i in range(at, end):
+            part = noted(inputs, arrays, i)
+            parts = i32.or_(parts, i32.shl(part, small(2 * (i - at))))
+            mine = i32.add(mine, counts(part))
+        before, whole = totals_of(mine)
+        if cuda.threadIdx.x == 0:
+            tell(outputs, tuple(_large(count) for count in halves(whole)))
+        for i in range(at, end):
+            part, left = i32.and_(parts, 3), i
+            for p, place in enumerate(halves(before)):
+                if i32.equal(part, p):
+                    move(inputs, outputs, p, i, _large(place))
+                left = left - place
+            for p in others:
+                if i32.equal(part, p):
+                    move(inputs, outputs, p, i, left)
+            before, parts = i32.add(before, counts(part)), i32.shr(parts, 2)
+
+    return resident(ComputeKernel(part_few), threads)
 
 
 class _Move(NamedTuple):

@@ -40,6 +40,15 @@ GPU = Shape(threads=128, items=16, most_blocks=1024)
 CPU = Shape(threads=1, items=8192, most_blocks=32)
 
 
+# Items that a GPU reduces, scans, parts or counts by one block, and the most that a thread has of them: one launch for
+# two, and a third to a fifth of the code to compile.
+FEW, EACH = 4096, 8
+
+
+def is_few(count: int, threads: int) -> bool:
+    return count <= min(FEW, EACH * threads)
+
+
 def shape_for(place: Any) -> Shape:
     return CPU if place == "cpu" else GPU
 

@@ -1,4 +1,5 @@
-"""reduce_into: each block folds a range of items, then one block folds what they found, h_init first.
+"""reduce_into: each block folds a range of items, then one block folds what they found, h_init first. Few items are
+folded by one block at once.
 
 The order of the operands is kept. A well-known operator that commutes needs none, and is fastest.
 """
@@ -16,8 +17,9 @@ from ..dtype import DType
 from ..numba import intrinsics as cuda
 from .checks import check_structs, chosen
 from .iterators import states_of
-from .launching import ComputeKernel, Launch, Part, size
+from .launching import ComputeKernel, Launch, Part, resident, size
 from .objects import Algorithm, Given, call, initial, make
+from .plans import is_few
 from .types import Convert, ItemType, Shared, Zero
 from .vectors import is_aligned, loading, width_for
 from .warps import LANES, block_total, lane, warp_fold, warp_folds
@@ -33,6 +35,7 @@ class Determinism(enum.Enum):
 
 _MOST_IN_A_ROW = 256  # items that a thread folds one behind the other
 _FINISHING = 256  # threads that fold what blocks found
+_FEW_THREADS = 512  # those that fold few items
 _SIDE_BY_SIDE = 16  # threads of a block on the CPU, where the operator commutes: lanes of a vector
 
 
@@ -213,6 +216,29 @@ def fold_partials(write, fold, convert, t: ItemType, threads: int):
     return ComputeKernel(finish)
 
 
+def fold_few(read, write, fold, convert, t: ItemType):
+    """A kernel of one block: out[0] = initial joined with all items from left to right."""
+    threads = _FEW_THREADS
+    shared_array, zero = Shared(t, threads // LANES), Zero(t)
+
+    def few(inputs, arrays, n, initial, out):
+        each = (n + (threads - 1)) // threads
+        first, value = cuda.threadIdx.x * each, zero()
+        if first < n:
+            value = convert(read(inputs, first))
+            for i in range(first + 1, min(first + each, n)):
+                value = fold(arrays, value, convert(read(inputs, i)))
+        there = cuda.syncthreads_count(first < n)
+        value = block_total(shared_array(), value, there, lambda a, b: fold(arrays, a, b))
+        if cuda.threadIdx.x == 0:
+            joined = convert(initial)
+            if n > 0:
+                joined = fold(arrays, joined, value)
+            write(out, 0, joined)
+
+    return resident(ComputeKernel(few), threads)
+
+
 class Reduce(Algorithm):
     name = "reduce_into"
     ins, outs, ops = ("d_in",), ("d_out",), {"op": 2}
@@ -239,6 +265,7 @@ class Reduce(Algorithm):
             )
         else:
             self.ranges = fold_tiles(read, fold, convert, t, self.tiling, commutes)
+            self.few = fold_few(read, given["d_out"].writer(), fold, convert, t)
         self.finish = fold_partials(given["d_out"].writer(), fold, convert, t, 1 if self.alone else _FINISHING)
 
     def needed(self, given: Given) -> dict[str, Any]:
@@ -251,6 +278,19 @@ class Reduce(Algorithm):
         return (self.shape if self.alone else self.tiling).blocks(n)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        return (
+            [self._few(given, n)] if not self.alone and is_few(n, _FEW_THREADS) else self._ranges(given, n, temporary)
+        )
+
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        return [*self._ranges(given, n, temporary), *([] if self.alone else [self._few(given, n)])]
+
+    def _few(self, given: Given, n: int) -> Launch:
+        first = initial(self.type, given["h_init"], "reduce_into: 'h_init'")
+        values = (given["d_in"].state(), states_of(given["op"]), size(n), first, given["d_out"].state())
+        return Launch(self.few, values, 1, _FEW_THREADS)
+
+    def _ranges(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         arrays, (partial,), source = states_of(given["op"]), temporary, given["d_in"].state()
         count = self._blocks(n) if n else 0
         first = initial(self.type, given["h_init"], "reduce_into: 'h_init'")

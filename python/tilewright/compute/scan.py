@@ -79,6 +79,13 @@ class _Scan(Algorithm):
         return self.scanner.parts(n)
 
     def launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        return self._launches(self.scanner.launches, given, n, temporary)
+
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        of = self.scanner.launches if self.alone else self.scanner.sample_launches
+        return self._launches(of, given, n, temporary)
+
+    def _launches(self, of: Any, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         init: Any = 0
         if self.init is not None and self.init[0] == "array":
             init = as_input(given["init_value"], "'init_value'").state()
@@ -86,8 +93,8 @@ class _Scan(Algorithm):
             init = initial(self.type, given["init_value"], f"{self.name}: 'init_value'")
         states = (given["d_in"].state(), given["d_out"].state(), states_of(given["op"]), init)
         if self.alone:
-            return self.scanner.launches(states, n, temporary)
-        return self.scanner.launches((states[0], states[1], (), init), states[2], n, temporary) if n else []
+            return of(states, n, temporary)
+        return of((states[0], states[1], (), init), states[2], n, temporary) if n else []
 
 
 def scan_key(name: str, init: Any, what: str) -> Any:

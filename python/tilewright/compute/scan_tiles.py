@@ -2,6 +2,7 @@
 
 A warp's part of a tile lies together, in rows; of a row a lane has items that lie side by side, in 16 bytes. Blocks
 stay: before one waits for the totals of the tiles before its own, it takes its next tile, and starts to read it.
+Few items are scanned by one block, whose threads go over them twice.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -17,6 +18,7 @@ from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import LookBack, is_same, small, take
+from .plans import is_few
 from .types import ItemType, Shared, Zero, size_of
 from .vectors import WIDE, aligned, is_aligned
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
@@ -156,15 +158,64 @@ class TileScan(Kernels):
         self.most_blocks = self.rows.blocks * multiprocessors
         self.back = LookBack(t, fold, self.rows.threads)
         self.kernel = self._kernel(t, fold, item, write, first, inclusive)
+        self.few = self._few(t, fold, item, write, first, inclusive)
 
     def parts(self, n: int) -> list[Part]:
         return [self.back.part(self.rows.tiles(n))]
 
     def launches(self, states: tuple[Any, ...], arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
+        few = is_few(n, self.rows.threads)
+        return [self._whole(states, arrays, n)] if few else self._tiled(states, arrays, n, temporary)
+
+    def sample_launches(self, states: tuple[Any, ...], arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
+        return [*self._tiled(states, arrays, n, temporary), self._whole(states, arrays, n)]
+
+    def _whole(self, states: tuple[Any, ...], arrays: Any, n: int) -> Launch:
+        return Launch(self.few, (states, arrays, size(n)), 1, self.rows.threads)
+
+    def _tiled(self, states: tuple[Any, ...], arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
         tiles = self.rows.tiles(n)
         values = (states, arrays, size(n), size(tiles), is_aligned(states), temporary[0])
         scan = Launch(self.kernel, values, max(1, min(tiles, self.most_blocks)), self.rows.threads)
         return [self.back.clearing(temporary[0], tiles), scan]
+
+    def _few(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:
+        threads, warps, zero, shared_totals = self.rows.threads, self.rows.warps, Zero(t), Shared(t, self.rows.warps)
+        has_first = start is not None
+
+        def total_of(states, arrays, at, end):
+            total = zero()
+            if at < end:
+                total = item(states, at)
+                for i in range(at + 1, end):
+                    total = fold(arrays, total, item(states, i))
+            return total
+
+        def scan_few(states, arrays, n):
+            shared, warp = shared_totals(), cuda.threadIdx.x // LANES
+            each = (n + (threads - 1)) // threads
+            at = cuda.threadIdx.x * each
+            end = min(at + each, n)
+            sums = warp_inclusive(total_of(states, arrays, at, end), lambda a, b: fold(arrays, a, b))
+            if lane() == LANES - 1:  # threads without items are behind all others
+                shared[warp] = sums
+            cuda.syncthreads()
+            totals = warp_inclusive(shared[min(lane(), warps - 1)], lambda a, b: fold(arrays, a, b))
+            here, there, lanes = of_lane(totals, max(warp - 1, 0)), warp > 0, below(sums, 1)
+            if lane() > 0:
+                here = fold(arrays, here, lanes) if there else lanes
+                there = True
+            if has_first:
+                initial = start(states)
+                here = fold(arrays, initial, here) if there else initial
+                there = True
+            for i in range(at, end):
+                own, before = item(states, i), here
+                here = fold(arrays, here, own) if there else own
+                there = True
+                write(states, i, here if inclusive else before)
+
+        return resident(ComputeKernel(scan_few), threads)
 
     def _kernel(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:
         rows, zero, number, before = self.rows, Zero(t), self.back.number, self.back.before

@@ -48,6 +48,12 @@ class _Kept(Algorithm):
             return self.parting.launches(inputs, outputs, arrays, n, temporary)
         return self.scanner.launches(self.states(given, temporary[0]), n, temporary[1:])
 
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        if self.parting:
+            inputs, outputs, arrays, _ = self.states(given, None)
+            return self.parting.sample_launches(inputs, outputs, arrays, n, temporary)
+        return self.launches(given, n, temporary)
+
     def needed(self, given: Given) -> dict[str, Any]:
         """How many are kept is not known before: room for all must be there in what is read only."""
         return {self.number: self.numbers} | dict.fromkeys(self.ins, given["num_items"])
