@@ -28,6 +28,7 @@ from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count
 from tilewright.tune.memory import PREFIX
+from tilewright.tune.statistics import Measurement
 from tilewright.tune.worker import SafeBench, Worker
 
 KERNELS = '''
@@ -314,6 +315,50 @@ def test_candidates_of_one_program_are_measured_once(place: str, tmp_path: Path)
     assert found["num_warps=4"].us == found["as given"].us and found["num_warps=4 T=32"].measured
     assert outcome.decided is not None and outcome.decided.choice in ({}, {"num_warps": 1, "T": 32})
     assert "    5 more come to the same programs as these\n" in command.table(outcome)
+
+
+class Turns:
+    """A pool that knows what candidates really take, in microseconds."""
+
+    def __init__(self, truth: dict[str, float]) -> None:
+        self.truth, self.asked = truth, list[list[str]]()
+
+    def ask(self, method: str, shape: Any, choices: list[dict[str, Any]], budget: float, keep: bool) -> Decided:
+        assert method == "decide" and budget > 0
+        every = [{}, *choices]
+        self.asked.append([records.choice_text(choice) for choice in every])
+        times = {records.choice_text(choice): 1e-6 * self.truth[records.choice_text(choice)] for choice in every}
+        best = min(every, key=lambda choice: times[records.choice_text(choice)])
+        us, given = (1e6 * times[records.choice_text(choice)] for choice in (best, {}))
+        found = tuple((c, Measurement.of([times[records.choice_text(c)]] * 9)) for c in every)
+        return Decided(best, us, given, found)
+
+
+@pytest.mark.parametrize(
+    ("lucky", "asked", "won"),
+    [
+        (1.0, [["as given", "T=1", "T=2", "T=3", "T=4"], ["as given", "T=1", "T=5"]], "T=1"),  # T=5 seems quicker then
+        (0.5, [["as given", "T=1", "T=2", "T=3", "T=4"], ["as given", "T=5"]], "as given"),
+    ],
+)
+def test_times_in_turns_count_from_then_on(
+    lucky: float, asked: list[list[str]], won: str, place: str, tmp_path: Path
+) -> None:
+    """What was quick by chance is not told as the best, neither by the table nor by the records."""
+    sweep = Sweep(plan(place, "T=16", turns=True, keep=False), tmp_path)
+    base = records.Record("CPU", "", "", "scale", "", "", "", {}, "measured", us=100.0, low_us=99.0, high_us=101.0)
+    first = {"T=1": 70.0, "T=2": 71.0, "T=3": 72.0, "T=4": 73.0, "T=5": 85.0}
+    rows = [base, *(dataclasses.replace(base, choice={"T": int(n[2:])}, us=us) for n, us in first.items())]
+    rows.append(dataclasses.replace(rows[2], choice={"T": 2, "num_warps": 4}, why="is the same program as: T=2"))
+    outcome = Outcome(shapes.Shape(("T=8",), (), "1"), rows)
+    pool = Turns({"as given": 100.0, "T=1": 90.0 / lucky, "T=2": 110.0, "T=3": 111.0, "T=4": 112.0, "T=5": 105.0})
+    sweep._decide(pool, outcome)  # type: ignore[arg-type]
+    sweep.writer.close()
+    assert pool.asked == asked and outcome.best is not None and records.choice_text(outcome.best.choice) == won
+    kept = records.by_problem(records.read([tmp_path]).records.values())
+    (times,) = kept.values()
+    assert records.choice_text(times[0].choice) == won == records.choice_text(outcome.measured[0].choice)
+    assert next(r for r in outcome.records if r.is_twin).us == pytest.approx(110.0)
 
 
 def test_what_is_not_kept_is_decided_in_turns_all_the_same(

@@ -178,8 +178,9 @@ def _best(options: argparse.Namespace) -> int:
         gain = f", {given.us / rows[0].us:.3f} times as fast as given" if given is not None else ""
         best = rows[0]
         print(f"{best.kernel} {best.launch} on {best.device}: {choice_text(best.choice)}  {best.us:.1f} us{gain}")
-        if len(rows) > 1:
-            print(f"    next: {choice_text(rows[1].choice)}, {rows[1].us / rows[0].us - 1:+.1%}")
+        following = next((r for r in rows[1:] if not r.is_twin), None)
+        if following is not None:
+            print(f"    next: {choice_text(following.choice)}, {following.us / best.us - 1:+.1%}")
     return 0
 
 

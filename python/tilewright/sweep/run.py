@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,16 +21,17 @@ from ..errors import TileError, TileTypeError, TileValueError
 from ..kernel import kernel as tile_kernel
 from ..structure import constant_parameters
 from ..tune.samples import extents
+from ..tune.search import SAME
 from . import records, samplers
 from .axes import Row, Space, key_of, read_axis
 from .claims import Claims
 from .expressions import Expression
 from .records import Followed, Record, Writer
 from .shapes import Shape
-from .station import Decided, Settings, Task
+from .station import Decided, Settings, Task, figures_of
 from .workers import GoneError, Pool, open_pools, side_by_side
 
-FINALISTS = 4
+FINALISTS, MOST_DECISIONS = 4, 3
 DECIDING_SECONDS = 10.0  # at most; by then a winner is clear, or there is none
 RANKED_AT_ONCE = 32  # by one worker
 LOOK_SECONDS = 0.05  # between looks at what another sweep measures
@@ -89,6 +91,22 @@ class Outcome:
 
     def add(self, record: Record) -> None:
         self.records.append(record)
+        self._note(record)
+
+    def change(self, choice: dict[str, Any], **figures: Any) -> list[Record]:
+        """A new measurement of a candidate, which is that of others with the same program, too; the changed records."""
+        key, same = records.choice_key(choice), f"{SAME}: {records.choice_text(choice)}"
+        changed = []
+        for i, r in enumerate(self.records):
+            if r.measured and (records.choice_key(r.choice) == key or r.why == same):
+                self.records[i] = dataclasses.replace(r, **figures)
+                changed.append(self.records[i])
+        self.quickest = None
+        for r in self.records:
+            self._note(r)
+        return changed
+
+    def _note(self, record: Record) -> None:
         if record.measured and (self.quickest is None or record.us < self.quickest.us):
             self.quickest = record
 
@@ -233,14 +251,32 @@ class Sweep:
         return {name: value for name, value in row.items() if value != given.get(name)}
 
     def _decide(self, pool: Pool, outcome: Outcome) -> None:
-        """The best few measured in turns. What goes wrong there leaves the first measurements to count."""
-        finalists = [r.choice for r in outcome.measured if r.choice and not r.is_twin][:FINALISTS]
-        try:
-            budget = DECIDING_SECONDS if self.end is None else min(DECIDING_SECONDS, self.end - time.monotonic())
-            found = pool.ask("decide", outcome.shape, finalists, budget, self.plan.keep) if finalists else None
-            outcome.decided = found or Decided({})
-        except TileError as error:
-            outcome.note = f"the best few were not measured in turns: {error}"
+        """The best few measured in turns; those times count from then on, so that the next best may come to the fore: a
+        few times over. What goes wrong there leaves the first measurements to count."""
+        done: set[str] = set()
+        for _ in range(MOST_DECISIONS):
+            won = [outcome.decided.choice] if outcome.decided is not None and outcome.decided.choice else []
+            ahead = self._ahead(outcome, done)[: FINALISTS - len(won)]
+            if not ahead or self._is_over():
+                break
+            try:
+                budget = DECIDING_SECONDS if self.end is None else min(DECIDING_SECONDS, self.end - time.monotonic())
+                outcome.decided = pool.ask("decide", outcome.shape, [*won, *ahead], budget, self.plan.keep)
+            except TileError as error:
+                outcome.note = f"the best few were not measured in turns: {error}"
+                break
+            for choice, found in outcome.decided.times:
+                done.add(records.choice_key(choice))
+                for record in outcome.change(choice, **figures_of(found)):
+                    with self.lock:
+                        self.writer.add(record)
+        outcome.decided = outcome.decided or Decided({})
+
+    def _ahead(self, outcome: Outcome, done: set[str]) -> list[dict[str, Any]]:
+        """Those that seem quicker than the best of the ones that are `done`."""
+        own = [r.choice for r in outcome.measured if not r.is_twin]
+        ahead = itertools.takewhile(lambda choice: records.choice_key(choice) not in done, own)
+        return [choice for choice in ahead if choice]
 
 
 class _Trials:

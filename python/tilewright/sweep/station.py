@@ -210,6 +210,12 @@ def machine_figures(machine: cost.Machine) -> dict[str, float]:
     return {name: float(value) for name, value in (figures | chip).items() if isinstance(value, int | float)}
 
 
+def figures_of(found: Measurement) -> dict[str, Any]:
+    """A measurement as a record has it."""
+    us, low, high = (1e6 * seconds for seconds in (found.median, found.low, found.high))
+    return {"us": us, "low_us": low, "high_us": high, "samples": found.samples}
+
+
 @dataclasses.dataclass(frozen=True)
 class Decided:
     """The best of a few, and what it and the kernel as given took in turns: microseconds, None where it failed."""
@@ -217,6 +223,7 @@ class Decided:
     choice: dict[str, Any]
     us: float | None = None
     given_us: float | None = None
+    times: tuple[tuple[dict[str, Any], Measurement], ...] = ()  # of all of them, as far as they worked
 
 
 class Station:
@@ -320,10 +327,7 @@ class Station:
             base,
             status="measured",
             why=f"{SAME}: {twin}" if twin else "",
-            us=1e6 * found.median,
-            low_us=1e6 * found.low,
-            high_us=1e6 * found.high,
-            samples=found.samples,
+            **figures_of(found),
             seconds=time.monotonic() - start,
         )
 
@@ -331,12 +335,12 @@ class Station:
         """The best of a few, measured in turns beside the kernel as given; with `keep` for tune.launch, too."""
         session = self._session(shape)
         space = [session.problem.candidate(choice) for choice in choices]
-        rows = [dict(c.constants) | dict(c.hints) for c in space]
+        rows = [_choice_of(candidate) for candidate in space]
         with self.measuring:
             found = search_problem(session.problem, rows, budget, self.settings.timeout, keep)
-        best = found.best.candidate
-        times = [None if t.measurement is None else 1e6 * t.measurement.median for t in (found.best, found.untuned)]
-        return Decided(dict(best.constants) | dict(best.hints), *times)
+        us, given = (1e6 * t.measurement.median if t.measurement else None for t in (found.best, found.untuned))
+        measured = tuple((_choice_of(t.candidate), t.measurement) for t in found.trials if t.measurement is not None)
+        return Decided(_choice_of(found.best.candidate), us, given, measured)
 
     def stop(self) -> None:
         """The process ends now, and its own processes with it: the copy of the arguments must not stay."""
@@ -351,6 +355,10 @@ class Station:
         if self.spare:
             self.spare.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _choice_of(candidate: Candidate) -> dict[str, Any]:
+    return dict(candidate.constants) | dict(candidate.hints)
 
 
 def _printable(text: str) -> str:
