@@ -26,7 +26,7 @@ from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
-from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count
+from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count, serve
 from tilewright.tune.memory import PREFIX
 from tilewright.tune.statistics import Measurement
 from tilewright.tune.worker import SafeBench, Worker
@@ -646,6 +646,20 @@ def test_a_cluster_of_two_processes(place: str, tmp_path: Path) -> None:
     sweep, _ = swept(some, tmp_path)
     assert len(sweep.outcomes[0].measured) == 4
     assert len(records.read([tmp_path]).records) == 4
+
+
+def test_workers_read_the_kernel_by_its_path(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may run in another folder, and on a host that does not have it."""
+    monkeypatch.chdir(Path(place).parent)
+    path = Path(place.rpartition(":")[0])
+    sweep = Sweep(plan(f"{path.name}:scale", "T=16"), tmp_path)
+    assert sweep.settings.place == place
+    gone = dataclasses.replace(sweep.settings, place=f"{path.parent}/gone.py:scale")
+    with pytest.raises(
+        TileValueError, match=re.escape(f"has no '{path.parent}/gone.py', from which it reads the kernel")
+    ):
+        serve(gone, "cpu", "describe", sweep.plan.shapes[0])
+    sweep.writer.close()
 
 
 def test_a_scheduler_that_is_not_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

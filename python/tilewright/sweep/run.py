@@ -144,7 +144,7 @@ class Sweep:
         self.kernel = cli.load_kernel(plan.place)
         if not isinstance(self.kernel, tile_kernel) or self.kernel.rules.simt:
             raise TileTypeError(f"a sweep works on a @ct.kernel, found {self.kernel!r}")
-        self.settings = Settings(plan.place, plan.timeout, plan.compile_timeout, plan.tolerance)
+        self.settings = Settings(_anywhere(plan.place), plan.timeout, plan.compile_timeout, plan.tolerance)
         for shape in plan.shapes:
             shape.grid_of(self.kernel).of(self._given(shape))
         self.path = records.file_of(place)
@@ -277,6 +277,12 @@ class Sweep:
         own = [r.choice for r in outcome.measured if not r.is_twin]
         ahead = itertools.takewhile(lambda choice: records.choice_key(choice) not in done, own)
         return [choice for choice in ahead if choice]
+
+
+def _anywhere(place: str) -> str:
+    """FILE:KERNEL by a path that is the same in whatever folder a worker runs."""
+    file, _, name = place.rpartition(":")
+    return f"{Path(file).absolute()}:{name}" if file.endswith(".py") else place
 
 
 class _Trials:

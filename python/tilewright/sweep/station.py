@@ -12,6 +12,7 @@ import datetime
 import functools
 import hashlib
 import os
+import socket
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -371,6 +372,9 @@ _ONE = threading.Lock()
 
 def serve(settings: Settings, device: str, method: str, *arguments: Any) -> Any:
     """A call to the station of this process, which the first call makes: what a worker of a cluster runs."""
+    file = settings.place.rpartition(":")[0]
+    if file.endswith(".py") and not Path(file).exists():
+        raise TileValueError(f"the worker on {socket.gethostname()} has no {file!r}, from which it reads the kernel")
     with _ONE:
         if (settings, device) not in _HERE:
             _HERE[settings, device] = Station(settings, device)
