@@ -1009,6 +1009,17 @@ static PyType_Slot dispatcher_slots[] = {
 static PyType_Spec dispatcher_spec = {"tilewright._core.Dispatcher", sizeof(dispatcher_t), 0,
                                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, dispatcher_slots};
 
+/* is_unchanged(now, was) -> bool: whether a value that is watched counts as the same. */
+static PyObject *is_unchanged(PyObject *module, PyObject *both) {
+  (void)module;
+  PyObject *now, *was;
+  if (!PyArg_ParseTuple(both, "OO:is_unchanged", &now, &was))
+    return NULL;
+  bool same = is_same(now, was, MOST_LEVELS);
+  PyErr_Clear();
+  return PyBool_FromLong(same);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"launch", FAST(launch), METH_FASTCALL | METH_KEYWORDS,
@@ -1023,6 +1034,8 @@ static PyMethodDef methods[] = {
     {"launch_threads", FAST(launch_threads), METH_FASTCALL,
      "launch_threads(stream, grid, block, kernel, args, shared=0, /)\n--\n\nThe same with threads per block, and bytes "
      "of shared memory beside those of its arrays"},
+    {"is_unchanged", is_unchanged, METH_VARARGS,
+     "is_unchanged(now, was) -> bool: whether variants that were made from a value are good for another one"},
     {NULL, NULL, 0, NULL}};
 
 int tw_ext_dispatch_add(PyObject *module) {

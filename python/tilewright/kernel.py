@@ -193,13 +193,14 @@ def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Ma
     return variant
 
 
-_watching = threading.Lock()  # what two threads have read is watched, not what one of them has
+_watching = threading.Lock()
 
 
 def _watch(kernel: Any, reads: Iterable[tuple[Any, str | None, Any]]) -> None:
     """Have the dispatcher compile again when something changes that the kernel has read.
 
-    Modules, classes and our own objects are taken to stay, but not what is in them.
+    Modules, classes and our own objects are taken to stay, but not what is in them. Another thread may have read
+    another value of the same variable: both are watched then, so that the next launch finds one of the two stale.
     """
     fresh = {}
     for holder, name, value in reads:
@@ -207,11 +208,15 @@ def _watch(kernel: Any, reads: Iterable[tuple[Any, str | None, Any]]) -> None:
             continue
         if hasattr(value, "__tw_op__"):
             continue
-        is_cell = isinstance(holder, types.CellType)
-        fresh[id(holder), name] = (holder, "cell_contents" if is_cell else name, value)
+        name = "cell_contents" if isinstance(holder, types.CellType) else name
+        fresh[id(holder), name] = (holder, name, value)
+
+    def is_told(holder: Any, name: str | None, value: Any) -> bool:
+        row = fresh.get((id(holder), name))
+        return row is not None and _core.is_unchanged(row[2], value)
+
     with _watching:
-        rows = {(id(holder), name): (holder, name, value) for holder, name, value in kernel.watched}
-        kernel.watch(list((rows | fresh).values()))
+        kernel.watch([*(row for row in kernel.watched if not is_told(*row)), *fresh.values()])
 
 
 def function(f: Callable[..., Any] | None = None, /, *, host: bool = False, tile: bool = True) -> Any:

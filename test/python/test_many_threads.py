@@ -22,8 +22,10 @@ from threads import at_once
 
 import tilewright
 from tilewright import _core, compute, device, numba
+from tilewright import compile as compiler
 from tilewright import tile as ct
 from tilewright.errors import LaunchError, TileTypeError, TileValueError
+from tilewright.kernel import _watch
 from tilewright.numba import cuda as numba_cuda
 
 
@@ -174,6 +176,35 @@ def test_a_variable_changes_meanwhile() -> None:
         x, y = floats(16, 1), np.zeros(16, np.float32)
         ct.launch(None, 1, times, (x, y))
         np.testing.assert_array_equal(y, x * factor)
+
+
+def test_threads_that_read_different_values() -> None:
+    """One compiles with a value, another one with the next, and both are told to the kernel before it has either."""
+    global factor
+    factor = 1
+
+    @ct.kernel
+    def times(X, Y, n: ct.Constant):
+        ct.store(Y, 0, ct.load(X, 0, 16) * factor)
+
+    target, key = times.specialization((floats(16), floats(16), 1))
+    first = compiler.compile_kernel(times, target, key)
+    factor = 2
+    second = compiler.compile_kernel(times, target, key)
+    made = iter([first, second])
+
+    def miss(kernel: Any, target: str, key: Any) -> Any:
+        variant, reads = next(made)
+        _watch(kernel, reads)
+        _watch(kernel, second[1])  # the other thread
+        return variant
+
+    both = _core.Dispatcher("both", ["X", "Y", "n"], [2], miss)
+    x, y = floats(16, 1), np.zeros(16, np.float32)
+    for _ in range(3):
+        _core.launch(None, 1, both, (x, y, 1))
+    np.testing.assert_array_equal(y, 2 * x)
+    assert [(name, value) for _, name, value in both.watched] == [("factor", 2)]
 
 
 def test_errors_meanwhile() -> None:
