@@ -52,6 +52,7 @@ typedef struct {
   order_index_t *index;
   size_t num, capacity;
   bool late;         /* it has loads that may wait */
+  int widest;        /* words of one of these */
   int room;          /* words that they may fill at a time for more than a store and the next one */
   size_t next;       /* the item from which on late loads have not been placed */
   int stores_ahead;  /* later stores for which they have */
@@ -136,11 +137,10 @@ static int append_late(stretch_t *s, MlirOperation op) {
   return words;
 }
 
-/* Words that late loads may fill for more than a store and the next one, where those of a store fill so many. Of narrow
- * ones as many as of vectors. */
-static int room_of(const stretch_t *s, int words) {
-  enum { NARROW = 4, WORDS = 16 };
-  return s->room > 0 ? s->room : words < NARROW ? WORDS : 0;
+/* Words that late loads may fill for more than a store and the next one. Of single elements as many as of vectors. */
+static int room_of(const stretch_t *s) {
+  enum { WORDS = 16 };
+  return s->room > 0 ? s->room : s->widest == 1 ? WORDS : 0;
 }
 
 /* Those of a store, and of the next one, which then need not be waited for; of later ones, which take as many words as
@@ -154,7 +154,7 @@ static void append_late_of(stretch_t *s, size_t store) {
     now->words = append_late(s, now->op);
     s->next = store + 1;
   }
-  int room = room_of(s, now->words);
+  int room = room_of(s);
   for (; s->next < s->num && (s->stores_ahead == 0 || (room > 0 && s->ahead + 2 * now->words <= room)); s->next++) {
     order_item_t *item = &s->items[s->next];
     if (!is_store(item->op))
@@ -185,7 +185,11 @@ static void add(stretch_t *s, MlirOperation op) {
     s->index = tw_must(realloc(s->index, s->capacity * sizeof *s->index));
   }
   s->items[s->num++] = (order_item_t){.op = op, .pure = is_pure(op)};
-  s->late = s->late || tw_has_attr(op, TW_LATE);
+  if (tw_has_attr(op, TW_LATE)) {
+    int words = words_of(op);
+    s->late = true;
+    s->widest = words > s->widest ? words : s->widest;
+  }
   int room = (int)tw_attr_int(op, TW_LATE, 0);
   s->room = room > s->room ? room : s->room;
 }

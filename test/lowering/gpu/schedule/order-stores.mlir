@@ -68,10 +68,12 @@ llvm.func @late(%x: f32, %w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %q: !llvm.ptr<3>, %
   llvm.return
 }
 
-// Wide ones come one store before.
+// Wide ones come one store before, also before one that needs none.
 // CHECK-LABEL: @wide
-llvm.func @wide(%w: !llvm.ptr<1>, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
-  // CHECK-COUNT-2: llvm.inline_asm has_side_effects {tile.late}
+llvm.func @wide(%w: !llvm.ptr<1>, %p: !llvm.ptr<3>, %y: i32) attributes {nvvm.kernel} {
+  // CHECK-NEXT: llvm.inline_asm has_side_effects {tile.late}
+  // CHECK-NEXT: llvm.store %arg2
+  // CHECK-NEXT: llvm.inline_asm has_side_effects {tile.late}
   // CHECK-NEXT: llvm.extractvalue
   // CHECK-NEXT: llvm.store
   // CHECK-NEXT: llvm.inline_asm has_side_effects {tile.late}
@@ -80,6 +82,7 @@ llvm.func @wide(%w: !llvm.ptr<1>, %p: !llvm.ptr<3>) attributes {nvvm.kernel} {
   %w0 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 0];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
   %w1 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 16];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
   %w2 = llvm.inline_asm has_side_effects {tile.late} "ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 32];", "=r,=r,=r,=r,l" %w : (!llvm.ptr<1>) -> !llvm.struct<(i32, i32, i32, i32)>
+  llvm.store %y, %p : i32, !llvm.ptr<3>
   %x0 = llvm.extractvalue %w0[0] : !llvm.struct<(i32, i32, i32, i32)>
   llvm.store %x0, %p : i32, !llvm.ptr<3>
   %x1 = llvm.extractvalue %w1[0] : !llvm.struct<(i32, i32, i32, i32)>
