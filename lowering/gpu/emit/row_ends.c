@@ -8,7 +8,8 @@
 #include "lowering/loops.h"
 
 enum { EIGHTHS = 3 /* log2 */ };
-enum { GUARDS = 24 /* of a thread */, MOVES = 3 /* loads and stores: with fewer, memory is what a thread waits for */ };
+/* Of single elements, which a thread has to have; with fewer loads and stores memory is what it waits for. */
+enum { GUARDS = 24, MOVES = 3 };
 
 /* ---- what is inside ------------------------------------------------------------------------------------ */
 
@@ -35,6 +36,12 @@ static bool goes_two_ways(MlirOperation op, const tw_layout_t *l) {
   int regs[TW_LAYOUT_MAX_BITS], dim = tw_access_contiguous_dim(op, l->rank);
   return dim >= 0 && tw_layout_vector_bits(l, dim, tw_access_inner_vector_bits(op, l->rank), regs) >
                          tw_access_vector_bits(op, l->rank);
+}
+
+/* Whether a thread has elements side by side, for vectors. */
+static bool has_neighbours(MlirOperation op, const tw_layout_t *l) {
+  int regs[TW_LAYOUT_MAX_BITS], dim = tw_access_contiguous_dim(op, l->rank);
+  return dim >= 0 && tw_layout_vector_bits(l, dim, 1, regs) > 0;
 }
 
 static bool is_before(MlirValue value, MlirOperation rest) {
@@ -117,9 +124,10 @@ bool twg_find_row_ends(const tw_emitter_t *e, MlirBlock body, twg_row_ends_t *ou
     if (!is_plain(op))
       return false;
     if (moves && may_reach(op, rest, &l)) {
+      bool narrow = tw_access_vector_bits(op, l.rank) == 0 || !has_neighbours(op, &l);
       tw_ops_add(&out->accesses, op);
-      guards += tw_layout_count(&l, TW_REGISTER) >> tw_access_vector_bits(op, l.rank);
-      num_moves++;
+      guards += narrow ? tw_layout_count(&l, TW_REGISTER) : 0;
+      num_moves += narrow;
     } else if (compares_positions(op, rest)) {
       tw_ops_add(&out->accesses, op);
     }

@@ -15,8 +15,8 @@
  *     (32 with one) ...
  *
  * What must hold: the kernel is a straight line of arithmetic, reductions, loads and stores; what its accesses begin at
- * is known before the first of them; registers number the eighths of a dimension, and there are three accesses or more,
- * so that there is something to gain. */
+ * is known before the first of them; registers number the eighths of a dimension, and there are three accesses of
+ * single elements or more, so that there is something to gain. */
 #ifndef TILEWRIGHT_LOWERING_GPU_EMIT_ROW_ENDS_H
 #define TILEWRIGHT_LOWERING_GPU_EMIT_ROW_ENDS_H
 
