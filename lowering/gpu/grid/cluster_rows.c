@@ -19,9 +19,10 @@
  *   ...
  *   tile.store %y, %Y[%row, %part]
  *
- * A reduction across a cluster takes the slices of all of its blocks: each leaves what its warps have in the shared
- * memory of all, and they meet once (emit/rules/reduce.c). The launch record says how many blocks a cluster has
- * (cluster_blocks), and the launcher starts that many for one of the program's (grid_scale).
+ * A reduction across a cluster takes the slices of all of its blocks: each sends what its warps have to the shared
+ * memory of all, where barriers count it; before the first of them all have started (emit/rules/reduce.c). The launch
+ * record says how many blocks a cluster has (cluster_blocks), and the launcher starts that many for one of the
+ * program's (grid_scale).
  *
  * Why: while a block waits for its row, reduces or stores it, others have to keep memory busy. Rows that are read again
  * after a reduction are kept on the multiprocessor (cache_tiles.c), and it takes three such blocks at least
