@@ -23,7 +23,7 @@ from tilewright import arrays, compute
 from tilewright.compute import objects, plans
 
 TILES = {"emulator": ["emulator, by tiles"], "cuda": ["cuda, by tiles"]}  # few items as if they were many
-WITH_TILES = {"test_reduce", "test_scan", "test_random", "test_dtypes"}
+WITH_TILES = {"test_reduce", "test_scan", "test_sort", "test_random", "test_dtypes"}
 
 
 def pytest_generate_tests(metafunc):

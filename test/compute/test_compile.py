@@ -255,6 +255,9 @@ def test_short_sorts_compile_no_merge(compiled):
     x, out = np.array([3, 1, 2], np.uint32), np.zeros(3, np.uint32)
     compute.merge_sort(x, None, out, None, lambda a, b: a < b, 3)
     assert compiled() == ["sort_tiles"] and list(out) == [1, 2, 3]
+    longer, sorted_ones = np.arange(3000, dtype=np.uint32)[::-1].copy(), np.zeros(3000, np.uint32)
+    compute.merge_sort(longer, None, sorted_ones, None, lambda a, b: a < b, 3000)
+    assert compiled() == ["sort_tiles"] and list(sorted_ones) == [*range(3000)]  # with more items of a thread
     order = compute.SortOrder.ASCENDING
     compute.radix_sort(x, out, order=order, num_items=3, begin_bit=8, end_bit=8)
     assert compiled() == ["copy"] and list(out) == [3, 1, 2]

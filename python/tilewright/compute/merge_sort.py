@@ -50,6 +50,10 @@ class MergeSort(Algorithm):
     def sample(self, given: Given) -> Given:
         return {"num_items": self._run() + 1}
 
+    def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
+        few = self.launches(given, 1, temporary) if self.tiles else []
+        return [*self.launches(given, n, temporary), *few]
+
     def _run(self) -> int:
         """Items that are sorted by the first kernel, and need no others then."""
         return self.tiles.sorted if self.tiles else RUN

@@ -17,9 +17,11 @@ from ..dtype import int16, int32, int64
 from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
+from .plans import is_few
 from .types import Convert, ItemType, Shared, size_of
 
 THREADS = 256  # of a block that merges
+_FEW = 5  # items of a thread of the block that sorts few: more threads work, and a kernel is half as much code
 _MOST_SHARED = 96 << 10  # of a block that sorts, which has twice as many threads where that leaves room
 i32 = In(int32)
 small = Convert(int32, "a number")
@@ -40,6 +42,7 @@ class MergeTiles(Kernels):
         self.levels = 1 if 2 * self.tile * (size_of(types[0]) + value) <= _MOST_SHARED else 0
         self.threads, self.sorted = THREADS << self.levels, self.tile << self.levels
         self.sort = _Parts(pairs, types, op, self.items, self.threads).sort()
+        self.few = _Parts(pairs, types, op, _FEW, self.threads).sort() if self.items > _FEW else self.sort
         parts = _Parts(pairs, types, op, self.items, THREADS)
         self.search, self.merge = parts.search(), parts.merge()
 
@@ -55,6 +58,8 @@ class MergeTiles(Kernels):
         import numpy as np
 
         tiles, count = -(-n // self.tile), size(n)
+        if is_few(n, self.threads) and n <= _FEW * self.threads:
+            return [Launch(self.few, (start, stations[0], arrays, count), 1, self.threads)]
         found = [Launch(self.sort, (start, stations[0], arrays, count), -(-n // self.sorted), self.threads)]
         for i in range(self.passes(n)):
             source, target, level = stations[i], stations[i + 1], np.int64(self.levels + i)
