@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import html.parser
+import io
 import os
 import re
 import shutil
@@ -931,6 +932,32 @@ def test_a_regression_run_compares_with_the_last(
     (tmp_path / "1-regress.jsonl").write_text(fast.line())
     code, out = run_it(2)
     assert code == 1 and " slower" in out and "1 moved beyond noise and 2 %" in out
+
+
+def test_progress_on_a_terminal_tells_what_is_tried() -> None:
+    from tilewright.sweep.command import Shown
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out, rows, shape = Terminal(), some_records(2), shapes.Shape((), (), "1")
+    shown = Shown(out)
+    shown.tries({"T": 16})
+    shown(Event(shape, rows[0], 1, 40, rows[0]))
+    shown.tries({"T": 32, "num_warps": 8})
+    told = [line.rstrip() for line in out.getvalue().split("\r")[1:]]
+    assert told == [
+        "tries T=16",
+        "1/40 as given: 10.0 us; best 10.0 us: as given",
+        "tries T=32 num_warps=8; 1/40 done, best 10.0 us: as given",
+    ]
+
+
+def test_a_sweep_says_what_it_tries(place: str, tmp_path: Path) -> None:
+    tried: list[dict[str, Any]] = []
+    Sweep(plan(place, "T=16,32", sampler="exhaustive"), tmp_path, tries=tried.append).run()
+    assert tried == [{}, {"T": 16}, {"T": 32}]
 
 
 def test_progress_tells_the_best_so_far(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,11 +19,21 @@ from .run import Event, Outcome, Plan, Sweep
 
 
 class Shown:
-    """Progress: a line that is written anew on a terminal, and one line in ten trials elsewhere."""
+    """Progress: a line that is written anew on a terminal, of what is tried and what came of it; elsewhere one line in
+    ten trials."""
 
     def __init__(self, out: Any) -> None:
         self.out, self.live = out, out.isatty()
         self.width = 0
+        self.best = ""
+
+    def _write(self, line: str) -> None:
+        print(f"\r{line[:160]:{self.width}}", end="", file=self.out, flush=True)
+        self.width = min(160, len(line))
+
+    def tries(self, choice: dict[str, Any]) -> None:
+        if self.live:
+            self._write(f"tries {choice_text(choice)[:80]}{self.best}")
 
     def __call__(self, event: Event) -> None:
         record, best = event.record, event.best
@@ -32,17 +42,16 @@ class Shown:
         known = " (recorded before)" if event.reused else ""
         told = f"best {best.us:.1f} us: {choice_text(best.choice)}" if best is not None else "none works yet"
         line = f"{event.done}{total} {choice_text(record.choice)[:60]}: {found}{known}; {told}"
+        self.best = f"; {event.done}{total} done, {told}"
         if self.live:
-            print(f"\r{line[:160]:{self.width}}", end="", file=self.out, flush=True)
-            self.width = min(160, len(line))
+            self._write(line)
         elif event.done % 10 == 1:
             print(line, file=self.out, flush=True)
 
     def waits(self, count: int) -> None:
         told = f"waits for {count} that another sweep into these records is measuring"
         if self.live:
-            print(f"\r{told:{self.width}}", end="", file=self.out, flush=True)
-            self.width = len(told)
+            self._write(told)
         else:
             print(told, file=self.out, flush=True)
 
@@ -78,7 +87,7 @@ def command_sweep(options: argparse.Namespace) -> int:
         keep=not options.forget,
     )
     shown = Shown(sys.stderr)
-    sweep = Sweep(plan, Path(options.output), shown, shown.waits)
+    sweep = Sweep(plan, Path(options.output), shown, shown.waits, shown.tries)
     if told := sweep.found.read.told():
         print(told, file=sys.stderr)
     try:

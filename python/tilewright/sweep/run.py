@@ -130,7 +130,8 @@ class ShapeError(TileValueError):
 
 
 class Sweep:
-    """A plan on its way. `tell` hears of each trial, `waits` of how many other sweeps are waited for."""
+    """A plan on its way. `tell` hears of each trial, `tries` of the choice of one that begins, `waits` of how many are
+    other sweeps' and waited for."""
 
     def __init__(
         self,
@@ -138,9 +139,11 @@ class Sweep:
         place: Path,
         tell: Callable[[Event], None] | None = None,
         waits: Callable[[int], None] | None = None,
+        tries: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         plan.check()
         self.plan, self.tell, self.waits = plan, tell or (lambda event: None), waits or (lambda count: None)
+        self.tries = tries or (lambda choice: None)
         self.kernel = cli.load_kernel(plan.place)
         if not isinstance(self.kernel, tile_kernel) or self.kernel.rules.simt:
             raise TileTypeError(f"a sweep works on a @ct.kernel, found {self.kernel!r}")
@@ -227,9 +230,9 @@ class Sweep:
         self.outcomes.append(outcome)
         trials = _Trials(self, outcome, base, sampler, given)
         try:
-            pool.run(trials.next, trials.found, sampler.ahead)
+            pool.run(trials.next, trials.found, trials.begins, sampler.ahead)
             while trials.wait():
-                pool.run(trials.next, trials.found, sampler.ahead)
+                pool.run(trials.next, trials.found, trials.begins, sampler.ahead)
         finally:
             trials.give_up()
         if not outcome.measured and outcome.records:
@@ -369,6 +372,10 @@ class _Trials:
             if self.elsewhere:
                 time.sleep(LOOK_SECONDS)
         return False
+
+    def begins(self, task: Task) -> None:
+        with self.sweep.lock:
+            self.sweep.tries(dict(task.choice))
 
     def found(self, task: Task, outcome: Record | str) -> None:
         if isinstance(outcome, str):

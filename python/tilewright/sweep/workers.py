@@ -53,10 +53,15 @@ class Pool(Protocol):
         """Calls that the workers share."""
 
     def run(
-        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+        self,
+        source: Callable[[], Task | None],
+        found: Callable[[Task, Record | str], None],
+        begins: Callable[[Task], None],
+        ahead: int | None = None,
     ) -> None:
-        """Measures what `source` gives until that is None; `found` hears of each: a record, or why none. A worker takes
-        at most `ahead` tasks beside the one that it measures; None: as many as it compiles at a time."""
+        """Measures what `source` gives until that is None. `begins` hears of each that a worker of this host takes up,
+        `found` what came of it: a record, or why none. A worker takes at most `ahead` tasks beside the one that it
+        measures; None: as many as it compiles at a time."""
 
     def stop(self) -> None:
         """Nothing is told any more, and `run` ends soon, in whatever thread it is."""
@@ -204,7 +209,11 @@ class Local:
             return list(threads.map(one, calls))
 
     def run(
-        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+        self,
+        source: Callable[[], Task | None],
+        found: Callable[[Task, Record | str], None],
+        begins: Callable[[Task], None],
+        ahead: int | None = None,
     ) -> None:
         lock = threading.Lock()
         returned: queue.SimpleQueue[Task] = queue.SimpleQueue()
@@ -217,14 +226,18 @@ class Local:
             with lock:
                 found(task, outcome)
 
+        def begin(task: Task) -> None:
+            with lock:
+                begins(task)
+
         def serve_one(number: int) -> None:
-            self._serve(number, next_task, tell, returned, self._ahead(number, ahead))
+            self._serve(number, next_task, begin, tell, returned, self._ahead(number, ahead))
 
         problems = side_by_side(serve_one, range(self.count), self.stop)
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
-            self.run(lambda: None if returned.empty() else returned.get(), found, ahead)
+            self.run(lambda: None if returned.empty() else returned.get(), found, begins, ahead)
 
     def _ahead(self, number: int, most: int | None) -> int:
         at_once = compiling_at_once(self.settings.stations, device_of(self.names[number]))
@@ -234,6 +247,7 @@ class Local:
         self,
         number: int,
         next_task: Callable[[], Task | None],
+        begin: Callable[[Task], None],
         tell: Callable[[Task, Record | str], None],
         returned: queue.SimpleQueue[Task],
         ahead: int,
@@ -246,6 +260,7 @@ class Local:
                 if not mine:
                     return
                 task = mine.pop(0)
+                begin(task)
                 outcome: Record | str
                 try:
                     outcome = self._worker(number).call("measure", task, mine, timeout=self._limit())
@@ -436,7 +451,11 @@ class Cluster:
             raise GoneError(f"the Dask scheduler is gone: {error or type(error).__name__}") from None
 
     def run(
-        self, source: Callable[[], Task | None], found: Callable[[Task, Record | str], None], ahead: int | None = None
+        self,
+        source: Callable[[], Task | None],
+        found: Callable[[Task, Record | str], None],
+        begins: Callable[[Task], None],
+        ahead: int | None = None,
     ) -> None:
         from distributed import as_completed
 
