@@ -342,9 +342,8 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
                        "unknown", PyBool_FromLong(work.unknown));
 }
 
-/* A module is of one thread at a time. Its methods have the lock to their end, which may run code of Python's (an error
- * is made there), but none that has the module. */
-#ifdef TW_FREE_THREADED
+/* A module is of one thread at a time where there is no GIL. Its methods have the lock to their end, which may run code
+ * of Python's (an error is made there), but none that has the module. */
 #define DEFINE_LOCKED(method)                                                                                          \
   static PyObject *method##_locked(PyObject *object, PyObject *args) {                                                 \
     TW_LOCK((module_object_t *)object);                                                                                \
@@ -352,7 +351,6 @@ static PyObject *module_work(PyObject *object, PyObject *args) {
     TW_UNLOCK((module_object_t *)object);                                                                              \
     return result;                                                                                                     \
   }
-#define LOCKED(method) method##_locked
 DEFINE_LOCKED(module_work)
 DEFINE_LOCKED(module_text)
 DEFINE_LOCKED(module_lower)
@@ -366,33 +364,30 @@ DEFINE_LOCKED(module_does_not_fit)
 DEFINE_LOCKED(module_kernels)
 DEFINE_LOCKED(module_layouts)
 DEFINE_LOCKED(module_layout_costs)
-#else
-#define LOCKED(method) method
-#endif
 
 static PyMethodDef module_methods[] = {
-    {"work", LOCKED(module_work), METH_VARARGS,
+    {"work", module_work_locked, METH_VARARGS,
      "work(words, grid, block) -> dict: what one block does, counted at the stage \"legal\"."},
-    {"text", LOCKED(module_text), METH_VARARGS,
+    {"text", module_text_locked, METH_VARARGS,
      "text(locations=False, verified=False) -> str: the IR; verified: verify() has just said that it is well formed."},
-    {"lower", LOCKED(module_lower), METH_VARARGS,
+    {"lower", module_lower_locked, METH_VARARGS,
      "lower(stage) -> diagnostics: lower in place to a stage of the target."},
-    {"run", LOCKED(module_run), METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
-    {"keep", LOCKED(module_keep), METH_NOARGS, "keep(): remember the module as it is, for replan()."},
-    {"replan", LOCKED(module_replan), METH_VARARGS,
+    {"run", module_run_locked, METH_VARARGS, "run(pipeline) -> diagnostics: run a textual MLIR pipeline in place."},
+    {"keep", module_keep_locked, METH_NOARGS, "keep(): remember the module as it is, for replan()."},
+    {"replan", module_replan_locked, METH_VARARGS,
      "replan(plan, reason): back to what keep() remembers, with another plan."},
-    {"verify", LOCKED(module_verify), METH_NOARGS, "verify(): raise if the IR is malformed."},
-    {"emit", LOCKED(module_emit), METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
-    {"attribute", LOCKED(module_attribute), METH_VARARGS,
+    {"verify", module_verify_locked, METH_NOARGS, "verify(): raise if the IR is malformed."},
+    {"emit", module_emit_locked, METH_VARARGS, "emit(kind) -> bytes: 0 LLVM IR, 1 assembly or PTX, 2 object file."},
+    {"attribute", module_attribute_locked, METH_VARARGS,
      "attribute(name) -> str | None: an attribute of the module, printed."},
-    {"does_not_fit", LOCKED(module_does_not_fit), METH_NOARGS,
+    {"does_not_fit", module_does_not_fit_locked, METH_NOARGS,
      "does_not_fit() -> str: what a kernel took too much of, upon an error; else \"\"."},
-    {"kernels", LOCKED(module_kernels), METH_NOARGS,
+    {"kernels", module_kernels_locked, METH_NOARGS,
      "kernels() -> [(name, launch record)], from the stage \"layout\" on."},
-    {"layouts", LOCKED(module_layouts), METH_VARARGS,
+    {"layouts", module_layouts_locked, METH_VARARGS,
      "layouts(kernel) -> [(names, tile, taken, [(kind, bits, slots)])]: what tiles with names could have, at the stage "
      "\"layout\"."},
-    {"layout_costs", LOCKED(module_layout_costs), METH_VARARGS,
+    {"layout_costs", module_layout_costs_locked, METH_VARARGS,
      "layout_costs(kernel) -> ints: what its layouts cost, then the runners-up, at the stage \"layout\"."},
     {NULL, NULL, 0, NULL},
 };

@@ -934,8 +934,9 @@ static PyObject *chosen(PyObject *object, PyObject *both) {
   call_t call;
   PyObject *grid, *arguments, *result = NULL;
   tw_state_t *state = tw_state_of_subclass(object);
+  PyObject *block = ((dispatcher_t *)object)->threads ? Py_True : NULL; /* one thread: any block does */
   if (!PyArg_ParseTuple(both, "OO:chosen", &grid, &arguments) ||
-      begin(&call, state, Py_None, grid, ((dispatcher_t *)object)->threads ? grid : NULL, object, &arguments))
+      begin(&call, state, Py_None, grid, block, object, &arguments))
     return NULL;
   call.reader.stream.scan = arguments;
   tw_variant_t *variant = find_variant(&call, arguments);

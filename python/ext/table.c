@@ -224,12 +224,14 @@ static void free_entry(entry_t *entry) {
   free(entry);
 }
 
-/* Takes the variant that was not launched for longest out of the table; NULL: out of memory. */
+/* Takes the variant that was not launched for longest out of the table, which has one; NULL: out of memory. */
 static entry_t *take_oldest(dispatcher_t *self) {
   entry_t **place = NULL;
   for (size_t i = 0; i < self->slots; i++)
     if (self->table[i] && (!place || self->table[i]->used < (*place)->used))
       place = &self->table[i];
+  if (!place)
+    return NULL;
   entry_t *oldest = *place;
   *place = NULL;
   if (set_slots(self, self->slots)) {
