@@ -76,9 +76,9 @@ typedef struct tw_emitter {
   tw_map_t settled;    /* from a word that twg_settle made to the word that a product left */
   MlirOperation module, kernel;       /* the old function, whose launch record rules may set */
   int num_strings;                    /* globals made for print */
+  const twg_row_ends_t *row_ends;     /* while code for rows that reach far is emitted (emit/row_ends.h); else null */
   tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
   int num_loaded;
-  const twg_row_ends_t *row_ends;    /* while code for rows that reach far is emitted (emit/row_ends.h); else null */
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */
   tw_uniform_t uniform;              /* of the old function, where a rule has asked (rules/simt.c) */
   const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */

@@ -5,7 +5,6 @@
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/kernel_words.h"
-#include "lowering/loops.h"
 
 enum { EIGHTHS = 3 /* log2 */ };
 /* Of single elements, which a thread has to have; with fewer loads and stores memory is what it waits for. */
