@@ -163,6 +163,43 @@ def test_bytes_that_are_widened_on_the_way(backends: Backends) -> None:
     assert np.array_equal(args[3], exact(a, b.astype(np.float64) * s))
 
 
+@ct.kernel
+def scaled(A, S, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: ct.Constant, rhs: ct.Constant):
+    """The left operand is made in registers, beside the product of the one before."""
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=C.dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        s = ct.load(S, index=(i, k), shape=(TM, 1), padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO)
+        acc = ct.mma((a * s).astype(lhs), b.astype(rhs), acc)
+    ct.store(C, index=(i, j), tile=acc)
+
+
+COMPUTED = [
+    *((dtype, tile, {}) for dtype in (ct.bfloat16, ct.int8) for tile in ((256, 32, 64), (128, 256, 64), (64, 16, 128))),
+    *((ct.float16, (128, 64, 64), hints) for hints in ({"num_stages": 1}, {"roles": "none"}, {"split_k": 2})),
+]
+
+
+@pytest.mark.parametrize(("dtype", "tile", "hints"), COMPUTED, ids=str)
+def test_left_operands_computed_from_loads(
+    backends: Backends, dtype: Any, tile: tuple[int, int, int], hints: dict[str, Any]
+) -> None:
+    tm, tn, tk = tile
+    acc = ct.int32 if dtype is ct.int8 else ct.float32
+    m, n, k = tm + 44, 2 * tn - 3, 6 * tk - 16
+    a, b = integers(dtype, (m, k), 1), arranged(integers(dtype, (k, n), 2), "column")
+    s = np.exp2(np.arange(m * 16).reshape(m, 16) % 3).astype(dtype.numpy)
+    wide = a.astype(np.float64) * np.repeat(s.astype(np.float64), tk, axis=1)[:, :k]
+    args = backends.run_all(
+        scaled.replace_hints(**hints),
+        (2, 2),
+        lambda: [a.copy(), s.copy(), arranged(b, "column"), np.zeros((m, n), acc.numpy), tm, tn, tk, dtype, dtype],
+    )
+    assert np.array_equal(args[3].astype(np.float64), wide @ b.astype(np.float64))
+
+
 def test_an_operand_computed_without_a_load(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, C):

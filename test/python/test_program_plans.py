@@ -102,8 +102,7 @@ def test_the_next_operand_is_made_while_a_product_runs(name: str) -> None:
     (loop,) = code.loops("HGMMA")
     products = [at for at, i in enumerate(loop) if sass.matches(i, "HGMMA")]
     loads = [at for at, i in enumerate(loop) if i.opcode.startswith(("LDS", "LDSM"))]
-    narrow = name != "RMS norm beside a product"  # its products are long
-    assert not narrow or (products[-1] < loads[0] and products[-1] - products[0] < 32)
+    assert products[-1] < loads[0] and products[-1] - products[0] < 32
     assert not sass.count(loop, "SHFL") and code.spills == 0 and not code.serialized
 
 

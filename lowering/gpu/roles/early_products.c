@@ -17,10 +17,10 @@
  *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
  *   }
  *
- * What must hold: the product has 128 columns or fewer, and is as short as the loads then (of 256, the other
- * warpgroup's product covers them, and it is slower: docs/design/measurements.md), or words of 32 bits, which are
- * rounded and no more. It reads registers, all that it and
- * its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
+ * What must hold: the product has 128 columns or fewer, and is as short as the loads then, or little is computed for
+ * the next operand: four words an element. (Where that is more, a warpgroup is not done with it when the other one's
+ * product is, and is slower if it begins later: docs/design/measurements.md.) The product reads registers, all that it
+ * and its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
  * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
  * product, too. The order of products stays. */
 #include "dialect/layouts.h"
@@ -110,13 +110,33 @@ static void start_early(MlirOperation product) {
   tw_slice_free(&needed);
 }
 
+/* Bits that a thread writes for each element of what the loop will carry as the product's operand. */
+static int64_t bits_written(MlirOperation product) {
+  MlirOperation loop = mlirOperationGetParentOperation(product);
+  MlirValue lhs = mlirOperationGetOperand(product, 0);
+  intptr_t position = tw_carried_position(loop, lhs);
+  if (position < 0)
+    return 0;
+  MlirBlock body = tw_loop_body(loop);
+  tw_slice_t slice = {.block = body};
+  tw_slice_add(&slice, tw_carried_next(loop, position));
+  int64_t bits = 0, elements = tw_count(mlirValueGetType(lhs));
+  TW_EACH_OP(op, body)
+    if (tw_slice_has(&slice, op) && tw_op_form(op) == TW_FORM_ELEMENTWISE) {
+      MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+      bits += tw_is_tile(type) && tw_count(type) == elements ? tw_memory_bits(tw_element(type)) : 0;
+    }
+  tw_slice_free(&slice);
+  return bits;
+}
+
 static bool gains(MlirOperation op) {
-  enum { SHORT_COLUMNS = 128, WORD_BITS = 32 };
+  enum { SHORT_COLUMNS = 128, WORD_BITS = 32, FEW_BITS = 4 * WORD_BITS };
   if (!tw_op_is_async_product(op) || !tw_mma_reads_registers(op) ||
       !tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR))
     return false;
   bool short_ = tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 1) <= SHORT_COLUMNS;
-  return short_ || tw_memory_bits(tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0)))) == WORD_BITS;
+  return short_ || bits_written(op) <= FEW_BITS;
 }
 
 bool tw_early_products(MlirOperation func) {

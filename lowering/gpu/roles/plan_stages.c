@@ -71,11 +71,12 @@ static bool is_little(const tw_stage_fill_t *fill, MlirOperation copy) {
 }
 
 /* Whether a copy belongs to the fill before: nothing is read in between, and the same op reads both first, or there is
- * little to wait for. */
+ * little to wait for. What is read before the rest of the fill does not: it would have both waited for that early, and
+ * given back that late. */
 static bool joins(const tw_stage_fill_t *fill, MlirOperation copy, MlirOperation reader) {
   return mlirBlockEqual(mlirOperationGetBlock(fill->copies[0]), mlirOperationGetBlock(copy)) &&
          fill->num_copies < TW_MAX_TOGETHER && !mlirOperationIsNull(reader) &&
-         (mlirOperationEqual(fill->reader, reader) || is_little(fill, copy)) &&
+         (mlirOperationEqual(fill->reader, reader) || (is_little(fill, copy) && tw_not_after(fill->reader, reader))) &&
          !tw_fills_buffer(fill, tw_copy_buffer(copy)) && mlirOperationIsBeforeInBlock(copy, fill->reader);
 }
 

@@ -17,12 +17,78 @@ module attributes {tile.target = "sm_90a"} {
   func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %start = arith.constant dense<1.0> : tensor<128x256xf32>
     %half = arith.constant dense<0.5> : tensor<128x64xbf16>
-    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %start) -> (tensor<128x256xf32>) : i32 {
       %a = tile.load %x[%c0, %i] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
-      %b = tile.load %w[%i, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %b = tile.load %w[%i, %c0] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
       %s = arith.mulf %a, %half : tensor<128x64xbf16>
+      %d = tile.mma %s, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %d : tensor<128x256xf32>
+    }
+    tile.store %r, %y[%c0, %c0] : tensor<128x256xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
+// Not one of 256 columns where more is computed for the next operand than its product covers.
+// CHECK-LABEL: @much
+// CHECK: consumer {
+// CHECK: scf.for
+// CHECK-NOT: tile.async_mma
+// CHECK: tile.local_load
+// CHECK: tile.async_mma
+module attributes {tile.target = "sm_90a"} {
+  func.func @much(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %start = arith.constant dense<1.0> : tensor<128x256xf32>
+    %half = arith.constant dense<0.5> : tensor<128x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %start) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%c0, %i] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %b = tile.load %w[%i, %c0] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+      %g = arith.subf %f, %half : tensor<128x64xf32>
+      %h = arith.mulf %g, %f : tensor<128x64xf32>
+      %k = arith.addf %h, %half : tensor<128x64xf32>
+      %s = arith.truncf %k : tensor<128x64xf32> to tensor<128x64xbf16>
+      %d = tile.mma %s, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %d : tensor<128x256xf32>
+    }
+    tile.store %r, %y[%c0, %c0] : tensor<128x256xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xbf16, strided<[1]>>
+
+// A vector is little beside the product's tile, and is not brought with it: it is read earlier, for the next operand.
+// CHECK-LABEL: @beside
+// CHECK: consumer {
+// CHECK: scf.for
+// CHECK: tile.async_mma
+// CHECK-NOT: tile.local_load
+// CHECK: tile.barrier_wait
+// CHECK: tile.local_load
+module attributes {tile.target = "sm_90a"} {
+  func.func @beside(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %start = arith.constant dense<1.0> : tensor<128x128xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %start) -> (tensor<128x128xf32>) : i32 {
+      %b = tile.load %w[%i, %c0] padding zero : !A, i32, i32 -> tensor<64x128xbf16>
+      %g = tile.load %v[%i] padding zero : !V, i32 -> tensor<64xbf16>
+      %a = tile.load %x[%c0, %i] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %line = tile.reshape %g : tensor<64xbf16> -> tensor<1x64xbf16>
+      %lines = tile.broadcast %line : tensor<1x64xbf16> -> tensor<128x64xbf16>
+      %s = arith.mulf %a, %lines : tensor<128x64xbf16>
       %d = tile.mma %s, %b, %acc : tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>
       scf.yield %d : tensor<128x128xf32>
     }
