@@ -440,5 +440,6 @@ class _Parts:
             cuda.syncthreads()
             stored(target, shared, small(0), start, valid, lambda k: value.read(source[1], place(k)))
 
-        full = 0 if has_values else 2048 // self.threads  # 32 registers, which keys alone have room in
-        return resident(ComputeKernel(merge_tiles), self.threads, full)
+        if has_values:
+            return ComputeKernel(merge_tiles)
+        return resident(ComputeKernel(merge_tiles), self.threads, 2048 // self.threads)  # 32 registers are enough

@@ -36,13 +36,13 @@ def items_for(key: DType, value: ItemType | None) -> int:
     """Of a thread: what registers hold, and shared memory by tiles."""
     largest = max(bits_of(key) // 8, 0 if value is None else size_of(value))
     if largest <= 4:
-        return 20 if value is None else 16
+        return 20 if value is None else 24
     return 12 if largest <= 8 else max(1, 96 // largest)
 
 
 def blocks_for(key: DType, value: ItemType | None) -> int:
-    """That a multiprocessor holds at a time: three where their items fit into registers, as keys alone do."""
-    return 3 if value is None or bits_of(key) // 8 + size_of(value) <= 8 else 2
+    """That a multiprocessor holds at a time: three of keys alone. With values, more items are better."""
+    return 3 if value is None else 2
 
 
 def native(key: DType, order: SortOrder):
@@ -257,16 +257,29 @@ def _add_to_digit(shared, me, before):
         shared[at] = i32.add(shared[at], before)
 
 
-def _look_back(states, at, tile):
-    """Keys of this thread's digit in all tiles before."""
-    found, going = small(0), tile > 0
-    while going:
-        word = look(states, at - DIGITS)
-        if word != 0:
-            found = i32.add(found, i32.and_(word, _PARTIAL - 1))
-            going = word > 0
-            at = at - DIGITS
-    return found
+def _looking(many: int):
+    """A function for kernels: keys of this thread's digit in all tiles before; so many words are read at a time."""
+    AHEAD = tuple(range(1, many + 1))
+
+    def one(word, found, at, left, going, waits):
+        if not waits:
+            waits = True
+            if word != 0:
+                found = i32.add(found, i32.and_(word, _PARTIAL - 1))
+                at, left = at - DIGITS, left - 1
+                going = word > 0
+                waits = not going
+        return found, at, left, going, waits
+
+    def look_back(states, at, tile):
+        found, going, left = small(0), tile > 0, tile + 0
+        while going:
+            waits = False
+            for word in tuple(look(states, at - DIGITS * min(k, left)) for k in AHEAD):
+                found, at, left, going, waits = one(word, found, at, left, going, waits)
+        return found
+
+    return look_back
 
 
 def _put(shared, at, held):
@@ -366,7 +379,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
     shared_sums = Shared(int32, _WARPS)
     shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
     (count, put), load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
-    load_values = _loader(items, read, value_type)
+    load_values, look_back = _loader(items, read, value_type), _looking(1 if has_values else 4)
 
     def sweep(
         keys,
@@ -411,7 +424,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         cuda.syncthreads()
         at = put(shared, lanes, held, place, valid, shift, mask, sorted_keys)
         if me < DIGITS:
-            earlier = _look_back(states, mine + tile * DIGITS + me, tile)
+            earlier = look_back(states, mine + tile * DIGITS + me, tile)
             total, base = i32.add(earlier, digits), counts[bases + me]
             if tile > 0:
                 publish(states, mine + tile * DIGITS + me, i32.or_(total, _INCLUSIVE))
