@@ -1,8 +1,9 @@
 """Parting items on a GPU, in a single pass: each block takes a tile, counts what goes where, looks back, and stores.
 
 Items of a tile are put in the order of their parts in shared memory as soon as the block knows what goes where, before
-it looks back: so that registers are free while it waits, and all that is left is to store side by side. Few items are
-parted by one block, whose threads note the parts of theirs.
+it looks back: so that registers are free while it waits, and all that is left is to store side by side. Other columns,
+which go where the first one's items go, are read while it waits. Few items are parted by one block, whose threads note
+the parts of theirs.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -27,7 +28,7 @@ from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 THREADS, BLOCKS = 512, 2  # of a block; that a multiprocessor holds
 BYTES = {1: 128, 2: 96}  # of a thread's items, by the parts that are counted
 _MOST_ITEMS = 32  # of a thread
-_MOST_STAGED = 128  # bytes of a thread in shared memory
+_MOST_STAGED = 192  # bytes of a thread in shared memory
 _SECOND = 1 << 16  # of two counts in a word
 i32, u32, small, _large = In(int32), In(uint32), Convert(int32, "a number"), Convert(int64, "a number")
 
@@ -44,8 +45,12 @@ class Column:
 
 
 def rows_for(types: list[ItemType], counted: int) -> Rows:
-    """As large a tile as registers hold: what blocks wait for each other takes the same time for any."""
-    width, most = width_for(*types), BYTES[counted] // sum(map(size_of, types))
+    """As large a tile as registers hold, of several columns one at a time: what blocks wait for each other takes the
+    same time for any."""
+    width, sizes = width_for(*types), list(map(size_of, types))
+    most = BYTES[counted] // sum(sizes)
+    if len(sizes) > 1 and max(sizes) <= 8:
+        most = 12 if max(sizes) > 4 else 20 if max(sizes) > 2 else 24
     return Rows(width, max(1, min(most, _MOST_ITEMS) // width), THREADS, BLOCKS)
 
 
@@ -93,6 +98,14 @@ class TileParting(Kernels):
             for column, is_staged in zip(columns, staged, strict=True)
         )
 
+        first_move, *others = moves
+        later_moves, has_others, (pack, unpack) = tuple(others), len(moves) > 1, _packed(rows)
+
+        def read_later(stages, inputs, start, valid, whole):
+            return tuple(
+                move.load(stage, inputs, start, valid, whole) for move, stage in zip(later_moves, stages, strict=True)
+            )
+
         def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
             tile = number(words)
             start = tile * tile_size
@@ -103,18 +116,22 @@ class TileParting(Kernels):
                 for move, stage in zip(moves, stages, strict=True):
                     move.fill(stage, inputs, start, valid)
             cuda.syncthreads()
-            held = tuple(
-                move.load(stage, inputs, start, valid, whole) for move, stage in zip(moves, stages, strict=True)
-            )
-            parts = parted(inputs, arrays, held[0], start, valid)
+            first = first_move.load(stages[0], inputs, start, valid, whole)
+            parts = parted(inputs, arrays, first, start, valid)
             found, mine = places(parts)
             tell_mine(words, tile, mine)
-            for move, stage, values in zip(moves, stages, held, strict=True):
-                move.keep(stage, values, parts, found, mine)
+            first_move.keep(stages[0], first, parts, found, mine)
+            noted = pack(parts) if has_others else 0
+            others = read_later(stages[1:], inputs, start, valid, whole)
             bases = before(words, tile, tiles, mine)
+            if has_others:
+                parts = unpack(noted)
+                for move, stage, values in zip(later_moves, stages[1:], others, strict=True):
+                    move.keep(stage, values, parts, found, mine)
+                cuda.syncthreads()
             if tile == tiles - 1 and cuda.threadIdx.x == 0:
                 tell(outputs, tuple(base + count for base, count in zip(bases, halves(mine), strict=True)))
-            for move, stage, values in zip(moves, stages, held, strict=True):
+            for move, stage, values in zip(moves, stages, (first, *others), strict=True):
                 move.store(outputs, stage, values, parts, found, mine, bases, start, valid)
 
         return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
@@ -239,6 +256,30 @@ def _parts(column: Column, counted: int, part_of, looks_before, rows: Rows):
         )
 
     return parted
+
+
+def _packed(rows: Rows):
+    """Functions for kernels: which items of a thread are in part 0, a bit each, and parts again."""
+    ROUNDS, KS, width = tuple(range(rows.rounds)), tuple(range(rows.width)), rows.width
+
+    def bit(part, k):
+        return i32.shl(small(1) if i32.equal(part, 0) else small(0), k)
+
+    def pack(parts):
+        found = small(0)
+        for r, run in enumerate(parts):
+            for k, part in enumerate(run):
+                found = i32.or_(found, bit(part, r * width + k))
+        return found
+
+    def part(bits, k):
+        return i32.sub(i32.and_(i32.shr(bits, k), 1), 1)
+
+    def unpack(noted):
+        bits = of_lane(noted, lane())  # a shuffle, of which the compiler does not know that it changes nothing
+        return tuple(tuple(part(bits, r * width + k) for k in KS) for r in ROUNDS)
+
+    return pack, unpack
 
 
 def _counter(counted: int):
