@@ -143,6 +143,15 @@ def test_places_in_a_tile_are_compared_in_32_bits(kernels):
         assert len(re.findall(r"setp\.\w+\.s64", code)) < 32, kernel.name
 
 
+def test_scans_look_at_a_group_before_they_wait(kernels):
+    """At its total, which is long there, and at that of a tile: words of 32 bits, of int64 and float32."""
+    found = []
+    for kernel, key in (row for row in kernels if row[0].name == "scan_tiles"):
+        code = assembly(kernel, key, "sm_90a").decode()
+        found.append(code[: code.index("nanosleep")].count("ld.relaxed.gpu"))
+    assert sorted(found) == [2, 4]
+
+
 def test_parted_items_are_put_before_a_block_waits(kernels):
     """Registers hold no items while a block looks back: all of them are in shared memory. What goes with keys is read
     behind the counts that the block tells, and before those that it asks for."""

@@ -2,8 +2,9 @@
 
 A block takes its tile's number from a counter, so that those with lower numbers have started, and waiting for them
 ends. It publishes its total. Groups of tiles have a total of all items up to their end, which the group's last tile
-publishes. A tile joins the total up to the group before with those of its group before it, one read by each thread:
-always the same ones in the same order, so that results do not depend on who was when.
+publishes. A tile joins a group's total with those of the tiles since, one read by each thread: always the same ones in
+the same order, so that results do not depend on who was when. Where groups are half as large as blocks, that is not the
+group before the tile's own but the one before that, whose total has long been there.
 
 A total is published as words of 32 bits, each beside a bit that says that it is there; so no fence is needed.
 """
@@ -168,15 +169,31 @@ class Words:
 
         return told
 
-    def awaited(self):
-        join, words = self.join, self.count
+    def seen(self):
+        """A function for kernels: the words as they are now, for `waited`."""
+        words = self.count
 
-        def awaited(states, at):
-            found = tuple(look(states, at + k) for k in range(words))
+        def seen(states, at):
+            return tuple(look(states, at + k) for k in range(words))
+
+        return seen
+
+    def waited(self):
+        join, seen = self.join, self.seen()
+
+        def waited(states, at, found):
             while not are_there(found):
                 cuda.nanosleep(_PAUSE)
-                found = tuple(look(states, at + k) for k in range(words))
+                found = seen(states, at)
             return join(tuple(word & _LOW for word in found))
+
+        return waited
+
+    def awaited(self):
+        seen, waited = self.seen(), self.waited()
+
+        def awaited(states, at):
+            return waited(states, at, seen(states, at))
 
         return awaited
 
@@ -210,27 +227,27 @@ class CountsBack(Kernels):
     """Counts of one part, or of two in halves of a number, in tiles of less than 2^15 items; for blocks of so many
     threads, a power of two.
 
-    A tile's counts are one word, a group's are one each, beside a bit that says that they are there.
+    A tile's counts are one word, a group's are one each, beside a bit that says that they are there. Groups have as
+    many tiles as a block has threads, or half as many where the block `only_waits`.
     """
 
-    def __init__(self, parts: int, threads: int) -> None:
-        self.parts, self.threads = parts, threads
+    def __init__(self, parts: int, threads: int, only_waits: bool) -> None:
+        self.parts, self.threads, self.group = parts, threads, threads // 2 if only_waits else threads
         self.clear = _clear()
         self.number, self.tell_mine, self.before = _numbering(), self._telling(), self._before()
 
     def part(self, tiles: int) -> Part:
         """The counter, then the words of tiles and of groups."""
-        return Part(int64, 1 + tiles + -(-tiles // self.threads) * self.parts)
+        return Part(int64, 1 + tiles + -(-tiles // self.group) * self.parts)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
         return _clearing(self.clear, words, self.part(tiles).count)
 
     def _telling(self):
-        """A function for kernels: thread 0 publishes the counts of a tile, `mine`, unless its group's does."""
-        last = self.threads - 1
+        """A function for kernels: thread 0 publishes the counts of a tile, `mine`."""
 
         def tell_mine(words, tile, mine):
-            if cuda.threadIdx.x == 0 and i32.differ(i32.and_(tile, last), last):
+            if cuda.threadIdx.x == 0:
                 publish(words, 1 + tile, mine | _THERE)
 
         return tell_mine
@@ -238,7 +255,8 @@ class CountsBack(Kernels):
     def _before(self):
         """A function for kernels: the counts of all tiles before this one, each by itself, on all threads."""
         threads, parts, two, PARTS = self.threads, self.parts, self.parts == 2, tuple(range(self.parts))
-        warps, shift = threads // LANES, threads.bit_length() - 1
+        warps, group_size, shift = threads // LANES, self.group, self.group.bit_length() - 1
+        since = threads // group_size - 1  # groups whose tiles are read, beside the tile's own
         shared_sums, shared_groups = Shared(int32, self.parts * warps), Shared(int64, self.parts)
 
         def awaited(words, at, bit):
@@ -255,14 +273,14 @@ class CountsBack(Kernels):
             return warp_inclusives(values, lambda a, b: i32.add(a, b))
 
         def before(words, tile, tiles, mine):
-            me, group = small(cuda.threadIdx.x), i32.shr(tile, shift)
-            first, warp, sums, groups = i32.shl(group, shift), i32.shr(me, 5), shared_sums(), shared_groups()
-            values, of_groups = (small(0),) * parts, 1 + tiles + group * parts
+            me, group, warp = small(cuda.threadIdx.x), i32.shr(tile, shift), i32.shr(cuda.threadIdx.x, 5)
+            known, sums, groups = small(max(group - since, 0)), shared_sums(), shared_groups()
+            first, values, of_groups = i32.shl(known, shift), (small(0),) * parts, 1 + tiles
             if i32.less(i32.add(first, me), tile):
                 values = halves(small(awaited(words, 1 + first + me, _THERE) & _LOW))
-            if me == threads - 1 and group > 0:  # no tile before this one is the group's last
+            if me == threads - 1 and known > 0:  # of the tiles that are read there are fewer then
                 for p in PARTS:
-                    groups[p] = awaited(words, of_groups - parts + p, 1) >> 1
+                    groups[p] = awaited(words, of_groups + (known - 1) * parts + p, 1) >> 1
             values = added(values)
             if lane() == LANES - 1:
                 for p in PARTS:
@@ -270,61 +288,64 @@ class CountsBack(Kernels):
             cuda.syncthreads()
             held = added(tuple(sums[i32.add(small(min(lane(), warps - 1)), p * warps)] for p in PARTS))
             found = tuple(of_lane(value, warps - 1) + 0 for value in held)
-            if group > 0:
+            if known > 0:
                 found = tuple(value + groups[p] for p, value in zip(PARTS, found, strict=True))
-            if me == 0 and i32.equal(i32.and_(tile, threads - 1), threads - 1):
+            if me == 0 and i32.equal(i32.and_(tile, group_size - 1), group_size - 1):
                 for p, count in enumerate(halves(mine)):
-                    publish(words, of_groups + p, (found[p] + count) << 1 | 1)
+                    publish(words, of_groups + group * parts + p, (found[p] + count) << 1 | 1)
             return found
 
         return before
 
 
 class LookBack(Kernels):
-    """Totals of a type, for blocks of so many threads, as many as a group has tiles."""
+    """Totals of a type, for blocks of so many threads; half as many tiles are a group."""
 
     def __init__(self, t: ItemType, fold: Any, threads: int) -> None:
-        self.type, self.threads, self.told = t, threads, Words(t)
+        self.type, self.threads, self.group, self.told = t, threads, threads // 2, Words(t)
         self.words = self.told.count
         self.clear = _clear()
         self.number, self.tell_mine, self.before = _numbering(), self._telling(), self._before(fold)
 
     def part(self, tiles: int) -> Part:
         """The counter, then the words of tiles and of groups."""
-        return Part(int64, 1 + (tiles + -(-tiles // self.threads)) * self.words)
+        return Part(int64, 1 + (tiles + -(-tiles // self.group)) * self.words)
 
     def clearing(self, words: Any, tiles: int) -> Launch:
         return _clearing(self.clear, words, self.part(tiles).count)
 
     def _telling(self):
-        """A function for kernels: thread 0 publishes the total of a tile, `mine`, unless its group's does."""
-        tell, words, group_size = self.told.tell(), self.words, self.threads
+        """A function for kernels: thread 0 publishes the total of a tile, `mine`."""
+        tell, words = self.told.tell(), self.words
 
         def tell_mine(states, tile, mine):
-            if cuda.threadIdx.x == 0 and tile % group_size != group_size - 1:
+            if cuda.threadIdx.x == 0:
                 tell(states, 1 + tile * words, mine)
 
         return tell_mine
 
     def _before(self, fold):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
-        tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.threads
+        tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.group
+        seen, waited, WORDS = self.told.seen(), self.told.waited(), tuple(range(self.words))
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
         shared_total = Shared(self.type, 1)
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
             me, group = cuda.threadIdx.x, small(tile // group_size)
-            start, groups = small(group * group_size), 1 + tiles * words
-            value = zero()
+            known, groups = small(max(group - 1, 0)), 1 + tiles * words
+            start, of_group = small(known * group_size), groups + (known - 1) * words
+            value, early = zero(), tuple(0 * me for _ in WORDS)
+            if me == 0 and known > 0:  # most often it is there, and nobody waits for it behind the others
+                early = seen(states, of_group)
             if start + me < tile:
                 value = awaited(states, 1 + (start + me) * words)
             value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
             shared = shared_total()
             if me == 0:
-                if group > 0:
-                    value_of_groups = awaited(states, groups + (group - 1) * words)
-                    value = fold(arrays, value_of_groups, value) if tile > start else value_of_groups
+                if known > 0:
+                    value = fold(arrays, waited(states, of_group, early), value)
                 elif has_first:
                     value = fold(arrays, first, value) if tile > start else first
                 if tile % group_size == group_size - 1:

@@ -64,7 +64,7 @@ class TileParting(Kernels):
     def __init__(self, columns: list[Column], counted: int, part_of: Any, tell: Any, looks_before: bool) -> None:
         self.rows = rows_for([column.type for column in columns], counted)
         self.counted = counted
-        self.back = CountsBack(counted, self.rows.threads)
+        self.back = CountsBack(counted, self.rows.threads, len(columns) == 1)
         self.kernel = self._kernel(columns, part_of, tell, looks_before)
         self.few = _few(columns, counted, part_of, tell, looks_before, self.rows)
 
