@@ -36,9 +36,9 @@ tests does not pass, is listed at the end.
 SUITE = """
 ## Its own tests
 
-cuTile comes with some 9,300 tests. On an H200, through the drop-in, 8,508 of them pass, 413 fail, and 431 are skipped: 204 by
-themselves, as those for later GPUs, and 227 that import private names. Those below fail here, or cannot run; the list is
-`tools/cutile_suite.tsv`.
+cuTile comes with some 9,300 tests. On an H200, through the drop-in, 8,508 of them pass, 413 fail, and 431 are skipped:
+204 by themselves, as those for later GPUs, and 227 that import private names. Those below fail here, or cannot run; the
+list is `tools/cutile_suite.tsv`.
 Files that are about private modules throughout are left out: `test_code_motion`, `test_cli`, `test_cache`,
 `test_bytecode` and `test_bytecode_version_compat`.
 

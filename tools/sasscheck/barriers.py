@@ -22,7 +22,7 @@ USES = {
     r"mbarrier\.arrive\b": (ARRIVE,),
     r"mbarrier\.expect_tx\b": (EXPECT,),
     r"cp\.async\.mbarrier\.arrive\b": (ARRIVE,),
-    r"cp\.async\.bulk\..*mbarrier::complete_tx": (COMPLETE,),
+    r"(cp\.async\.bulk|st\.async)\..*mbarrier::complete_tx": (COMPLETE,),
 }
 SYNCHRONIZES = re.compile(r"(bar|barrier)\.(sync|red|cta\.sync|cta\.red|cluster\.wait)\b")
 
