@@ -2,16 +2,14 @@
 
 import random
 import sys
-import threading
 
 import numpy as np
 import pytest
 from random_calls import ALGORITHMS, Draw
 
+from threads import at_once
 from tilewright import compute
 from tilewright.compute import OpKind
-
-THREADS = 8
 
 
 @pytest.fixture(autouse=True)
@@ -22,27 +20,6 @@ def often():
     compute.clear_all_caches()
     yield
     sys.setswitchinterval(before)
-
-
-def at_once(work):
-    """work(i) in thread i, all begun together; what they return, or the first error."""
-    barrier, found, errors = threading.Barrier(THREADS), [None] * THREADS, []
-
-    def run(i):
-        try:
-            barrier.wait(60)
-            found[i] = work(i)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return found
 
 
 def test_an_object_that_is_shared():

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threads import at_once
 
 import tilewright
+from threads import at_once
 from tilewright import _core, compute, device, numba
 from tilewright import compile as compiler
 from tilewright import tile as ct

@@ -9,8 +9,8 @@ import numpy as np
 import producers as p
 import pytest
 from fake_launches import SPLIT, Cases, cuda, fake, make, on, own
-from threads import THREADS, at_once
 
+from threads import THREADS, at_once
 from tilewright import _core
 from tilewright.errors import LaunchError, TileTypeError
 

@@ -15,7 +15,7 @@ def at_once(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
 
     def run(i: int) -> None:
         try:
-            barrier.wait()
+            barrier.wait(60)
             found[i] = work(i)
         except BaseException as error:
             errors.append(error)
