@@ -143,12 +143,15 @@ class Session:
     def compiled(
         self, candidate: Candidate, assemblers: Assemblers | None, fetch: compile.Fetch | None = None
     ) -> tuple[Any, float, Program, dict[str, Any]]:
-        work, seconds = estimate(self.problem, self.facts, self.layout, self.machine, candidate)
+        work, seconds = self.estimate(candidate)
         return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers, fetch)
 
     def expected(self, candidate: Candidate) -> float:
         """Seconds, by the cost model."""
-        return estimate(self.problem, self.facts, self.layout, self.machine, candidate, self.counted)[1]
+        return self.estimate(candidate)[1]
+
+    def estimate(self, candidate: Candidate) -> tuple[cost.Work, float]:
+        return estimate(self.problem, self.facts, self.layout, self.machine, candidate, self.counted)
 
     def start(self, assemblers: Assemblers | None) -> SafeBench:
         """The bench, in which the kernel as given has run: its result is what the others must give."""
