@@ -3,7 +3,8 @@
     run(kernel, *args, grid=1, block=32)        # NumPy arrays change in place
 
 "interpret" runs the Python body, "cpu" the code for the CPU, "emulator" that for a GPU, thread by thread
-(test/emulator); --backend=cuda runs on a GPU instead.
+(test/emulator); --backend=cuda runs on a GPU instead. `launch` has the executions of a kernel of tiles with code of
+threads in it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 
 import tilewright
 from cuda import device
+from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
@@ -54,6 +56,19 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
 def at_once(pytestconfig: pytest.Config) -> Run:
     """As `run`, where all blocks of a grid run at a time: on a GPU, or else on the CPU."""
     return _on_gpu if pytestconfig.getoption("--backend") == "cuda" else _on_cpu
+
+
+@pytest.fixture(params=("interpret", "cpu", "sm_80", "sm_90a"))
+def launch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """launch(kernel, grid, arguments): a tile kernel in one of the executions."""
+    if request.param.startswith("sm_"):
+        emulate.stand_in(monkeypatch, request.param)
+
+    def on(kernel: Any, grid: Any, args: tuple[Any, ...]) -> None:
+        fresh = ct.kernel(kernel.function)  # without variants of another execution
+        fresh.interpret(grid, args) if request.param == "interpret" else ct.launch(None, grid, fresh, args)
+
+    return on
 
 
 def _interpret(kernel: Any, *args: Any, grid: Any = 1, block: Any = 1, shared: int = 0) -> None:

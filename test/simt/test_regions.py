@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import emulate
 import numpy as np
 import pytest
 
@@ -15,21 +14,7 @@ import tilewright.tile as ct
 from cuda import device
 from tilewright.errors import TileCheckError, TileError, TileTypeError
 
-EXECUTIONS = ("interpret", "cpu", "sm_80", "sm_90a")
 Launch = Callable[..., None]
-
-
-@pytest.fixture(params=EXECUTIONS)
-def launch(request: Any, monkeypatch: pytest.MonkeyPatch) -> Launch:
-    """launch(kernel, grid, arguments): a tile kernel in one of the executions."""
-    if request.param.startswith("sm_"):
-        emulate.stand_in(monkeypatch, request.param)
-
-    def run(kernel: Any, grid: Any, args: tuple[Any, ...]) -> None:
-        fresh = ct.kernel(kernel.function)  # without variants of another execution
-        fresh.interpret(grid, args) if request.param == "interpret" else ct.launch(None, grid, fresh, args)
-
-    return run
 
 
 @device.func
