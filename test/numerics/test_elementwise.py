@@ -82,6 +82,18 @@ def test_quotients_are_the_nearest_floats(backends: Backends) -> None:
     backends.run_all(kernel, blocks(zeros), lambda: (zeros, any_sign, np.zeros_like(zeros)))
 
 
+def rows_near_middles(chance: np.random.Generator, y: np.ndarray) -> np.ndarray:
+    """For each divisor 256 dividends: half of them give quotients next to the middle of two floats; any others."""
+    middle = (chance.integers(1 << 23, 1 << 24, (len(y), 128)) + 0.5) * 2.0**-23  # of two neighbours, to be quotients
+    x = chance.normal(size=(len(y), 256)) * 2.0 ** chance.integers(-80, 50, (len(y), 256))
+    with np.errstate(all="ignore"):
+        x[:, ::2] = middle * np.frexp(y)[0] * 2.0 ** chance.integers(-100, 53, middle.shape)
+    x[:, 1::16], x[:, 3::32] = -0.0, 2.0 ** chance.integers(-149, -100, x[:, 3::32].shape)
+    x = x.astype(np.float32)
+    x[::7, ::50] = [[np.inf, np.nan, -np.inf, 2.0**127, 2.0**-149, 2.0**56]]
+    return x
+
+
 def test_quotients_of_rows_are_the_nearest_floats(backends: Backends) -> None:
     """Rows by a divisor each, which registers share: rows of any operands, and those that go the short way alone."""
 
@@ -95,13 +107,40 @@ def test_quotients_of_rows_are_the_nearest_floats(backends: Backends) -> None:
     plain = [*last, *chance.uniform(1, 2, 64), *(2.0 ** np.arange(-126, 50))]
     y = np.array([*plain, 2.0**50, 2.0**127, 2.0**-127, 2.0**-149, np.inf, np.nan, 0, -0.0], np.float32)
     y = np.concatenate([y, -y])[:, None]
-    middle = (chance.integers(1 << 23, 1 << 24, (len(y), 128)) + 0.5) * 2.0**-23  # of two neighbours, to be quotients
-    x = chance.normal(size=(len(y), 256)) * 2.0 ** chance.integers(-80, 50, (len(y), 256))
-    with np.errstate(all="ignore"):
-        x[:, ::2] = middle * np.frexp(y)[0] * 2.0 ** chance.integers(-100, 53, middle.shape)
-    x[:, 1::16], x[:, 3::32] = -0.0, 2.0 ** chance.integers(-149, -100, x[:, 3::32].shape)
-    x = x.astype(np.float32)
-    x[::7, ::50] = [[np.inf, np.nan, -np.inf, 2.0**127, 2.0**-149, 2.0**56]]
+    x = rows_near_middles(chance, y)
+    backends.run_all(kernel, len(y) // 4, lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
+
+
+def nearest_to_middles(n: int) -> np.ndarray:
+    """64 floats whose quotients by an odd number come as near to a middle m as any: (m * n + 1 or - 1) / 2^s; or 0."""
+    power, few = 1 << n.bit_length(), np.arange(32)
+    inverse = pow(n, -1, power)
+    below, above = ((1 << 24) - sign * inverse % power + power * few for sign in (1, -1))
+    x = np.concatenate([below * n + 1, above * n - 1]) / power
+    return np.where((x >= 1 << 23) & (x < 1 << 24), x, 0)
+
+
+def test_quotients_of_rows_by_whole_numbers(backends: Backends) -> None:
+    """Whole numbers have few bits, and the first guess is right; not so those of 20 bits and more, which come, too."""
+
+    @ct.kernel
+    def kernel(X, Y, Z):
+        i = ct.bid(0)
+        ct.store(Z, (i, 0), ct.load(X, (i, 0), (4, 256)) / ct.floor(ct.load(Y, (i, 0), (4, 1))))
+
+    chance = np.random.default_rng(3)
+    few = [*range(128), *chance.integers(1 << 10, 1 << 20, 128), *((1 << 20) - np.arange(1, 33))]
+    many = [
+        *((1 << 20) + np.arange(32)),
+        *((1 << 23) + np.arange(1601, 2112, 2)),
+        *chance.integers(1 << 20, 1 << 24, 64),
+    ]
+    y = np.array([*few, *many, *(2.0 ** np.arange(25, 57)), 2.0**127, np.inf, np.nan, -0.0], np.float32)
+    y = np.concatenate([y, -y])[:, None]
+    x = rows_near_middles(chance, y)
+    for row in np.flatnonzero((y[:, 0] > 1) & (y[:, 0] < 1 << 24)):
+        if y[row, 0] % 2 == 1:
+            x[row, 64:128] = nearest_to_middles(int(y[row, 0]))
     backends.run_all(kernel, len(y) // 4, lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
 
 

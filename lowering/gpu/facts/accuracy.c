@@ -9,8 +9,9 @@
 #include "tilewright/dialect.h"
 
 #include <float.h>
+#include <math.h>
 
-enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6 };
+enum { MAX_LOOK_AHEAD = 6, MAX_LOOK_BACK = 6, MAX_LOOK_WHOLE = 10 };
 
 static bool is_reduction(MlirOperation op, tw_reduce_kind_t kind) {
   return tw_op_is_reduction(op) && tw_attr_int(op, "kind", 0) == kind;
@@ -136,6 +137,67 @@ bool tw_is_above_subnormals(MlirValue value) {
     return true;
   return tw_is_at_least(value, 1);
 }
+
+/* `supposed`: carried values that are looked at already; each is what the others are. */
+typedef struct whole {
+  int depth;
+  MlirValue supposed;
+  const struct whole *outer;
+} whole_t;
+
+static bool seems_whole(MlirValue value, const whole_t *asked);
+
+static bool operands_seem_whole(MlirOperation op, intptr_t first, const whole_t *asked) {
+  whole_t next = {asked->depth - 1, asked->supposed, asked->outer};
+  for (intptr_t i = first; i < mlirOperationGetNumOperands(op); i++)
+    if (!seems_whole(mlirOperationGetOperand(op, i), &next))
+      return false;
+  return true;
+}
+
+static bool sources_seem_whole(MlirValue value, const whole_t *asked) {
+  MlirValue sources[TW_MAX_SOURCES];
+  int num = tw_sources(value, sources);
+  whole_t next = {asked->depth - 1, value, asked};
+  for (int i = 0; i < num; i++)
+    if (!seems_whole(sources[i], &next))
+      return false;
+  return num > 0;
+}
+
+static bool result_seems_whole(MlirOperation op, const whole_t *asked) {
+  switch (tw_op_kind(op)) {
+  case TW_ARITH_SITOFP:
+  case TW_ARITH_UITOFP:
+  case TW_MATH_FLOOR:
+  case TW_MATH_CEIL:
+  case TW_MATH_TRUNC:
+  case TW_MATH_ROUNDEVEN: return true;
+  case TW_ARITH_SELECT: return operands_seem_whole(op, 1, asked);
+  default: break;
+  }
+  tw_op_class_t class = tw_op_class(op);
+  bool stays = class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_EXTREME ||
+               passes_on(op) || is_reduction(op, TW_REDUCE_ADD) || is_reduction(op, TW_REDUCE_MAX);
+  return stays && operands_seem_whole(op, 0, asked);
+}
+
+static bool seems_whole(MlirValue value, const whole_t *asked) {
+  double known;
+  MlirOperation op = tw_def(value);
+  if (tw_known_float(value, &known))
+    return known == floor(known);
+  for (const whole_t *outer = asked; outer != NULL; outer = outer->outer)
+    if (mlirValueEqual(outer->supposed, value))
+      return true;
+  if (asked->depth == 0)
+    return false;
+  if (mlirOperationIsNull(op) || tw_op_form(op) == TW_FORM_CONTROL)
+    return sources_seem_whole(value, asked);
+  return result_seems_whole(op, asked);
+}
+
+bool tw_seems_whole(MlirValue value) { return seems_whole(value, &(whole_t){.depth = MAX_LOOK_WHOLE}); }
 
 /* ---- what is made of it ------------------------------------------------------------------------------ */
 

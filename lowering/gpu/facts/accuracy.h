@@ -24,6 +24,10 @@ bool tw_is_at_least(MlirValue value, int bound);
  * + y * y + 1e-9). */
 bool tw_is_above_subnormals(MlirValue value);
 
+/* Whether each element of an f32 seems to be a whole number, as the ops that made it tell: such a number seldom has all
+ * of the bits that a float has room for. Nothing may rely on it. */
+bool tw_seems_whole(MlirValue value);
+
 /* Whether a value is read by sums and, through 16 bits, by products, by one at least, and by nothing else: the weights
  * of a softmax. */
 bool tw_is_weight(MlirValue value);

@@ -6,9 +6,9 @@
  * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
  * Several x of a thread with one divisor are looked at together: where none of them is large, and the divisor neither,
- * each takes six instructions and half a look (below), else those 20. A thread that has one pair leaves it to the
- * assembler, whose common case is shorter. Where 2 ulp do not show, or are allowed, x is multiplied by an inverse,
- * which several x share. */
+ * each takes six instructions and half a look (below), else those 20; by whole numbers three and a look. A thread that
+ * has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are allowed, x is
+ * multiplied by an inverse, which several x share. */
 #include "base/memory.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
@@ -205,10 +205,17 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
  *
  *   q = fma(x, down, x * low) ;  q = fma(x - size * q, near, q)
  *
- * is the nearest float to x / size. The first q is within 1/2 + 2^-22 ulp of it. So what the second line rounds is off
- * by less than (1/2 + 2^-22) * size * (2^-25 + 2^-46) ulp, and no quotient of two floats lies within 2^-24 / size ulp
- * of the middle between two others. That is enough for a size below 2 - 2^-20; larger ones, of which LAST has all bits,
- * go the long way. */
+ * is the nearest float to x / size. The first q is within 1/2 + 2^-21 ulp of it: `low` is below 2^-24, and it and its
+ * product with x are off by less than 2^-22 of what they are. So what the second line rounds is off by less than
+ * (1/2 + 2^-21) * size * (2^-25 + 2^-46) ulp, and no quotient of two floats lies within 2^-24 / size ulp of the middle
+ * between two others. That is enough for a size below 2 - 2^-20; larger ones, of which LAST has all bits, go the long
+ * way.
+ *
+ * Nor does a quotient lie within 1 / (2 * n) ulp of such a middle, where n is the odd factor of the divisor's bits as a
+ * whole number: x less n times the middle is a multiple of half of an ulp of the quotient, and not 0, since n times the
+ * middle, which has 25 bits and is odd, is no float. Where n is below 2^20, as that of whole numbers up to there, the
+ * first q is the nearest float. It is found with 2^72 in `down` and `low`, so that x has no product of its own with it:
+ * what `low` gives is 0 or at least 2^(-149 - 48 + 72), a normal float, and so is q. */
 typedef struct {
   MlirValue divisor, size, near, down, low, back;
 } exact_inverse_t;
@@ -219,43 +226,66 @@ enum {
   AT_ONCE = 32     /* of which quotients and dividends have registers at a time */
 };
 
-static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y) {
+static MlirValue times_power(tw_emitter_t *e, MlirValue x, double power) {
+  return times(e, x, twg_const_float(e, e->f32, power));
+}
+
+static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y, bool whole) {
   in_range_t by = bring_in_range(e, op, y);
   MlirValue near = refined_inverse(e, by.size, twg_inverse_of_large(e, by.size));
   MlirValue one = twg_const_float(e, e->f32, 1), less = negative(e, by.size);
   MlirValue rest = twg_bitcast(e, twg_fma(e, less, near, one), e->i32);
   MlirValue below = twg_binary(e, "llvm.ashr", rest, twg_const_i32(e, 31));
   MlirValue down = twg_bitcast(e, twg_binary(e, "llvm.add", twg_bitcast(e, near, e->i32), below), e->f32);
-  MlirValue low = times(e, twg_fma(e, less, down, one), near);
-  return (exact_inverse_t){y, by.size, near, down, low, times(e, by.back, twg_const_float(e, e->f32, 0x1p-72))};
+  MlirValue low = times(e, twg_fma(e, less, down, one), near), back = times_power(e, by.back, 0x1p-72);
+  if (whole)
+    return (exact_inverse_t){y, by.size, near, times_power(e, down, 0x1p72), times_power(e, low, 0x1p72), back};
+  return (exact_inverse_t){y, by.size, near, down, low, back};
 }
 
-/* Whether 2^-126 <= |y| < 2^50, with a size that is small enough: 2^-72 of the way back is a normal float. */
-static MlirValue is_plain_divisor(tw_emitter_t *e, MlirValue y) {
-  enum { LEAST = 0x00800000, MOST = 0x58800000, LAST = 0x007FFFC0 };
+/* Whether 2^-126 <= |y| < 2^50, where 2^-72 of the way back is a normal float, and which bits y has: a size that is
+ * small enough, or an odd factor. */
+static MlirValue is_plain_divisor(tw_emitter_t *e, MlirValue y, bool whole) {
+  enum { LEAST = 0x00800000, MOST = 0x58800000, LAST = 0x007FFFC0, BEHIND_FACTOR = 0xF };
   MlirValue above = twg_binary(e, "llvm.sub", bits_and(e, y, INT32_MAX), twg_const_i32(e, LEAST));
   MlirValue in_range = twg_icmp(e, TW_ULT, above, twg_const_i32(e, MOST - LEAST));
-  return twg_binary(e, "llvm.and", in_range, twg_icmp(e, TW_NE, bits_and(e, y, LAST), twg_const_i32(e, LAST)));
+  MlirValue bits = whole ? twg_icmp(e, TW_EQ, bits_and(e, y, BEHIND_FACTOR), twg_const_i32(e, 0))
+                         : twg_icmp(e, TW_NE, bits_and(e, y, LAST), twg_const_i32(e, LAST));
+  return twg_binary(e, "llvm.and", in_range, bits);
 }
 
 /* x / size * 2^72. What is not 0 is a normal float when it is multiplied by 2^72, and so are its remainders; what
  * becomes infinity has NaN for a remainder. */
-static MlirValue divide_plain(tw_emitter_t *e, MlirValue x, const exact_inverse_t *by) {
-  x = times(e, x, twg_const_float(e, e->f32, 0x1p72));
+static MlirValue divide_plain(tw_emitter_t *e, MlirValue x, const exact_inverse_t *by, bool whole) {
+  if (whole)
+    return twg_fma(e, x, by->down, times(e, x, by->low));
+  x = times_power(e, x, 0x1p72);
   MlirValue quotient = twg_fma(e, x, by->down, times(e, x, by->low));
   return corrected(e, quotient, x, by->size, by->near);
 }
 
-static MlirValue are_plain_divisors(tw_emitter_t *e, const exact_inverse_t *known, int count) {
-  MlirValue plain = is_plain_divisor(e, known[0].divisor);
+static MlirValue are_plain_divisors(tw_emitter_t *e, const exact_inverse_t *known, int count, bool whole) {
+  MlirValue plain = is_plain_divisor(e, known[0].divisor, whole);
   for (int i = 1; i < count; i++)
-    plain = twg_binary(e, "llvm.and", plain, is_plain_divisor(e, known[i].divisor));
+    plain = twg_binary(e, "llvm.and", plain, is_plain_divisor(e, known[i].divisor, whole));
   return plain;
 }
 
-/* Whether they are, and no quotient is NaN. */
-static MlirValue are_plain(tw_emitter_t *e, MlirValue divisors, const MlirValue *quotients, int count) {
+/* Whether all are finite: 0 * x + y is not where x is not, or y. */
+static MlirValue are_finite(tw_emitter_t *e, const MlirValue *x, int count) {
+  if (count == 1)
+    return twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x[0]), twg_const_float(e, e->f32, INFINITY));
+  MlirValue pairs[AT_ONCE];
+  for (int i = 0; i < count; i += 2)
+    pairs[i / 2] = i + 1 < count ? twg_fma(e, x[i], twg_const_float(e, e->f32, 0), x[i + 1]) : x[i];
+  return are_finite(e, pairs, (count + 1) / 2);
+}
+
+/* Whether they are, and no quotient is NaN; infinite ones by whole numbers were not looked at before. */
+static MlirValue are_plain(tw_emitter_t *e, MlirValue divisors, const MlirValue *quotients, int count, bool whole) {
   MlirValue plain = divisors;
+  if (whole)
+    return twg_binary(e, "llvm.and", plain, are_finite(e, quotients, count));
   for (int r = 0; r < count; r += 2) {
     MlirValue other = quotients[r + 1 < count ? r + 1 : r];
     plain = twg_binary(e, "llvm.and", plain, twg_fcmp(e, TW_ORD, quotients[r], other));
@@ -272,14 +302,14 @@ static int find_divisor(const exact_inverse_t *known, int count, MlirValue divis
 
 /* Some registers. The way back is behind the branch, where it may become part of what follows. */
 static void divide_both_ways(tw_emitter_t *e, MlirOperation op, const exact_inverse_t *known, int count,
-                             MlirValue divisors, int first, int num, tw_values_t out) {
+                             MlirValue divisors, int first, int num, bool whole, tw_values_t out) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), merged = twg_new_values(e, num + count);
   MlirBlock other = twg_new_block(e, 0, NULL), join = twg_new_block(e, 0, NULL);
   for (int i = 0; i < count; i++)
     merged.at[num + i] = known[i].back;
   for (int r = 0; r < num; r++)
-    merged.at[r] = divide_plain(e, x.at[first + r], &known[find_divisor(known, count, y.at[first + r])]);
-  twg_branch_if(e, are_plain(e, divisors, merged.at, num), join, merged.count, merged.at, other, 0, NULL);
+    merged.at[r] = divide_plain(e, x.at[first + r], &known[find_divisor(known, count, y.at[first + r])], whole);
+  twg_branch_if(e, are_plain(e, divisors, merged.at, num, whole), join, merged.count, merged.at, other, 0, NULL);
   e->block = other;
   for (int r = 0; r < num; r++) {
     MlirValue operands[] = {x.at[first + r], y.at[first + r]};
@@ -300,6 +330,7 @@ static bool divide_shared_exactly(tw_emitter_t *e, MlirOperation op) {
   if (y.count > MOST_PAIRS || twg_are_same(x))
     return false;
   exact_inverse_t known[MOST_PAIRS];
+  bool whole = tw_seems_whole(mlirOperationGetOperand(op, 1));
   int count = 0;
   for (int r = 0; r < y.count; r++) {
     int i = find_divisor(known, count, y.at[r]);
@@ -309,11 +340,11 @@ static bool divide_shared_exactly(tw_emitter_t *e, MlirOperation op) {
   if (FEW_PAIRS * count > y.count)
     return false;
   for (int i = 0; i < count; i++)
-    known[i] = invert_exactly(e, op, known[i].divisor);
-  MlirValue divisors = are_plain_divisors(e, known, count);
+    known[i] = invert_exactly(e, op, known[i].divisor, whole);
+  MlirValue divisors = are_plain_divisors(e, known, count, whole);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < x.count; r += AT_ONCE)
-    divide_both_ways(e, op, known, count, divisors, r, x.count - r < AT_ONCE ? x.count - r : AT_ONCE, out);
+    divide_both_ways(e, op, known, count, divisors, r, x.count - r < AT_ONCE ? x.count - r : AT_ONCE, whole, out);
   twg_set_result(e, op, 0, out);
   return true;
 }
