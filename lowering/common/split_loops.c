@@ -19,10 +19,13 @@
  * behind, too, and one that ends holds in front, where the borders are known to stand in this order. A loop that is
  * known to begin where its mask no longer holds (a program that was split by hand) stays whole.
  *
- * What must hold: the loop has a matrix product, so that its iterations are worth two copies of the text; its step is
- * 1; the mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from
+ * What must hold: the loop has a matrix product, so that its iterations are worth two copies of the text, or is a walk
+ * over tiles that shared memory keeps (tile-cache-tiles), which instructions bound and not memory; its step is 1; the
+ * mask compares signed integers whose difference is a multiple of the induction variable, plus scalars from
  * outside of the loop, plus what differs within the tile by iotas; and this arithmetic does not overflow. The result is
  * the same, bit for bit: every iteration runs once, in order. */
+#include "lowering/common/split_loops.h"
+
 #include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
@@ -222,12 +225,11 @@ static bool is_mask(MlirOperation op) {
 static bool find_split(MlirOperation loop, loop_split_t *out) {
   *out = (loop_split_t){.loop = loop};
   int64_t step;
-  bool product = tw_has_op_like(loop, tw_op_is_product);
   if (!tw_known_int(mlirOperationGetOperand(loop, 2), &step) || step != 1 || tw_has_attr(loop, "unsignedCmp"))
     return false;
   affine_t mask;
   MlirBlock body = tw_loop_body(loop);
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); product && !mlirOperationIsNull(op);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     bool has_more = false;
     if (is_mask(op) && read_mask(op, loop, &mask, &has_more)) {
@@ -346,14 +348,18 @@ static void split_loop(const loop_split_t *split) {
 
 /* ---- the pass ------------------------------------------------------------------------------------ */
 
+void tw_split_by_masks(MlirOperation loop) {
+  loop_split_t split;
+  if (find_split(loop, &split))
+    split_loop(&split);
+  free(split.masks);
+}
+
 static bool split_loops(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
-  for (int i = 0; i < loops.count; i++) {
-    loop_split_t split;
-    if (find_split(loops.at[i], &split))
-      split_loop(&split);
-    free(split.masks);
-  }
+  for (int i = 0; i < loops.count; i++)
+    if (tw_has_op_like(loops.at[i], tw_op_is_product))
+      tw_split_by_masks(loops.at[i]);
   tw_ops_free(&loops);
   return true;
 }

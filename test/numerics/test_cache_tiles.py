@@ -66,6 +66,29 @@ def test_walks_in_place(backends: Backends) -> None:
 
 
 @ct.kernel
+def deviations(X, Y, n: int, T: ct.Constant[int]):
+    """Each element less the mean of those in its place of all tiles, which masks take into account, and a count."""
+    row, offsets = ct.bid(0), ct.arange(T, dtype=ct.int32)
+    count, mean = ct.zeros((T,), ct.float32), ct.zeros((T,), ct.float32)
+    for j in range(ct.cdiv(n, T)):
+        columns = j * T + offsets
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0).astype(ct.float32)
+        count = count + ct.where(columns < n, 1.0, 0.0)
+        mean = mean + ct.where(columns < n, x - mean, 0.0) / ct.maximum(count, 1.0)
+    for j in range(ct.cdiv(n, T)):
+        columns = j * T + offsets
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0).astype(ct.float32)
+        ct.scatter(Y, (row, columns), x - mean + ct.where(columns < n, count, 0.0), mask=columns < n)
+
+
+@pytest.mark.parametrize("columns", [5, 1024, 1030, 4096, 5000, 36864 + 8])
+def test_masked_walks(backends: Backends, columns: int) -> None:
+    """Tiles in which the mask holds everywhere are walked along without it, the others with it."""
+    x = np.random.default_rng(columns).normal(size=(2, columns)).astype(BF16)
+    backends.run_all(deviations, (2,), lambda: [x.copy(), np.zeros(x.shape, np.float32), columns, 1024])
+
+
+@ct.kernel
 def group_deviations(X, Y, channels: int, C: ct.Constant[int], T: ct.Constant[int]):
     """The channels of a group less their sum and the greatest of that: walks in walks, of C or of channels."""
     group = ct.bid(0)

@@ -31,7 +31,8 @@
  *
  * A walk may be a loop in a loop, too (cache_nests.c). A row whose least length is known by that gets more stages, and
  * leaves a multiprocessor fewer blocks, if these still have enough under way. Where each thread reads what it has
- * copied itself, threads do not meet.
+ * copied itself, threads do not meet. What bounds walks over kept tiles are instructions: where a mask in one holds
+ * everywhere, as in all but the last tile of a row, it runs without (common/split_loops.c).
  *
  * What must hold: loops of one block from 0 to the same bound by 1; loads directly in the first of them and in a later
  * one, of the same array, at the same place but for the loop's number; threads can copy their tiles; nothing writes to
@@ -44,6 +45,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
+#include "lowering/common/split_loops.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/operand_loads.h"
@@ -576,6 +578,8 @@ static void rewrite(cache_plan_t *plan) {
     mlirOperationDestroy(meeting);
   tw_builder_t top = tw_build_before(mlirBlockGetFirstOperation(tw_loop_body(plan->walks.at[0])));
   wait_for_stage(&top, plan);
+  for (int w = 0; w < plan->walks.count; w++)
+    tw_split_by_masks(plan->walks.at[w]);
 }
 
 static void visit_block(MlirOperation func, MlirBlock block) {

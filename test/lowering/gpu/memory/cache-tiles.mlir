@@ -253,3 +253,48 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Where a mask holds in all of a kept tile, a walk over it runs without.
+#walk = #tile.linear<register = [[1], [2], [512], [1024]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
+!A = memref<?xf32, strided<[1]>>
+
+// CHECK-LABEL: @masked
+// CHECK: %[[K:.*]] = arith.minsi %arg2, %c{{.*}} : i32
+// CHECK: %[[FULL:.*]] = arith.floordivsi
+// CHECK: %[[M:.*]] = scf.for %{{.*}} = %c0_i32 to %[[WHOLE:.*]] step
+// CHECK-NEXT: tile.async_commit
+// CHECK-NEXT: tile.async_wait
+// CHECK-NEXT: %[[T:.*]] = tile.local_load
+// CHECK-NEXT: arith.addf %{{.*}}, %[[T]]
+// CHECK-NEXT: scf.yield
+// CHECK: scf.for %{{.*}} = %[[WHOLE]] to %[[K]] step {{.*}} iter_args(%{{.*}} = %[[M]])
+// CHECK: arith.cmpi
+// CHECK: scf.for %{{.*}} = %[[K]] to %arg2
+module attributes {tile.target = "sm_90a"} {
+  func.func @masked(%x: !A {tile.align = 16 : i32, tile.shape_div = array<i64: 16>}, %y: !A, %n: i32, %columns: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2048 = arith.constant 2048 : i32
+    %zero = arith.constant dense<0.0> : tensor<2048xf32, #walk>
+    %last = tensor.splat %columns : tensor<2048xi32, #walk>
+    %at = tile.iota : tensor<2048xi32, #walk>
+    %m = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<2048xf32, #walk>) : i32 {
+      %first = arith.muli %j, %c2048 : i32
+      %firsts = tensor.splat %first : tensor<2048xi32, #walk>
+      %column = arith.addi %firsts, %at : tensor<2048xi32, #walk>
+      %mask = arith.cmpi slt, %column, %last : tensor<2048xi32, #walk>
+      %t = tile.load %x[%j] padding zero : !A, i32 -> tensor<2048xf32, #walk>
+      %some = arith.select %mask, %t, %zero : tensor<2048xi1, #walk>, tensor<2048xf32, #walk>
+      %next = arith.addf %sum, %some : tensor<2048xf32, #walk>
+      scf.yield %next : tensor<2048xf32, #walk>
+    }
+    scf.for %j = %c0 to %n step %c1 : i32 {
+      %t = tile.load %x[%j] padding zero : !A, i32 -> tensor<2048xf32, #walk>
+      %z = arith.subf %t, %m : tensor<2048xf32, #walk>
+      tile.store %z, %y[%j] : tensor<2048xf32, #walk>, !A, i32
+    }
+    return
+  }
+}
