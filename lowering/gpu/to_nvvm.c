@@ -303,15 +303,17 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
 /* What ptxas is told of the blocks that a multiprocessor shall hold. */
 typedef struct {
   bool computes; /* has products */
-  int registers; /* of a thread, for its largest tile */
+  int registers; /* of a thread, for its largest tile, or all that a loop carries */
 } register_use_t;
 
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   register_use_t *work = user;
+  int all = 0;
   work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
-    work->registers = count > work->registers ? count : work->registers;
+    all = tw_op_is(op, TW_SCF_FOR) ? all + count : count;
+    work->registers = all > work->registers ? all : work->registers;
   }
   return MlirWalkResultAdvance;
 }

@@ -120,3 +120,24 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[1], [2], [512], [1024]], lane = [[4], [8], [16], [32], [64]], warp = [[128], [256]]>
+
+module attributes {tile.target = "sm_90a"} {
+  // Nor shall tiles that a loop carries together take the registers of the other warps.
+  // CHECK: llvm.func @sums({{.*}} attributes {nvvm.kernel, nvvm.minctasm = 4 : i32, nvvm.reqntid = array<i32: 128>,
+  func.func @sums(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<2048xf32, #l>
+    %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %zero, %y = %zero, %z = %zero) -> (tensor<2048xf32, #l>, tensor<2048xf32, #l>, tensor<2048xf32, #l>) : i32 {
+      %t = tile.load %a[%i] : memref<?xf32, strided<[1]>>, i32 -> tensor<2048xf32, #l>
+      %u = arith.addf %x, %t : tensor<2048xf32, #l>
+      scf.yield %u, %x, %y : tensor<2048xf32, #l>, tensor<2048xf32, #l>, tensor<2048xf32, #l>
+    }
+    tile.store %r#2, %a[%c0] : tensor<2048xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
