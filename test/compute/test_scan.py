@@ -254,6 +254,20 @@ def test_parts_of_any_address(device, dtype):
     assert device.host(count).tolist() == [low.sum(), (~low & even).sum()]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+def test_scans_of_any_address(device, dtype):
+    """Of arrays that begin anywhere, each tile goes through shared memory: what is read, and what is stored."""
+    x = np.random.default_rng(9).integers(0, 2, 50_001).astype(dtype)
+    whole, n = device.array(x), len(x) - 1
+    far = device.array(np.full(n + 2, 7, dtype))
+    with np.errstate(over="ignore"):
+        expected = np.cumsum(x[1:], dtype=dtype)
+    compute.inclusive_scan(whole[1:], far[1:-1], add, None, n)
+    np.testing.assert_array_equal(device.host(far), np.concatenate([[7], expected, [7]]).astype(dtype))
+    compute.exclusive_scan(whole[1:], far[1:-1], add, np.zeros(1, dtype), n)
+    np.testing.assert_array_equal(device.host(far)[1:-1], (expected - x[1:]).astype(dtype))
+
+
 def test_blocks_that_stay(device, monkeypatch):
     """A block goes through several tiles, and ends with the last one that is left."""
     monkeypatch.setattr(importlib.import_module("tilewright.compute.scan"), "multiprocessors", lambda place: 1)

@@ -31,7 +31,7 @@ class In:
         self.add, self.sub, self.mul = (_Operation(name, dtype) for name in ("add", "sub", "mul"))
         self.and_, self.or_, self.xor = (_Operation(f"bitwise_{name}", dtype) for name in ("and", "or", "xor"))
         self.shl, self.shr = (_Operation(f"bitwise_{name}shift", dtype) for name in ("l", "r"))
-        self.min = _Operation("minimum", dtype)
+        self.min, self.max = (_Operation(f"{name}imum", dtype) for name in ("min", "max"))
         self.equal, self.differ, self.less = (_Operation(n, dtype, True) for n in ("equal", "not_equal", "less"))
 
 

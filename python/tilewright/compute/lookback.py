@@ -327,19 +327,21 @@ class LookBack(Kernels):
     def _before(self, fold):
         """A function for kernels: on all threads, the total of what `first` is and of all tiles before this one."""
         tell, awaited, words, group_size = self.told.tell(), self.told.awaited(), self.words, self.group
+        shift = group_size.bit_length() - 1
+        assert group_size == 1 << shift
         seen, waited, WORDS = self.told.seen(), self.told.waited(), tuple(range(self.words))
         zero, shared_totals = Zero(self.type), Shared(self.type, self.threads // LANES)
         shared_total = Shared(self.type, 1)
 
         def before(states, arrays, tile, tiles, mine, first, has_first):
             """`mine` is the total of this tile, on thread 0. With no `has_first` tile 0 has nothing before it."""
-            me, group = cuda.threadIdx.x, small(tile // group_size)
-            known, groups = small(max(group - 1, 0)), 1 + tiles * words
-            start, of_group = small(known * group_size), groups + (known - 1) * words
+            me, group = cuda.threadIdx.x, i32.shr(tile, shift)
+            known, groups = i32.max(i32.sub(group, 1), 0), 1 + tiles * words
+            start, of_group = i32.shl(known, shift), groups + (known - 1) * words
             value, early = zero(), tuple(0 * me for _ in WORDS)
             if me == 0 and known > 0:  # most often it is there, and nobody waits for it behind the others
                 early = seen(states, of_group)
-            if start + me < tile:
+            if i32.less(i32.add(start, me), tile):
                 value = awaited(states, 1 + (start + me) * words)
             value = block_total(shared_totals(), value, i32.sub(tile, start), lambda a, b: fold(arrays, a, b))
             shared = shared_total()
@@ -348,7 +350,7 @@ class LookBack(Kernels):
                     value = fold(arrays, waited(states, of_group, early), value)
                 elif has_first:
                     value = fold(arrays, first, value) if tile > start else first
-                if tile % group_size == group_size - 1:
+                if i32.equal(i32.and_(tile, group_size - 1), group_size - 1):
                     there = has_first or tile > 0
                     tell(states, groups + group * words, fold(arrays, value, mine) if there else mine)
                 shared[0] = value

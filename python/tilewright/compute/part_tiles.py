@@ -20,8 +20,8 @@ from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
 from .lookback import CountsBack
 from .plans import EACH, is_few
-from .scan_tiles import Rows, first_of, loading_rows
-from .types import Convert, ItemType, Shared, size_of
+from .scan_tiles import Rows, first_of
+from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import aligned, is_aligned, width_for
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
@@ -30,6 +30,7 @@ BYTES = {1: 128, 2: 96}  # of a thread's items, by the parts that are counted
 _MOST_ITEMS = 32  # of a thread
 _MOST_STAGED = 192  # bytes of a thread in shared memory
 _SECOND = 1 << 16  # of two counts in a word
+_FAR = 1 << 20  # behind any tile
 i32, u32, small, _large = In(int32), In(uint32), Convert(int32, "a number"), Convert(int64, "a number")
 
 
@@ -432,11 +433,44 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
     return _Move(Shared(column.type, rows.tile), fill, load, keep, store)
 
 
+def _room_at(at, last):
+    """How many items there are from `at` to the last one, as far as a tile goes."""
+    return i32.add(small(min(last - at, _FAR)), 1)
+
+
+def _loading_rows(item: Any, t: ItemType, rows: Rows):
+    """A function for kernels: the items of a thread by rows; behind the last item of all, zeros."""
+    starts, COLUMNS, zero = rows.starts, tuple(range(rows.width)), Zero(t)
+
+    def row(states, at):
+        return tuple(item(states, at + j) for j in COLUMNS)
+
+    def guarded(states, at, p, room):
+        value = zero()
+        if i32.less(p, room):
+            value = item(states, at + p)
+        return value
+
+    def guarded_row(states, at, p, room):
+        return tuple(guarded(states, at, i32.add(p, j), room) for j in COLUMNS)
+
+    def load(states, at, whole, last):
+        if whole:
+            near = aligned(states)
+            found = tuple(row(near, at + p) for p in starts)
+        else:
+            room = _room_at(at, last)
+            found = tuple(guarded_row(states, at, small(p), room) for p in starts)
+        return found
+
+    return load
+
+
 def _at_once(column: Column, rows: Rows, counted: int) -> _Move:
     """One by one, for items of which shared memory does not hold enough."""
     places, first_in_tile, PARTS = rows.places, first_of(rows), tuple(range(counted))
     writes, rooms, KS = column.writes, column.rooms, tuple(range(rows.width))
-    rest, load_rows = len(column.writes) > counted, loading_rows(column.read, column.type, rows)
+    rest, load_rows = len(column.writes) > counted, _loading_rows(column.read, column.type, rows)
     halves = _halves(counted)
 
     def nothing(*_):

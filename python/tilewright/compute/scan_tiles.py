@@ -23,7 +23,6 @@ from .types import ItemType, Shared, Zero, size_of
 from .vectors import WIDE, aligned, is_aligned
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
-_FAR = 1 << 20  # behind any tile
 i32 = In(int32)
 
 
@@ -79,63 +78,93 @@ def first_of(rows: Rows):
     return first
 
 
-def room_at(at, last):
-    """How many items there are from `at` to the last one, as far as a tile goes."""
-    return i32.add(small(min(last - at, _FAR)), 1)
+class _Staged:
+    """How a tile's items come to threads, and how their totals are stored: functions for kernels.
+
+    A whole tile whose arrays lie at multiples of 16 bytes is read and stored by rows, at once. Any other one goes
+    through shared memory, side by side, some items of a thread at a time: the code of an item stands there a few times.
+    """
+
+    def __init__(self, t: ItemType, item: Any, write: Any, rows: Rows) -> None:
+        self.shared = Shared(t, rows.tile)
+        self.load, self.store = _loading(t, item, rows), _storing(write, rows)
 
 
-def loading_rows(item: Any, t: ItemType, rows: Rows):
-    """A function for kernels: the items of a thread by rows; behind the last item of all, zeros."""
-    starts, COLUMNS, zero = rows.starts, tuple(range(rows.width)), Zero(t)
+_AT_A_TIME = 8  # items of a thread that are under way, at most
+
+
+def _at_a_time(rows: Rows) -> tuple[int, ...]:
+    """What a thread's items that are read together lie apart."""
+    most = max(d for d in range(1, _AT_A_TIME + 1) if rows.width * rows.rounds % d == 0)
+    return tuple(k * rows.threads for k in range(most))
+
+
+def _loading(t: ItemType, item: Any, rows: Rows):
+    """The items of a thread by rows; behind the last item of all, zeros."""
+    starts, COLUMNS, zero, tile_size = rows.starts, tuple(range(rows.width)), Zero(t), rows.tile
+    first_in_tile, STEPS = first_of(rows), _at_a_time(rows)
+    step = rows.threads * len(STEPS)
 
     def row(states, at):
         return tuple(item(states, at + j) for j in COLUMNS)
 
-    def guarded(states, at, p, room):
+    def guarded(states, start, p, valid):
         value = zero()
-        if i32.less(p, room):
-            value = item(states, at + p)
+        if i32.less(p, valid):
+            value = item(states, start + p)
         return value
 
-    def guarded_row(states, at, p, room):
-        return tuple(guarded(states, at, i32.add(p, j), room) for j in COLUMNS)
+    def put(shared, i, held):
+        for s, value in zip(STEPS, held, strict=True):
+            shared[i32.add(i, s)] = value
 
-    def load(states, at, whole, last):
+    def staged_row(shared, at):
+        return tuple(shared[i32.add(at, j)] for j in COLUMNS)
+
+    def load(shared, states, start, whole, valid):
         if whole:
-            near = aligned(states)
+            near, at = aligned(states), start + first_in_tile()
             found = tuple(row(near, at + p) for p in starts)
         else:
-            room = room_at(at, last)
-            found = tuple(guarded_row(states, at, small(p), room) for p in starts)
+            i = small(cuda.threadIdx.x)
+            while i32.less(i, tile_size):
+                put(shared, i, tuple(guarded(states, start, i32.add(i, s), valid) for s in STEPS))
+                i = i32.add(i, step)
+            cuda.syncthreads()
+            own = small(first_in_tile())
+            found = tuple(staged_row(shared, i32.add(own, p)) for p in starts)
         return found
 
     return load
 
 
-def storing_rows(write: Any, rows: Rows):
-    starts = rows.starts
+def _storing(write: Any, rows: Rows):
+    starts, first_in_tile, threads = rows.starts, first_of(rows), rows.threads
 
     def row(states, at, held):
         for j, value in enumerate(held):
             write(states, at + j, value)
 
-    def guarded(states, at, p, room, value):
-        if i32.less(p, room):
-            write(states, at + p, value)
-
-    def guarded_row(states, at, p, room, held):
+    def stage_row(shared, at, held):
         for j, value in enumerate(held):
-            guarded(states, at, i32.add(p, j), room, value)
+            shared[i32.add(at, j)] = value
 
-    def store(states, at, whole, last, values):
+    def store(shared, states, start, whole, valid, values):
         if whole:
-            near = aligned(states)
+            near, at = aligned(states), start + first_in_tile()
             for p, held in zip(starts, values, strict=True):
                 row(near, at + p, held)
         else:
-            room = room_at(at, last)
+            own = small(first_in_tile())
+            cuda.syncthreads()  # all have read what was in shared memory before
             for p, held in zip(starts, values, strict=True):
-                guarded_row(states, at, small(p), room, held)
+                stage_row(shared, i32.add(own, p), held)
+            cuda.syncthreads()
+            i = small(cuda.threadIdx.x)
+            while i32.less(i, valid):
+                write(states, start + i, shared[i])
+                i = i32.add(i, threads)
+            cuda.syncthreads()
 
     return store
 
@@ -220,7 +249,8 @@ class TileScan(Kernels):
     def _kernel(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:
         rows, zero, number, before = self.rows, Zero(t), self.back.number, self.back.before
         tell_mine = self.back.tell_mine
-        load, store, first_in_tile = loading_rows(item, t, rows), storing_rows(write, rows), first_of(rows)
+        staged = _Staged(t, item, write, rows)
+        load, store, stage = staged.load, staged.store, staged.shared
         tile_size, warps, shared_totals, shared_next = rows.tile, rows.warps, Shared(t, rows.warps), Shared(int32, 1)
         has_first = start is not None
 
@@ -280,25 +310,34 @@ class TileScan(Kernels):
                 rows = ((carry, *rows[0][1:]), *rows[1:])
             return rows
 
-        def load_tile(states, tile, n, wide):
-            at = tile * tile_size + first_in_tile()
-            return load(states, at, wide and tile * tile_size + tile_size <= n, n - 1)
+        def room_of(tile, n, wide):
+            """Where a tile starts, whether it is read and stored at once, and how many items it has."""
+            start = tile * tile_size
+            valid = small(min(n - start, tile_size))
+            return start, wide and i32.equal(valid, tile_size), valid
+
+        def load_tile(shared, states, tile, n, wide):
+            start, whole, valid = room_of(tile, n, wide)
+            return load(shared, states, start, whole, valid)
+
+        def store_tile(shared, states, tile, n, wide, found):
+            start, whole, valid = room_of(tile, n, wide)
+            store(shared, states, start, whole, valid, found)
 
         def scan_tiles(states, arrays, n, tiles, wide, words):
             """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
-            shared, following, warp = shared_totals(), shared_next(), cuda.threadIdx.x // LANES
+            shared, following, warp, room = shared_totals(), shared_next(), cuda.threadIdx.x // LANES, stage()
             tile, new, tile_total, found = small(0), number(words), zero(), empty()
             finishes, begins = False, is_same(new < tiles)
             while finishes or begins:
                 next_tile = small(0)
-                items = load_tile(states, new, n, wide)
+                items = load_tile(room, states, new, n, wide)
                 if finishes:
                     initial = start(states) if has_first else zero()
                     carry = before(words, arrays, tile, tiles, tile_total, initial, has_first)
                     if has_first or tile > 0:
                         found = joined(arrays, carry, found, cuda.threadIdx.x == 0)
-                    at = tile * tile_size + first_in_tile()
-                    store(states, at, wide and tile * tile_size + tile_size <= n, n - 1, found)
+                    store_tile(room, states, tile, n, wide, found)
                 finishes = begins
                 if begins:
                     if cuda.threadIdx.x == 0:

@@ -54,6 +54,7 @@ def lane():
 
 def warp_fold(value, there, fold):
     """On lane 0 the values of the first `there` lanes joined from left to right."""
+    there = small(min(there, LANES))
     for step in _STEPS:
         value = _with_above(value, there, small(step), fold)
     return value
@@ -61,7 +62,7 @@ def warp_fold(value, there, fold):
 
 def _with_above(value, there, step, fold):
     other = above(value, step)
-    if there == LANES or i32.add(lane(), step) < there:  # what other lanes make of it does not matter
+    if i32.less(i32.add(lane(), step), there):  # what other lanes make of it does not matter
         value = fold(value, other)
     return value
 
@@ -110,12 +111,12 @@ def _all_with_below(values, step, fold):
 
 def block_total(shared, value, there, fold):
     """On thread 0 the values of the first `there` threads joined; `shared` has an item for each warp."""
-    warp = cuda.threadIdx.x // LANES
-    value = warp_fold(value, there - warp * LANES, fold)
+    warp, there = i32.shr(cuda.threadIdx.x, _COUNT), small(there)
+    value = warp_fold(value, i32.sub(there, i32.shl(warp, _COUNT)), fold)
     if lane() == 0:
         shared[warp] = value
     cuda.syncthreads()
     if warp == 0:
-        count = (there + (LANES - 1)) // LANES
-        value = warp_fold(shared[min(lane(), max(count - 1, 0))], count, fold)
+        count = i32.shr(i32.add(there, LANES - 1), _COUNT)
+        value = warp_fold(shared[i32.min(lane(), i32.max(i32.sub(count, 1), 0))], count, fold)
     return value
