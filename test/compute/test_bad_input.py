@@ -205,6 +205,25 @@ def test_more_items_than_an_iterator_has():
     assert not out.any()
 
 
+def test_items_before_the_first_of_an_iterator():
+    x, out = np.arange(4), np.zeros(4, np.int64)
+    behind = compute.TransformIterator(x, OpKind.NEGATE)
+    its = [
+        (compute.ReverseIterator(behind), r"1 items, 2 were asked for; its items are -3 to 0, it \+ \(-3\) begins"),
+        (compute.ReverseIterator(compute.ReverseIterator(x)), "1 items, 2 "),
+        (behind + (-1), "0 items, 2 were asked for; its items are 1 to 4, it "),
+        (compute.ReverseIterator(compute.ShuffleIterator(4)), "1 items, 2 "),
+        (compute.ZipIterator(compute.CountingIterator(np.int64(0)), compute.ReverseIterator(behind)), "1 items"),
+    ]
+    for it, told in its:
+        with pytest.raises(TileValueError, match=f"'d_in' has {told}"):
+            compute.unary_transform(it, compute.DiscardIterator(x), lambda v: 0, 2)
+    compute.unary_transform(compute.ReverseIterator(behind) + (-3), out, OpKind.IDENTITY, 4)
+    assert list(out) == [-3, -2, -1, 0]
+    compute.unary_transform(compute.ReverseIterator(x) + 1, out, OpKind.IDENTITY, 3)
+    assert list(out) == [2, 1, 0, 0]
+
+
 @pytest.mark.parametrize("order", [None, 7, "up"])
 def test_an_order_that_does_not_exist(order):
     x, y = np.arange(4), np.zeros(4, np.int64)

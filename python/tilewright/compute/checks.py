@@ -31,7 +31,9 @@ def check_count(given: Any, count: int, what: str) -> None:
     """An array with too few items, or an iterator over one."""
     there = None if given is None else given.count
     if there is not None and there < count:
-        raise TileValueError(f"{what} has {there} items, {count} were asked for")
+        first, end = (0, there) if isinstance(given, ArrayInput) else given.bounds()
+        begun = f"; its items are {first} to {end - 1}, it + ({first}) begins at the first of them" if first else ""
+        raise TileValueError(f"{what} has {there} items, {count} were asked for{begun}")
 
 
 def check_integers(given: Any, what: str) -> None:

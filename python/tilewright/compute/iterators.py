@@ -21,6 +21,8 @@ from .raw import RawOp
 from .results import result_type
 from .types import Convert, ItemType, Zero, argument_of, item_type, name_of, on_host, type_of_value
 
+Bounds = tuple[int | None, int | None]
+
 
 class Iterator:
     """The base of all iterators. `it + n` begins n items later."""
@@ -32,8 +34,16 @@ class Iterator:
     @property
     def count(self) -> int | None:
         """How many items there are at most; None where there is no end, or the user alone knows it."""
-        counts = [it.count for it in self.inner() if it.count is not None]
-        return min(counts, default=None)
+        first, end = self.bounds()
+        return 0 if first is not None and first > 0 else None if end is None else max(0, end)
+
+    def bounds(self) -> Bounds:
+        """The items that there are: from one, which may lie before item 0, to before another; None is no end."""
+        found = [bounds_of(it) for it in self.inner()]
+        firsts, ends = (
+            [bound for bound in side if bound is not None] for side in zip((None, None), *found, strict=True)
+        )
+        return max(firsts, default=None), min(ends, default=None)
 
     def state(self) -> Any:
         return ()
@@ -135,10 +145,9 @@ class _Advanced(Moved):
         self.value_type, self.kind = it.value_type, ("advanced", it.kind)
         self.reads, self.writes = it.reads, it.writes
 
-    @property
-    def count(self) -> int | None:
-        there = self.it.count
-        return None if there is None or self.offset < 0 else max(0, there - self.offset)
+    def bounds(self) -> Bounds:
+        first, end = bounds_of(self.it)
+        return None if first is None else first - self.offset, None if end is None else end - self.offset
 
     def __add__(self, offset: int) -> Iterator:
         if isinstance(offset, bool) or not hasattr(offset, "__index__"):
@@ -354,9 +363,8 @@ class PermutationIterator(Iterator):
         self.value_type = self.values.value_type
         self.kind = ("permutation", self.values.kind, self.indices.kind)
 
-    @property
-    def count(self) -> int | None:
-        return self.indices.count
+    def bounds(self) -> Bounds:
+        return bounds_of(self.indices)
 
     def inner(self) -> list[Any]:
         return [self.values, self.indices]
@@ -388,7 +396,10 @@ class PermutationIterator(Iterator):
 
 
 class ReverseIterator(Moved):
-    """The items of an array from its last one on; of an iterator those before it: it[0], it[-1] …"""
+    """The items of an array from its last one on; of an iterator those from item 0 back: it[0], it[-1] …
+
+    So all n items of an iterator that has as many are `ReverseIterator(it + (n - 1))`.
+    """
 
     place = staticmethod(_back)
 
@@ -397,9 +408,9 @@ class ReverseIterator(Moved):
         self.offset = self.it.count - 1 if isinstance(self.it, ArrayInput) else 0
         self.value_type, self.kind = self.it.value_type, ("reverse", self.it.kind)
 
-    @property
-    def count(self) -> int | None:
-        return self.it.count if isinstance(self.it, ArrayInput) else None
+    def bounds(self) -> Bounds:
+        first, end = bounds_of(self.it)
+        return None if end is None else self.offset - end + 1, None if first is None else self.offset - first + 1
 
 
 class DiscardIterator(Iterator):
@@ -464,9 +475,8 @@ class ShuffleIterator(Iterator):
         self.num_items, self.seed = int(num_items), int(seed)
         self.value_type, self.kind = int64, ("shuffle",)
 
-    @property
-    def count(self) -> int | None:
-        return self.num_items
+    def bounds(self) -> Bounds:
+        return 0, self.num_items
 
     def state(self) -> Any:
         import numpy as np
@@ -502,6 +512,11 @@ def _shuffled(state, i):
         found = (left << half) | right
         going = found >= count
     return found
+
+
+def bounds_of(given: Any) -> Bounds:
+    """The items that an array or an iterator has, as `Iterator.bounds` says."""
+    return (0, given.count) if isinstance(given, ArrayInput) else given.bounds()
 
 
 IteratorBase = Iterator  # as programs name it
