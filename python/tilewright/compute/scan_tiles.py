@@ -126,8 +126,10 @@ def _loading(t: ItemType, item: Any, rows: Rows):
             near, at = aligned(states), start + first_in_tile()
             found = tuple(row(near, at + p) for p in starts)
         else:
-            i = small(cuda.threadIdx.x)
-            while i32.less(i, tile_size):
+            i, end = small(cuda.threadIdx.x), small(tile_size)
+            if i32.less(valid, 1):
+                end = small(0)  # behind the last tile nobody asks what there is
+            while i32.less(i, end):
                 put(shared, i, tuple(guarded(states, start, i32.add(i, s), valid) for s in STEPS))
                 i = i32.add(i, step)
             cuda.syncthreads()
