@@ -2,10 +2,12 @@
 
 import importlib
 import itertools
+import re
 
 import numpy as np
 import pytest
 
+from tilewright import compile as compiler
 from tilewright import compute
 from tilewright.compute import Determinism, OpKind, part_tiles, scan_tiles, scanning
 
@@ -276,3 +278,45 @@ def test_blocks_that_stay(device, monkeypatch):
     np.testing.assert_array_equal(scanned(device, "inclusive", x, add, None), np.cumsum(x))
     np.testing.assert_array_equal(scanned(device, "exclusive", x, add, np.int64(2)), np.cumsum(x) - x + 2)
     compute.clear_all_caches()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.5, 1.0])
+def test_parts_of_ranges_write_nothing_of_others(dtype, kept, monkeypatch):
+    """On the CPU, an item is written before anybody asks whether it is kept: never where a range of others begins, nor
+    behind all that are kept."""
+    monkeypatch.setattr(scanning, "_RANGE", 64)
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "7")
+    compute.clear_all_caches()
+    n, random = 64 * 301 + 5, np.random.default_rng(12)
+    x = np.where(random.random(n) < kept, random.integers(50, 100, n), random.integers(0, 50, n)).astype(dtype)
+    out, others, rest, counts = *(np.full(n + 1, 7, dtype) for _ in range(3)), np.zeros(2, np.int64)
+    compute.select(x, out, counts, lambda v: v >= 50, n)
+    assert counts[0] == (x >= 50).sum()
+    np.testing.assert_array_equal(out, np.concatenate([x[x >= 50], np.full(n + 1 - counts[0], 7, dtype)]))
+    out[:] = 7
+    compute.three_way_partition(x, out, others, rest, counts, lambda v: v >= 50, lambda v: v < 20, n)
+    for found, part in ((out, x[x >= 50]), (others, x[x < 20]), (rest, x[(x >= 20) & (x < 50)])):
+        np.testing.assert_array_equal(found, np.concatenate([part, np.full(n + 1 - len(part), 7, dtype)]))
+    out[:], others[:] = 7, 7
+    compute.unique_by_key(x, x, out, others, counts, lambda a, b: (a >= 50) == (b >= 50), n)
+    first = np.flatnonzero(np.concatenate([[True], (x[1:] >= 50) != (x[:-1] >= 50)]))
+    for found in (out, others):
+        np.testing.assert_array_equal(found[: len(first)], x[first])
+        assert (found[len(first) :] == 7).all()
+    compute.clear_all_caches()
+
+
+def test_parts_of_arrays_are_moved_without_a_branch():
+    """On the CPU, where what goes where cannot be foreseen: loops that move items of arrays ask nothing. Those of
+    iterators ask, for what reads or writes an item may do more."""
+    x, counts, bodies = np.zeros(8, np.int32), np.zeros(2, np.int64), []
+    for source in (x, compute.TransformIterator(x, lambda v: v + 1)):
+        compute.clear_all_caches()
+        made = compute.make_select(source, x.copy(), counts, lambda v: v > 3)
+        kernel = made.scanner.chain
+        ((_, key),) = kernel.made
+        text = compiler.capture_kernel(kernel, "cpu", key).module.text(False, True)
+        loops = re.findall(r"scf\.for [^\n]*\n((?:(?!scf\.for|\n +\}).)*?)\n +scf\.yield", text, re.S)
+        bodies.append([loop for loop in loops if "tile.scatter" in loop and "i8" in loop and "scf.if" not in loop])
+    assert [len(found) for found in bodies] == [1, 0]

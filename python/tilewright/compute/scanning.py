@@ -39,6 +39,7 @@ class Scanned:
     emit: Any  # (states, i, before, after): totals without and with item i
     first: Any = None  # (states): what all totals begin with
     done: Any = None  # (states, total)
+    over: Any = None  # (states, begin, end, before): instead of `again` and `emit` of each item; the total behind them
 
 
 class Scanner(Kernels):
@@ -117,6 +118,8 @@ def _chain(scanned: Scanned, words: Words) -> ComputeKernel:
     done, zero, of, step = scanned.done, Zero(scanned.type), _Totals(scanned, words), 2 * words.count + 1
     known, up_to, fold_told, mark, is_marked = of.known, of.up_to, of.fold_told, of.mark, of.is_marked
     has_first, has_done, in_one_go = first is not None, done is not None, again is item
+    over = scanned.over
+    has_over = over is not None
 
     def folded(states, begin, end):
         joined = item(states, begin)
@@ -142,7 +145,11 @@ def _chain(scanned: Scanned, words: Words) -> ComputeKernel:
             at, before = up_to(states, totals, at, k)
         if at == k:
             begin = k * _RANGE
-            after = gone_over(states, begin, min(begin + _RANGE, n), before, has_first or k > 0)
+            end = min(begin + _RANGE, n)
+            if has_over:
+                after = over(states, begin, end, before)
+            else:
+                after = gone_over(states, begin, end, before, has_first or k > 0)
             if ranges > 1:
                 mark(totals, k)
             if has_done and k == ranges - 1:

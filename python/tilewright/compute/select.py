@@ -5,7 +5,7 @@ a call is checked: an output may have fewer items than the input, and nothing is
 """
 
 # The kernels' values have no types that a checker knows.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment"
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from ..dtype import int32, int64, uint8
 from .checks import check_holds
+from .inputs import ArrayInput
 from .iterators import states_of
 from .launching import Launch, Part, size
 from .objects import Algorithm, Given, call, make
@@ -58,16 +59,23 @@ class _Kept(Algorithm):
         """How many are kept is not known before: room for all must be there in what is read only."""
         return {self.number: self.numbers} | dict.fromkeys(self.ins, given["num_items"])
 
-    def by_parts(self, columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> None:
+    def by_parts(
+        self, given: Given, columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool
+    ) -> None:
         """The kernels: what is moved, how many parts are counted, which part an item goes to, who hears the counts."""
         if self.shape.threads > 1:
             self.parting = TileParting(columns, counted, part_of, told, has_before)
         else:
-            self.scanner = Scanner(_by_ranges(columns, counted, part_of, told, has_before))
+            moved = [given[name] for name in (*self.ins, *self.outs)]
+            at_once = all(isinstance(one, ArrayInput) for one in moved)
+            self.scanner = Scanner(_by_ranges(columns, counted, part_of, told, has_before, at_once))
 
 
-def _by_ranges(columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool) -> Scanned:
-    """A scan of the counts of parts; (states) are inputs, outputs, what operators have, and notes."""
+def _by_ranges(
+    columns: list[Column], counted: int, part_of: Any, told: Any, has_before: bool, at_once: bool
+) -> Scanned:
+    """A scan of the counts of parts; (states) are inputs, outputs, what operators have, and notes. `at_once` if reading
+    and writing an item does nothing else."""
     read, moves = columns[0].read, [_moving(columns, part) for part in range(len(columns[0].writes))]
     one, first, second, rest = counted == 1, moves[0], moves[min(1, len(moves) - 1)], moves[-1]
 
@@ -104,7 +112,43 @@ def _by_ranges(columns: list[Column], counted: int, part_of: Any, told: Any, has
     def done(states, total):
         told(states[1], total)
 
-    return Scanned((int64,) * counted, add, item, noted, emit_one if one else emit, None, done)
+    over = _going_over(columns, counted, moves) if at_once else None
+    return Scanned((int64,) * counted, add, item, noted, emit_one if one else emit, None, done, over)
+
+
+def _going_over(columns: list[Column], counted: int, moves: list[Any]) -> Any:
+    """A function for kernels: the items of a range go to their places, part by part, without a branch that nobody can
+    foresee. Each item goes where the next one of the part will be, up to the last one of it: nothing is written that is
+    not then overwritten."""
+    ways = tuple((p, moves[p], tuple((c.read, c.writes[p], c.rooms[p]) for c in columns)) for p in range(len(moves)))
+
+    def moved(states, begin, end, to, p, move, columns):
+        notes, last, fits = states[3], end, True
+        while last > begin and notes[last - 1] != p:
+            last = last - 1
+        for _, _, room in columns:
+            fits = fits and to + (end - begin) <= room(states[1])
+        if fits:
+            for i in range(begin, last):
+                for read, write, _ in columns:
+                    write(states[1], to, read(states[0], i))
+                to = to + _count(notes[i] == p)
+        else:
+            for i in range(begin, last):
+                if notes[i] == p:
+                    move(states, i, to)
+                    to = to + 1
+        return to
+
+    def over(states, begin, end, before):
+        found, left = (), begin
+        for place in before:
+            left = left - place
+        for (p, move, columns), place in zip(ways, (*before, left), strict=False):
+            found = (*found, moved(states, begin, end, place, p, move, columns))
+        return found[:counted]
+
+    return over
 
 
 def _moving(columns: list[Column], part: int) -> Any:
@@ -165,7 +209,7 @@ class Select(_Kept):
         def told(outputs, counts):
             tell(outputs[1], 0, counts[0])
 
-        self.by_parts([_column(given["d_in"], 0, [(write, 0)])], 1, part_of, told, False)
+        self.by_parts(given, [_column(given["d_in"], 0, [(write, 0)])], 1, part_of, told, False)
 
 
 class UniqueByKey(_Kept):
@@ -192,7 +236,7 @@ class UniqueByKey(_Kept):
         keys, items = (
             _column(given[name], i, [(w, i)]) for i, (name, w) in enumerate(zip(self.ins, writes, strict=True))
         )
-        self.by_parts([keys, items], 1, part_of, told, True)
+        self.by_parts(given, [keys, items], 1, part_of, told, True)
 
 
 class ThreeWayPartition(_Kept):
@@ -220,7 +264,7 @@ class ThreeWayPartition(_Kept):
             tell(outputs[3], 1, numbers[1])
 
         columns = [_column(given["d_in"], 0, [(write, which) for which, write in enumerate(writes)])]
-        self.by_parts(columns, 2, part_of, told, False)
+        self.by_parts(given, columns, 2, part_of, told, False)
 
 
 def make_select(d_in: Any, d_out: Any, d_num_selected_out: Any, cond: Any, *, compute_capability: Any = None) -> Select:
