@@ -95,11 +95,13 @@ static tw_position_t position_xor(tw_position_t a, tw_position_t b) {
 /* Reduces *vector as far as the rows allow and returns the position that was added up. */
 static tw_position_t echelon_reduce(const echelon_t *e, uint32_t *vector) {
   tw_position_t sum = {{0}};
-  for (int bit = 31; bit >= 0; bit--) {
-    if ((*vector >> bit & 1) == 0 || e->row[bit] == 0)
-      continue;
-    *vector ^= e->row[bit];
-    sum = position_xor(sum, e->at[bit]);
+  for (uint32_t left = *vector; left != 0;) {
+    int bit = 31 - __builtin_clz(left);
+    if (e->row[bit] != 0) {
+      *vector ^= e->row[bit];
+      sum = position_xor(sum, e->at[bit]);
+    }
+    left = *vector & ((UINT32_C(1) << bit) - 1);
   }
   return sum;
 }
@@ -109,9 +111,7 @@ static bool echelon_add(echelon_t *e, uint32_t vector, tw_position_t at) {
   tw_position_t sum = echelon_reduce(e, &vector);
   if (vector == 0)
     return false;
-  int lead = 31;
-  while ((vector >> lead & 1) == 0)
-    lead--;
+  int lead = 31 - __builtin_clz(vector);
   e->row[lead] = vector;
   e->at[lead] = position_xor(at, sum);
   e->rank++;

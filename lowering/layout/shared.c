@@ -48,9 +48,11 @@ typedef struct space {
 } space_t;
 
 static uint32_t space_reduce(const space_t *s, uint32_t v) {
-  for (int bit = 31; bit >= 0; bit--)
-    if ((v >> bit & 1) != 0 && s->row[bit] != 0)
-      v ^= s->row[bit];
+  for (uint32_t left = v; left != 0;) {
+    int bit = 31 - __builtin_clz(left);
+    v ^= s->row[bit];
+    left = v & ((UINT32_C(1) << bit) - 1);
+  }
   return v;
 }
 
@@ -58,9 +60,7 @@ static bool space_add(space_t *s, uint32_t v) {
   v = space_reduce(s, v);
   if (v == 0)
     return false;
-  int lead = 31;
-  while ((v >> lead & 1) == 0)
-    lead--;
+  int lead = 31 - __builtin_clz(v);
   s->row[lead] = v;
   s->dim++;
   return true;

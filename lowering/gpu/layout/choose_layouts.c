@@ -49,7 +49,7 @@ typedef struct class_choice {
 } class_choice_t;
 
 /* A conversion whose cost is known. */
-enum { MEMO_SLOTS = 1024 };
+enum { MEMO_SLOTS = 4096 };
 typedef struct known {
   int from, to, bits; /* 0 bits: free */
   int64_t slots;
@@ -78,6 +78,7 @@ typedef struct chooser {
   access_t *accesses; /* of classes */
   int num_accesses;
   tw_layout_t *layouts; /* all that come up, each once */
+  uint64_t *hashes;     /* of each, by which it is found */
   int num_layouts;
   known_t *known;
   int64_t fixed; /* slots that no choice changes */
@@ -251,12 +252,29 @@ static int64_t trips_of(MlirOperation op) {
 
 /* ---- layouts by number ------------------------------------------------------------------------------- */
 
+static uint64_t mix(uint64_t hash, uint32_t word) { return (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15); }
+
+static uint64_t hash_of(const tw_layout_t *l) {
+  uint64_t hash = 0;
+  for (int d = 0; d < l->rank; d++)
+    hash = mix(hash, (uint32_t)l->log_shape[d]);
+  for (int g = 0; g < TW_NUM_INPUTS; g++) {
+    hash = mix(hash, (uint32_t)l->bits[g]);
+    for (int i = 0; i < l->bits[g]; i++)
+      hash = mix(hash, l->basis[g][i]);
+  }
+  return hash;
+}
+
 static int number_of(chooser_t *x, const tw_layout_t *layout) {
+  uint64_t hash = hash_of(layout);
   for (int i = 0; i < x->num_layouts; i++)
-    if (tw_layout_equal(&x->layouts[i], layout))
+    if (x->hashes[i] == hash && tw_layout_equal(&x->layouts[i], layout))
       return i;
   x->layouts = tw_room(x->layouts, (size_t)x->num_layouts, sizeof *x->layouts);
+  x->hashes = tw_room(x->hashes, (size_t)x->num_layouts, sizeof *x->hashes);
   x->layouts[x->num_layouts] = *layout;
+  x->hashes[x->num_layouts] = hash;
   return x->num_layouts++;
 }
 
@@ -265,7 +283,7 @@ static tw_layout_t candidate(const chooser_t *x, const class_choice_t *k, int i)
 
 static int64_t conversion_slots(chooser_t *x, const tw_layout_t *from, const tw_layout_t *to, int bits) {
   int f = number_of(x, from), t = number_of(x, to);
-  known_t *entry = &x->known[(f * 31 + t) % MEMO_SLOTS];
+  known_t *entry = &x->known[(f * 257 + t * 3 + bits) % MEMO_SLOTS];
   if (entry->bits != bits || entry->from != f || entry->to != t)
     *entry = (known_t){f, t, bits, tw_conversion_slots(x->c->target.machine, from, to, bits)};
   return entry->slots;
@@ -878,6 +896,7 @@ static void free_chooser(chooser_t *x) {
   free(x->classes);
   free(x->accesses);
   free(x->layouts);
+  free(x->hashes);
   free(x->known);
   free(x->class_of_variable);
   free(x->num_choices);
@@ -910,6 +929,7 @@ static void decide(chooser_t *x, MlirOperation function) {
 bool twl_choose(twl_classes_t *c, MlirOperation function) {
   chooser_t x = {.c = c,
                  .layouts = tw_allocate(1, sizeof(tw_layout_t)),
+                 .hashes = tw_allocate(1, sizeof(uint64_t)),
                  .classes = tw_allocate((size_t)c->num_classes, sizeof(class_choice_t)),
                  .accesses = tw_allocate(c->num_ops, sizeof(access_t)),
                  .known = tw_allocate(MEMO_SLOTS, sizeof(known_t))};
