@@ -24,8 +24,14 @@ MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits) {
   return twg_binary(e, "llvm.mul", elements, twg_const_int(e, e->i64, bits / 8));
 }
 
-/* What is left of the array from `start` on, as an i32 in [0, tile extent]; 0 for negative starts. */
-static MlirValue left_from(tw_emitter_t *e, MlirValue extent, MlirValue start, int64_t tile) {
+/* What is left of the array from `start` on; 0 for negative starts. */
+static MlirValue left_from(tw_emitter_t *e, MlirValue extent, MlirValue start) {
+  MlirValue zero = twg_const_int(e, e->i64, 0), left = twg_binary(e, "llvm.sub", extent, start);
+  return twg_select(e, twg_icmp(e, TW_SLT, start, zero), zero, left);
+}
+
+/* The same as an i32 in [0, tile extent]. */
+static MlirValue cut_from(tw_emitter_t *e, MlirValue extent, MlirValue start, int64_t tile) {
   MlirValue zero = twg_const_int(e, e->i64, 0);
   MlirValue left = twg_binary(e, "llvm.sub", extent, start);
   left = twg_binary(e, "llvm.intr.smin", left, twg_const_int(e, e->i64, tile));
@@ -55,6 +61,26 @@ static MlirValue last_from(tw_emitter_t *e, MlirValue array, int axis, MlirValue
   return twg_binary(e, "llvm.sub", last, start);
 }
 
+/* The coordinates along a dimension at which an access of a thread begins. */
+static int64_t num_starts(MlirOperation op, const tw_layout_t *l, int dim) {
+  int regs[TW_LAYOUT_MAX_BITS], contiguous = tw_access_contiguous_dim(op, l->rank);
+  uint32_t mask = tw_layout_dim_mask(l, dim);
+  int vector = contiguous == dim ? tw_layout_vector_bits(l, dim, tw_access_vector_bits(op, l->rank), regs) : 0;
+  int bits = 0;
+  for (int b = 0; b < l->bits[TW_REGISTER]; b++)
+    bits += (l->basis[TW_REGISTER][b] & mask) != 0;
+  return INT64_C(1) << (bits - vector);
+}
+
+/* Whether comparisons of 64 bits along a dimension, two instructions each, are fewer than those that cut what is left
+ * to 32 bits before. A loop cuts it in front. What is left of a thread must not overflow: a start of 32 bits cannot. */
+static bool is_compared_wide(const tw_emitter_t *e, MlirOperation op, const tw_layout_t *l, int dim, MlirValue index) {
+  enum { FEW = 4 };
+  return e->outside.ptr == NULL && (tw_op_loads_tile(op) || tw_op_stores_tile(op)) && tw_layout_disjoint(l, dim) &&
+         mlirTypeIsAInteger(mlirValueGetType(index)) && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32 &&
+         num_starts(op, l, dim) <= FEW;
+}
+
 MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
   uint32_t mask = 0;
   for (int i = 0; i < l->bits[TW_LANE]; i++)
@@ -67,6 +93,28 @@ MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {
   return twg_icmp(e, TW_EQ, copies, twg_const_i32(e, 0));
 }
 
+/* What is left of the array along `axis` from the thread's first element on, and what of the tile is inside. */
+static void find_what_is_left(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue old) {
+  int64_t tile = tw_layout_extent(&p->layout, dim);
+  MlirValue index = twg_lookup(e, old).at[0], coord = twg_thread_coord(e, &p->layout, dim);
+  MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile)), left, all;
+  bool by_last = !p->wide[dim] && (e->outside.ptr || tile > 1) && is_short(old, tile);
+  if (p->wide[dim]) {
+    left = left_from(e, twg_array_extent(e, array, axis), start);
+    all = twg_icmp(e, TW_SGE, left, twg_const_int(e, e->i64, tile));
+    coord = twg_cast(e, "llvm.zext", e->i64, coord);
+  } else if (by_last) {
+    left = last_from(e, array, axis, index, tile);
+    all = twg_icmp(e, TW_SGE, left, twg_const_i32(e, tile - 1));
+  } else {
+    left = cut_from(e, twg_array_extent(e, array, axis), start, tile);
+    all = twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
+  }
+  p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
+  p->inside_if[dim] = by_last ? TW_SGE : TW_SGT;
+  p->left[dim] = p->disjoint[dim] ? twg_binary(e, "llvm.sub", left, coord) : left;
+}
+
 /* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's
  * first element. */
 static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue old) {
@@ -74,16 +122,8 @@ static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue arra
   MlirValue index = twg_lookup(e, old).at[0];
   MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
   MlirValue coord = twg_thread_coord(e, &p->layout, dim);
-  if (!p->inside) {
-    bool by_last = (e->outside.ptr || tile > 1) && is_short(old, tile);
-    MlirValue left =
-        by_last ? last_from(e, array, axis, index, tile) : left_from(e, twg_array_extent(e, array, axis), start, tile);
-    MlirValue all = by_last ? twg_icmp(e, TW_SGE, left, twg_const_i32(e, tile - 1))
-                            : twg_icmp(e, TW_EQ, left, twg_const_i32(e, tile));
-    p->whole = p->whole.ptr ? twg_binary(e, "llvm.and", p->whole, all) : all;
-    p->inside_if[dim] = by_last ? TW_SGE : TW_SGT;
-    p->left[dim] = p->disjoint[dim] ? twg_binary(e, "llvm.sub", left, coord) : left;
-  }
+  if (!p->inside)
+    find_what_is_left(e, p, array, axis, dim, old);
   p->stride[dim] = twg_array_stride(e, array, axis);
   p->fixed[dim] = tw_static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
   p->guard_at[dim] = UINT32_MAX;
@@ -101,6 +141,7 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   for (int d = 0; d < layout->rank; d++) {
     p->disjoint[d] = tw_layout_disjoint(layout, d);
     p->sure[d] = twg_surely_inside(e, op, layout, d);
+    p->wide[d] = is_compared_wide(e, op, layout, d, mlirOperationGetOperand(op, first + d));
   }
   for (int d = 0; d < layout->rank; d++) {
     MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d));
@@ -137,7 +178,8 @@ MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r) {
       continue;
     none = false;
     if (p->guard_at[d] != c) {
-      MlirValue at = p->disjoint[d] ? twg_const_i32(e, c) : twg_register_coord(e, &p->layout, d, r);
+      MlirValue at =
+          p->disjoint[d] ? twg_const_int(e, p->wide[d] ? e->i64 : e->i32, c) : twg_register_coord(e, &p->layout, d, r);
       p->guard[d] = twg_is_inside(e, p, d, at);
       p->guard_at[d] = p->disjoint[d] ? c : UINT32_MAX;
     }

@@ -20,6 +20,7 @@ typedef struct tw_placed {
   int64_t fixed[TW_LAYOUT_MAX_RANK];     /* the stride where it is static, else -1 */
   MlirValue left[TW_LAYOUT_MAX_RANK];    /* i32: register coordinate c is inside if left > c, */
   int inside_if[TW_LAYOUT_MAX_RANK];     /* or, by this predicate, left >= c */
+  bool wide[TW_LAYOUT_MAX_RANK];         /* left is an i64 */
   MlirValue guard[TW_LAYOUT_MAX_RANK];   /* the last comparison made along a dimension ... */
   uint32_t guard_at[TW_LAYOUT_MAX_RANK]; /* ... and its coordinate; UINT32_MAX: none */
   MlirValue whole;                       /* i1: the tile lies inside of the array (null: it has no extent) */
@@ -41,7 +42,7 @@ MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
 /* Predicate (i1) of the access that starts at register r; null where it is known to be inside (row_ends.h). */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
-/* Whether coordinate `at` (i32) of a register along a dimension is inside of the array. */
+/* Whether coordinate `at` of a register along a dimension, of the type of what is left, is inside of the array. */
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at);
 /* The elements from there on that are, as an i32: below 1 if none is, at most `most`. */
 MlirValue twg_left_behind(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at, int64_t most);

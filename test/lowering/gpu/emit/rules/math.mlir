@@ -307,7 +307,7 @@ module attributes {tile.target = "sm_90a"} {
   func.func @sine(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %i = tile.block_id 0
     %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
-    // CHECK: ld.global
+    // CHECK-COUNT-2: ld.global
     // CHECK-NOT: i64
     // CHECK-NOT: f64
     // CHECK: llvm.cond_br %{{.*}}, ^[[FAR:bb[0-9]+]], ^[[NEAR:bb[0-9]+]](
