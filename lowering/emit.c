@@ -8,6 +8,7 @@
 #include "dialect/generate_code.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
+#include "lowering/layout/memory.h"
 #include "lowering/ptx.h"
 #include "tilewright/compiler.h"
 
@@ -50,16 +51,14 @@ enum { MOST_OPTIMIZED = 3 };
 
 /* Passes of the code generator that change no line of the PTX of tiles, as tools/ptx_corpus.py sees it: the rules emit
  * addresses as these would leave them. Of the three runs of early CSE the last remains. */
-static const tw_left_out_t of_tiles[] = {{"Nary reassociation", 1},
-                                         {"Early CSE", 2},
-                                         {"Canonicalize Freeze Instructions in Loops", 1},
-                                         {"Constant Hoisting", 1},
-                                         {"SROA", 2},
-                                         {"Infer address spaces", 1},
-                                         {"Early Tail Duplication", 1},
-                                         {"Optimize machine instruction PHIs", 1},
-                                         {"GPU Load and Store Vectorizer", 1},
-                                         {NULL, 0}};
+#define OF_TILES                                                                                                       \
+  {"Nary reassociation", 1}, {"Early CSE", 2}, {"Canonicalize Freeze Instructions in Loops", 1},                       \
+      {"Constant Hoisting", 1}, {"SROA", 2}, {"Infer address spaces", 1}, {"Early Tail Duplication", 1},               \
+      {"Optimize machine instruction PHIs", 1}, {"GPU Load and Store Vectorizer", 1}
+static const tw_left_out_t of_tiles[] = {OF_TILES, {NULL, 0}};
+/* Where no loop counts up an address, strength reduction finds nothing but the counter, after it has looked at each
+ * integer that the loop carries. */
+static const tw_left_out_t of_tiles_in_registers[] = {OF_TILES, {"Loop Strength Reduction", 1}, {NULL, 0}};
 static const tw_left_out_t nothing[] = {{NULL, 0}};
 /* The same of kernels of threads, of which some need the others; and what is for arrays of a thread and for pointers
  * that may point to any memory, which most kernels do not have. */
@@ -340,11 +339,47 @@ static bool has_generic_pointers(LLVMModuleRef module) {
   return false;
 }
 
+/* Adds what is computed from a value, if it is not there yet. */
+static void add_users(LLVMValueRef value, tw_map_t *seen, LLVMValueRef **list, size_t *count) {
+  for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+    LLVMValueRef user = LLVMGetUser(use);
+    if (tw_map_get(seen, user, NULL) != NULL)
+      continue;
+    tw_map_set(seen, user, 0, NULL);
+    *list = tw_room(*list, *count, sizeof **list);
+    (*list)[(*count)++] = user;
+  }
+}
+
+static bool is_address(LLVMValueRef value) { return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind; }
+
+/* Whether an address depends on what control flow joins, as it does on what a loop counts. */
+static bool joins_addresses(LLVMModuleRef module) {
+  tw_map_t seen = {.slots = NULL};
+  LLVMValueRef *list = NULL;
+  size_t count = 0;
+  bool found = false;
+  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+      for (LLVMValueRef op = LLVMGetFirstInstruction(block); op && LLVMIsAPHINode(op);
+           op = LLVMGetNextInstruction(op)) {
+        found = found || is_address(op);
+        add_users(op, &seen, &list, &count);
+      }
+  for (size_t i = 0; i < count && !found; i++) {
+    found = is_address(list[i]);
+    add_users(list[i], &seen, &list, &count);
+  }
+  tw_map_free(&seen);
+  free(list);
+  return found;
+}
+
 static const tw_left_out_t *left_out_of(MlirModule source, LLVMModuleRef module, const target_t *target) {
   if (target->cpu)
     return nothing;
   if (!is_of_threads(source))
-    return of_tiles;
+    return joins_addresses(module) ? of_tiles : of_tiles_in_registers;
   leave_out_of_long(source, module);
   return has_generic_pointers(module) ? of_threads_with_arrays : of_threads;
 }
