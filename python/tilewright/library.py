@@ -557,13 +557,15 @@ def _network(keys, places, axis):
                 keys, places = _step(keys, places, axis, 1 << i, takes_larger)
     else:
         turns = along ^ (along >> 1)
+        before, behind = keys.shape[:axis], keys.shape[axis + 1 :]
         of_pairs = (*(1,) * (axis + 1), 2, *(1,) * (len(keys.shape) - axis))  # the shape of what tells both of a pair
         keys, places = _turned_where((along & 1) != 0, keys, places)
         for run in range(1, runs + 1):
             keys, places = _turned_where((turns & (1 << (run - 1))) != 0, keys, places)
             for i in ct.static_iter(range(runs - 1, -1, -1)):
                 if i < run:
-                    keys, places = _step_of_pairs(keys, places, axis, 1 << i, of_pairs)
+                    pairs = (*before, 1 << (runs - 1 - i), 2, 1 << i, *behind)
+                    keys, places = _step_of_pairs(keys, places, axis + 1, pairs, of_pairs)
     return keys, places
 
 
@@ -578,10 +580,10 @@ def _step(keys, places, axis, step, takes_larger):
     return _compared(keys, _exchanged(keys, axis, step), places, other_places, takes_larger)
 
 
-def _step_of_pairs(keys, places, axis, step, of_pairs):
+def _step_of_pairs(keys, places, axis, pairs, of_pairs):
     """The same, of which the first one becomes the smaller one; which is first depends on the pair's axis alone."""
-    shape, axis = keys.shape, axis + 1
-    keys = ct.reshape(keys, (*shape[: axis - 1], shape[axis - 1] // (2 * step), 2, step, *shape[axis:]))
+    shape = keys.shape
+    keys = ct.reshape(keys, pairs)
     is_second = ct.reshape(ct.arange(2, dtype=ct.int32), of_pairs) != 0
     if places is None:
         return ct.reshape(_compared(keys, _other(keys, axis), None, None, is_second)[0], shape), None
