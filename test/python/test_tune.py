@@ -471,6 +471,11 @@ def test_candidates() -> None:
         problem.candidates({"X": (1,)})
     with pytest.raises(TileValueError, match="num_warps is an integer from 1 to 32, found 99"):
         problem.kernel_of(problem.candidate({"num_warps": 99}))
+    with pytest.raises(TileValueError, match="the space has no values of 'T'"):
+        problem.candidates({"num_warps": (4, 8), "T": ()})
+    for grid in ("x", 2.0, (1, 2.0), (), (1, 1, 1, 1)):
+        with pytest.raises(TileValueError, match="a grid has one to three extents, which are integers"):
+            Problem(scale, (x, y, 64), grid).grid_of(Candidate())  # type: ignore[arg-type]
     with pytest.raises(TileTypeError, match=r"the grid asks for 'Q'; kernel scale has \(X, Y, T\)"):
         Problem(scale, (x, y, 64), lambda Q: Q).grid_of(Candidate())
     with pytest.raises(TileTypeError, match=r"kernel scale takes \(X, Y, T\), found 2 arguments"):

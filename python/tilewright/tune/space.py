@@ -79,6 +79,9 @@ class Problem:
     def candidates(self, space: Space) -> list[Candidate]:
         """The candidates of a space, the one as given first, none twice."""
         if isinstance(space, Mapping):
+            empty = [name for name, choices in space.items() if not len(tuple(choices))]
+            if empty:
+                raise TileValueError(f"the space has no values of {empty[0]!r}; expected one or more of each name")
             values = [tuple(choices) for choices in space.values()]
             rows: Iterable[Mapping[str, Any]] = (
                 dict(zip(space, combination, strict=True)) for combination in itertools.product(*values)
@@ -122,9 +125,9 @@ class Problem:
                     f"the grid asks for {unknown[0]!r}; kernel {self.kernel.name} has ({', '.join(arguments)})"
                 )
             grid = grid(*(arguments[name] for name in wanted))
-        extents = [grid] if isinstance(grid, int) else list(grid)
-        if not 1 <= len(extents) <= 3:
-            raise TileValueError(f"a grid has one to three extents, found {grid!r}")
+        extents = list(grid) if isinstance(grid, Iterable) and not isinstance(grid, str) else [grid]
+        if not 1 <= len(extents) <= 3 or not all(hasattr(extent, "__index__") for extent in extents):
+            raise TileValueError(f"a grid has one to three extents, which are integers, found {grid!r}")
         x, y, z = [*extents, 1, 1][:3]
         return int(x), int(y), int(z)
 
