@@ -346,10 +346,9 @@ static int put_number(call_t *call, tw_dtype_t dtype, uint64_t word) {
 }
 
 /* An int of cuda.device has 32 bits. */
-TW_COLD static int refuse_wide_int(PyObject *object) {
-  tw_ext_error(TW_VALUE_ERROR,
-               "the int %R does not fit the 32 bits that an int has in device code; pass numpy.int64(%R)", object,
-               object);
+TW_COLD static int refuse_wide_int(PyObject *object, const char *type) {
+  tw_ext_error(TW_VALUE_ERROR, "the int %R does not fit the 32 bits that an int has in device code; pass numpy.%s(%R)",
+               object, type, object);
   return -1;
 }
 
@@ -359,8 +358,8 @@ TW_HOT static int read_int(call_t *call, PyObject *object) {
   int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (TW_UNLIKELY(call->self->threads == TW_WIDE_THREADS) && !overflow)
     return put_scalar(call, TW_DTYPE_INT64, (uint64_t)value);
-  if (TW_UNLIKELY(call->self->threads == TW_THREADS && (overflow || (int32_t)value != value)))
-    return refuse_wide_int(object);
+  if (TW_UNLIKELY(call->self->threads == TW_THREADS && !overflow && (int32_t)value != value))
+    return refuse_wide_int(object, "int64");
   if (TW_LIKELY(!overflow))
     return put_number(call, (int32_t)value == value ? TW_DTYPE_INT32 : TW_DTYPE_INT64, (uint64_t)value);
   uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
@@ -369,6 +368,8 @@ TW_HOT static int read_int(call_t *call, PyObject *object) {
     tw_ext_error(TW_VALUE_ERROR, "the integer %R fits no dtype; the widest are int64 and uint64", object);
     return -1;
   }
+  if (call->self->threads == TW_THREADS)
+    return refuse_wide_int(object, "uint64");
   return put_scalar(call, TW_DTYPE_UINT64, large);
 }
 

@@ -282,8 +282,27 @@ def test_an_int_has_32_bits() -> None:
     def k(x, n):
         x[0] = n
 
-    with pytest.raises(TileValueError, match="does not fit the 32 bits that an int has in device code"):
-        device.launch(k, np.zeros(1), 1 << 31, grid=1, block=1)
+    told = "does not fit the 32 bits that an int has in device code; pass numpy"
+    for value, words in [
+        (1 << 31, f"{told}.int64"),
+        (-1 << 63, f"{told}.int64"),
+        (1 << 63, f"{told}.uint64"),
+        (1 << 64, "fits no dtype; the widest are int64 and uint64"),
+        (-1 - (1 << 63), "fits no dtype"),
+    ]:
+        with pytest.raises(TileValueError, match=words):
+            device.launch(k, np.zeros(1), value, grid=1, block=1)
+
+
+def test_the_truth_of_a_number_of_8_bits(run: Run) -> None:
+    @device.kernel
+    def k(x, out):
+        i = device.tid(1)
+        out[i] = 1 if x[i] else 2
+
+    x, out = np.array([0, -0.0, 1, -448], ml_dtypes.float8_e4m3fn), np.zeros(4, np.int32)
+    run(k, x, out, grid=1, block=4)
+    assert list(out) == [2, 2, 1, 1]
 
 
 @device.kernel

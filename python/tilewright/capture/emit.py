@@ -33,7 +33,7 @@ from ..dtype import (
     number_text,
 )
 from ..errors import TileTypeError, TileValueError, from_message
-from .rules import TILE, Rules
+from .rules import TILE, Rules, require_number
 from .values import Shape, Tile, describe, is_number, require_tile_or_number, tile_type
 
 # Public name of an operation -> the op of the dialect.
@@ -195,10 +195,13 @@ class Emitter:
 
     def tile(self, value: Any, what: str, dtype: DType | None = None) -> Tile:
         """A tile or constant operand as a tile; `dtype` is what a constant becomes."""
-        value = require_tile_or_number(value, what)
+        value = self._operand(value, what)
         if isinstance(value, Tile):
             return value
         return self.constant(value, dtype or constant_dtype(value))
+
+    def _operand(self, value: Any, what: str) -> Any:
+        return require_number(value, what) if self.rules.simt else require_tile_or_number(value, what)
 
     def int32(self, value: int) -> Tile:
         return self.constant(value, int32)
@@ -225,7 +228,7 @@ class Emitter:
 
     def converted(self, value: Any, dtype: DType, what: str) -> Any:
         """A scalar as `dtype`, as by astype; a constant stays one, an integer of a float without its fraction."""
-        value = require_tile_or_number(value, what)
+        value = self._operand(value, what)
         if isinstance(value, Tile):
             return self.cast(value, dtype)
         return int(value) if dtype.is_integral and _is_finite(value) else value
@@ -305,6 +308,11 @@ class Emitter:
             )
         if value.dtype is bool_:
             return value
+        if value.dtype.is_float and value.dtype.bits < 16:
+            if not self.rules.simt:
+                told = "serves storage, casts and mma only; convert first, as in x.astype(ct.float32)"
+                raise TileTypeError(f"{what} is not defined on {value.dtype}, which {told}")
+            value = self.cast(value, float32)
         return self.op("tile.cmp", [value, self.constant(0, value.dtype)], {"kind": CMP_KIND["ne"]})
 
     def logical_not(self, value: Tile) -> Tile:
