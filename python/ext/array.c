@@ -105,7 +105,7 @@ static bool is_masked(const tw_state_t *state, PyObject *object) {
 static int read_numpy(PyObject *object, tw_reader_t *reader, tw_array_t *out) {
   if (is_masked(reader->state, object))
     return tw_ext_fail(TW_UNIMPLEMENTED,
-                       "it is a masked array, which is not supported: pass data and mask as two arrays");
+                       "it is a masked array, which is not supported; pass data and mask as two arrays");
   return tw_ext_read_numpy(object, out, &reader->holds);
 }
 

@@ -280,7 +280,7 @@ static int check_cuda_interface(PyObject *interface) {
   }
   if (entry(interface, "mask"))
     return tw_ext_fail(TW_UNIMPLEMENTED,
-                       "its __cuda_array_interface__ has a mask; masked arrays are not supported: pass "
+                       "its __cuda_array_interface__ has a mask; masked arrays are not supported; pass "
                        "data and mask as two arrays");
   return 0;
 }

@@ -246,7 +246,9 @@ def _check_grid(grid: Any) -> tuple[int, int, int]:
 def _host_array(value: Any, name: str) -> tuple[np.ndarray, Callable[[], None] | None]:
     """A NumPy array that shares the argument's memory, or a copy with the way back."""
     if isinstance(value, np.ma.MaskedArray):
-        raise NotImplementedError(f"argument {name!r}: it is a masked array; pass data and mask as two arrays")
+        raise NotImplementedError(
+            f"argument {name!r}: it is a masked array, which is not supported; pass data and mask as two arrays"
+        )
     if isinstance(value, np.ndarray):
         return value, None
     module = type(value).__module__.split(".")[0]

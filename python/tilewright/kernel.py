@@ -59,6 +59,7 @@ class kernel(_core.Dispatcher):
         """The variant for a launch that none fits, or the error to raise."""
         return compile_variant(self, target, key)
 
+    @quiet
     def __new__(cls, function: Callable[..., Any] | None = None, /, **wanted: Any) -> Any:
         for name, value in hints.full_names(wanted).items():
             hints.check(cls.decorator, cls.hint_names, name, value)
@@ -68,6 +69,7 @@ class kernel(_core.Dispatcher):
             raise TileTypeError(f"{cls.decorator} needs a function made by 'def', found {function!r}")
         return super().__new__(cls)
 
+    @quiet
     def __init__(self, function: Callable[..., Any], /, **wanted: Any) -> None:
         assert isinstance(function, types.FunctionType)  # says __new__
         code = function.__code__
@@ -142,6 +144,7 @@ class kernel(_core.Dispatcher):
             self.capture("cpu", key)
             self._accepted.add(told)
 
+    @quiet
     def replace_hints(self, **wanted: Any) -> kernel:
         """The same kernel with other hints over its own. Equal hints give the same object, which compiles once."""
         return self._hinted(self.hints | hints.full_names(wanted))

@@ -384,7 +384,9 @@ def thread_advice(name: str, known: Iterable[str]) -> str:
     """`advice` for the code of one thread."""
     if name in THREADS and name not in known:
         return f"; use {THREADS[name]}"
+    known = tuple(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
+    near = near or sorted((n for n in known if len(name) > 2 and n.startswith(f"{name}_")), key=len)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -63,7 +63,7 @@ def leave_out(error: BaseException) -> None:
 
 def _is_fault(error: BaseException, frames: list[types.TracebackType]) -> bool:
     """Whether something is wrong here, not in the program."""
-    if isinstance(error, TileError):
+    if isinstance(error, TileError | NotImplementedError):  # the latter of what arrays may be and kernels do not take
         return isinstance(error, TileInternalError)
     return bool(frames) and _file(frames[-1]).startswith(_FOLDER)
 

@@ -294,7 +294,7 @@ def test_an_int_has_32_bits() -> None:
             device.launch(k, np.zeros(1), value, grid=1, block=1)
 
 
-def test_the_truth_of_a_number_of_8_bits(run: Run) -> None:
+def test_the_truth_of_a_number_of_8_bits(run: Any) -> None:
     @device.kernel
     def k(x, out):
         i = device.tid(1)

@@ -12,7 +12,7 @@ from typing import Any
 from .. import tile as ct
 from ..dtype import constant_dtype
 from ..errors import TileSyntaxError, TileTypeError, TileValueError
-from ..names import ELSEWHERE, MODULES, OF_ARRAYS, advice, module_advice, thread_advice
+from ..names import ELSEWHERE, MODULES, OF_ARRAYS, THREADS, advice, module_advice, thread_advice
 from ..views import ARRAY_METHODS, TiledView
 from . import memory, ops, records, shapes, views
 from .branches import each
@@ -67,7 +67,7 @@ def attribute(frame: Frame, value: Any, name: str) -> Any:
         return Method(value, name)
     if isinstance(value, Format | Range | Method | LocalFunction):
         raise TileTypeError(f"{describe(value)} has no attribute '{name}' in {frame.capture.rules.code}; it has none")
-    if type(value) is tuple and is_run_time(value):
+    if type(value) is tuple and is_run_time(value) and hasattr(value, name):
         return Method(value, name)
     if records.is_property(value, name):
         return records.get_property(frame, value, name)
@@ -92,15 +92,22 @@ def _attribute_of_chosen(frame: Frame, selection: Selection, name: str) -> Any:
     return each(frame, selection, lambda choice: attribute(frame, choice, name))
 
 
+_FEW = 20  # names that an error lists
+
+
 def _described(value: Any) -> str:
     """A module of ours that stands for another by that one's name."""
     return f"the module '{value.__tw_name__}'" if hasattr(value, "__tw_name__") else describe(value)
 
 
 def _near(frame: Frame, value: Any, name: str) -> str:
-    """What may be meant by an attribute that a module does not have."""
+    """What may be meant by an attribute that a value does not have."""
+    if type(value) is tuple and name not in (THREADS if frame.capture.rules.simt else ELSEWHERE):
+        return "; a list is a tuple in a kernel, and np.asarray(values) makes an array of it"
     if frame.capture.rules.simt:
-        return thread_advice(name, [n for n in dir(value) if not n.startswith("_")])
+        known = [n for n in dir(value) if not n.startswith("_")]
+        has = f"; it has {', '.join(known)}" if hasattr(value, "__tw_name__") and len(known) < _FEW else ""
+        return thread_advice(name, known) or has
     if name in ("x", "y", "z") and (value is ct.bid or value is ct.num_blocks):
         return f"; write ct.{value.__name__}({'xyz'.index(name)})"
     if not isinstance(value, types.ModuleType):
@@ -214,6 +221,8 @@ def entry_of(frame: Frame, value: Any, index: Any) -> Any:
         raise TileTypeError("a tiled view cannot be indexed; use view.load(index) and view.store(index, tile)")
     if frame.capture.rules.holds_arrays and is_run_time(index) and is_numpy_array(value):
         return simt_arrays.read(frame, const_array(frame, value, None), index)
+    if isinstance(value, Tile):
+        raise TileTypeError(f"{describe(value)} has no elements; an index takes those of an array or a tuple")
     if is_run_time(index) or (isinstance(index, slice) and is_run_time((index.start, index.stop, index.step))):
         raise TileTypeError(
             f"an index into {describe(value)} must be a constant; choose by 'if' and 'else', or ct.where"

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import enum
 import functools
+import math
 import types
 from typing import Any
 
@@ -210,7 +211,9 @@ def _call_plain(frame: Frame, function: Any, args: list[Any], keywords: dict[str
 def _instead(frame: Frame, name: str) -> str:
     """What there is for a function of NumPy, Triton or another system; empty where there is nothing known."""
     if frame.capture.rules.simt:
-        return f"use {THREADS[name]}" if name in THREADS else ""
+        if name in THREADS or hasattr(math, name):
+            return f"use {THREADS.get(name, f'math.{name}')}"
+        return ""
     found = getattr(ct, name, None)
     is_here = name in ct.OPS or isinstance(found, DType) or getattr(found, "__module__", "") == "tilewright.library"
     return f"use ct.{name}" if is_here else f"write {ELSEWHERE[name]}" if name in ELSEWHERE else ""

@@ -21,7 +21,7 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
     if isinstance(value, Tile | Array | Format) or not isinstance(value, Iterable | Range):
         raise TileTypeError(
             f"{what} goes over range(...), a tuple or another iterable of constant length, found {describe(value)}"
-            + _instead(value)
+            + _instead(frame, value)
         )
     if isinstance(value, Range):
         value = _constant_range(value, what)
@@ -33,11 +33,15 @@ def elements(frame: Frame, value: Any, what: str) -> list[Any]:
     return found
 
 
-def _instead(value: Any) -> str:
+def _instead(frame: Frame, value: Any) -> str:
     """What to go over, as the end of a sentence."""
     if type(value) is int or (isinstance(value, Tile) and not value.shape and value.dtype.is_integral):
         return "; range(n) goes over the numbers below n"
-    return "; operations work on all elements at once" if isinstance(value, Tile | Array) else ""
+    if not isinstance(value, Tile | Array):
+        return ""
+    if frame.capture.rules.simt:
+        return "; a loop goes over the elements of an array"
+    return "; operations work on all elements at once"
 
 
 def _constant_range(value: Range, what: str) -> range:

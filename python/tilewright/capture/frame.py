@@ -178,7 +178,8 @@ class Frame:
         else:
             known = {*self.env, *function.__globals__, *vars(builtins)}
             names = [n for n in known if n.isidentifier()]
-            hint = thread_advice(name, names) if self.capture.rules.simt else self._meant(name, names)
+            hint = self.capture.rules.elsewhere(name) if self.capture.rules.simt else self._meant(name, names)
+            hint = hint or (thread_advice(name, names) if self.capture.rules.simt else "")
             hint = hint or "; assign it before, or define it outside of the kernel"
             raise TileSyntaxError(f"the name '{name}' is not defined{hint}")
         return value

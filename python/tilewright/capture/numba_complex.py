@@ -61,7 +61,7 @@ def compare(rules: ThreadRules, frame: Frame, name: str, x: Any, y: Any) -> Any:
     if not _are_numbers(rules, x, y):
         return None
     if name not in ("equal", "not_equal"):
-        raise TileTypeError(f"complex numbers have no order; compare their parts, or abs(z): found {name}")
+        raise TileTypeError("complex numbers have no order; compare their parts, or abs(z)")
     same = complexes.same(frame, x, y, _kind(rules, "+", x, y))
     return frame.emit.logical_not(same) if name == "not_equal" else same
 

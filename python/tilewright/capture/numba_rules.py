@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dtype import BY_NAME, SIGNED, UNSIGNED, DType, bfloat16, bool_, float16, float32, float64, int32, int64, uint64
 from ..errors import TileTypeError, TileValueError
 from ..findings import RAISED
 from . import numba_complex
-from .rules import STORED, Rules
+from .rules import STORED, Rules, require_number
 from .templates import Merging, Slot, Tree
-from .values import Tile, describe, is_number
+from .values import Tile, is_number
 
 if TYPE_CHECKING:
     from .emit import Emitter
@@ -43,6 +44,7 @@ SYMBOLS = {
     "bitwise_lshift": "<<",
     "bitwise_rshift": ">>",
 }
+_COMPARED = {"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _QUOTIENTS = frozenset(("truediv", "floordiv", "mod"))
 Typing = tuple[str, str]  # the types that an operator computes in, and gives
 
@@ -77,6 +79,14 @@ class ThreadRules(Rules, ABC):
     symbols = SYMBOLS
     wide = True  # numbers of Python are int64 and float64, at a launch, too
     walks_arrays = True
+
+    def elsewhere(self, name: str) -> str:
+        from ..numba import cuda
+
+        own = name.strip("_")
+        if own.startswith("atomic") and own.removeprefix("atomic").lower() in dir(cuda.atomic):
+            return f"; write cuda.atomic.{own.removeprefix('atomic').lower()}(array, index, value)"
+        return f"; write cuda.{own}" if own in dir(cuda) else ""
 
     # -- types
 
@@ -137,10 +147,24 @@ class ThreadRules(Rules, ABC):
             what = {"ct.scatter": STORED}.get(what, what)
             if numba_complex.has_parts(value):
                 raise TileTypeError(f"{what} needs a real number, found a {value.name}; take its part, as in z.real")
-            raise TileTypeError(f"{what} needs a number, found {describe(value)}")
-        return self.as_type(emit, value, dtype)
+        return self.as_type(emit, require_number(value, what), dtype)
 
     # -- operators
+
+    def operands(self, emit: Emitter, name: str, values: Sequence[Any]) -> list[Tile]:
+        return super().operands(emit, name, [self._computed(name, value) for value in values])
+
+    def operand(self, emit: Emitter, name: str, value: Any) -> Tile:
+        return super().operand(emit, name, self._computed(name, value))
+
+    @staticmethod
+    def _computed(name: str, value: Any) -> Any:
+        """A number of a type that something is computed in."""
+        told = SYMBOLS.get(name) or _COMPARED.get(name) or {"maximum": "max", "minimum": "min"}.get(name, name)
+        require_number(value, told)
+        if isinstance(value, Tile) and value.dtype.is_float and value.dtype.bits < 16:
+            raise TileTypeError(f"{told} of {value.dtype} is not defined; convert it, as in float32(x)")
+        return value
 
     def binary(self, frame: Frame, name: str, x: Any, y: Any) -> Any:
         if numba_complex.has_parts(x) or numba_complex.has_parts(y):

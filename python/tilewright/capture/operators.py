@@ -44,6 +44,8 @@ def binary(frame: Frame, name: str, x: Any, y: Any, node: ast.AST) -> Any:
         return _plain_binary(name, x, y)
     frame.at(node)
     if name == "matmul":
+        if frame.capture.rules.simt and not frame.of_library:
+            raise TileTypeError("a thread has no product of matrices; write a loop over the elements")
         return ops.OPS["matmul"](frame, x, y)
     return frame.emit.binary(name, x, y)
 

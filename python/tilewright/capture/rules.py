@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,10 @@ class Rules:
     def extent(self, emit: Emitter, extent: Tile) -> Tile:
         """An extent of an array."""
         return extent
+
+    def elsewhere(self, name: str) -> str:
+        """What has a name that is not defined, as the end of a sentence: CUDA C++ has no module in front of it."""
+        return ""
 
     # What a program writes, where a language has rules of its own; None: as tile code has it.
 
@@ -208,6 +213,14 @@ class DeviceRules(Rules):
     code = "device code"
     callables = "expected a function of device code, or a Python function"
     builtins: dict[Any, Any] = {}  # noqa: RUF012  # filled by simt/functions.py
+
+    def elsewhere(self, name: str) -> str:
+        from .. import device
+
+        own = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip("_")).lower()
+        if own.startswith("atomic_"):
+            return f"; write device.atomic_ref(array, index).{own.removeprefix('atomic_')}(value)"
+        return f"; write device.{own}" if own in dir(device) else ""
 
     def counted(self, emit: Emitter, variable: Tile) -> Tile:
         return dataclasses.replace(variable, loose=variable.dtype is int32)

@@ -51,7 +51,8 @@ def repr_of(frame: Frame, value: Any) -> str | Format:
     if isinstance(value, Tile):
         return Format(((value, None),))
     if isinstance(value, Array | Selection):
-        raise TileTypeError(f"{describe(value)} has no text; load a tile of it, with ct.load or ct.gather")
+        instead = "print its elements" if frame.capture.rules.simt else "load a tile of it, with ct.load or ct.gather"
+        raise TileTypeError(f"{describe(value)} has no text; {instead}")
     if isinstance(value, Format):
         return _quoted(value)
     if _is_dataclass(value):

@@ -21,6 +21,7 @@ __all__ = ["ConstExpr", "func", "kernel", "launch", "machine_representation"]
 ConstExpr = Constant
 
 
+@quiet
 def func(f: Callable[..., Any] | None = None, /, *, interop: bool = False, **unknown: Any) -> Any:
     """Mark a function for the host and for device code: `@device.func`. On the host it is the plain function."""
     _refuse_unknown("@device.func", unknown)
@@ -53,6 +54,7 @@ class kernel(_tile_kernel):
     decorator = "@device.kernel"
     hint_names = ()
 
+    @quiet
     def __new__(
         cls,
         function: Callable[..., Any] | None = None,

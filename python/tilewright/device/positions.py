@@ -128,6 +128,8 @@ def _count(ndims: Any, what: str) -> int:
 class _PlaceInGrid:
     """tid(ndims): where the thread stands in the grid: an int32 for ndims 1, a tuple of ndims for 2 and 3."""
 
+    __name__ = "device.tid"
+
     def __call__(self, ndims: int) -> Any:
         count = _count(ndims, "device.tid")
         found = [int(t) + int(b) * int(d) for t, b, d in zip(thread_idx, block_idx, block_dim, strict=True)]
@@ -142,6 +144,8 @@ class _PlaceInGrid:
 
 class _GridSize:
     """grid_size(ndims): how many threads the grid has along each axis: an int32 for ndims 1, a tuple for 2 and 3."""
+
+    __name__ = "device.grid_size"
 
     def __call__(self, ndims: int) -> Any:
         count = _count(ndims, "device.grid_size")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TileTypeError
 from ..layout import Layout, check_align, layout_of, struct_layout
+from ..quiet import quiet
 from ..structure import annotations_of
 from . import records
 from .atomics import Atomic
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["struct"]
 
 
+@quiet
 def struct(cls: type | None = None, /, *, align: int = 1) -> Any:
     """Make a class a struct of numbers, vectors, tuples and structs: `@device.struct`, `@device.struct(align=16)`.
 
@@ -31,7 +33,7 @@ def struct(cls: type | None = None, /, *, align: int = 1) -> Any:
     frame = sys._getframe(1)
     names = {**frame.f_globals, **frame.f_locals}  # of hints that are text
     if cls is None:
-        return lambda decorated: _struct(decorated, align, names)
+        return quiet(lambda decorated: _struct(decorated, align, names))
     return _struct(cls, align, names)
 
 

@@ -18,6 +18,7 @@ class Intrinsic:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.__name__ = f"cuda.{name}"
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         raise TileError(f"cuda.{self.name} is for kernels; it has a meaning only in a kernel")
@@ -62,6 +63,8 @@ class Value(Intrinsic):
 class Places(Intrinsic):
     """`grid(ndim)` and `gridsize(ndim)`: an int64, or a tuple of 2 or 3."""
 
+    __signature__ = inspect.Signature([inspect.Parameter("ndim", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+
     def __tw_call__(self, frame: Frame, ndim: Any) -> Any:
         from ..capture.simt import numba
 
@@ -87,7 +90,7 @@ class Function(Intrinsic):
 def _namespace(name: str) -> Any:
     """`cuda.shared`, `cuda.atomic` and their like."""
     members = {n.partition(".")[2]: Function(n) for n in FUNCTIONS if n.startswith(f"{name}.")}
-    return types.SimpleNamespace(**members)
+    return type(name, (types.SimpleNamespace,), {"__tw_name__": f"cuda.{name}"})(**members)
 
 
 threadIdx = Position("threadIdx", "thread_idx")

@@ -224,6 +224,7 @@ class DeviceFunction:
         return self
 
 
+@quiet
 def jit(
     func_or_sig: Any = None,
     device: bool = False,
@@ -246,7 +247,7 @@ def jit(
     if isinstance(func_or_sig, python_types.FunctionType | Kernel | DeviceFunction):
         return make(func_or_sig, None)
     signature = None if func_or_sig is None else types.parse(func_or_sig)
-    return lambda function: make(function, signature)
+    return quiet(lambda function: make(function, signature))
 
 
 def _make(
@@ -279,6 +280,6 @@ def _check_signature(kernel: Kernel, signature: types.Signature | None) -> None:
         raise TileTypeError(f"kernel {kernel.name}: a kernel returns nothing, found the signature {signature}")
     if len(signature.arguments) != len(kernel.parameters):
         raise TileTypeError(
-            f"kernel {kernel.name} takes {len(kernel.parameters)} arguments, its signature {signature} has "
-            f"{len(signature.arguments)}"
+            f"kernel {kernel.name} takes {len(kernel.parameters)} argument(s), its signature {signature} has "
+            f"{len(signature.arguments)}; expected a type for each"
         )

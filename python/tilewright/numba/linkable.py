@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import link
 from ..errors import TileTypeError, TileUnsupportedFeatureError, TileValueError
+from ..quiet import quiet
 from . import types
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _file_of(part: Any) -> str:
     return path
 
 
+@quiet
 def declare_device(name: str, sig: Any, link: Any = (), use_cooperative: bool = False, abi: str = "numba") -> Declared:
     """A function of C++ for kernels to call: its symbol, its signature, the code that has it."""
     if abi not in ("numba", "c"):

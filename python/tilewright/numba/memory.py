@@ -10,9 +10,11 @@ from typing import Any
 from .. import _core, arrays
 from ..arrays import Array as DeviceNDArray
 from ..arrays import as_array, from_interface
+from ..quiet import quiet
 from .devices import CPU, current_number
 
 
+@quiet
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> DeviceNDArray:
     """A copy on the GPU; `to` is an array there to copy into."""
     if to is None:
@@ -21,6 +23,7 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> D
     return to
 
 
+@quiet
 def device_array(shape: Any, dtype: Any = float, strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
     return arrays.empty(shape, dtype, device=current_number(), stream=_handle(stream), order=order)
 

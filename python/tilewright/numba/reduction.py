@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,11 @@ def _reduction(function: Callable[..., Any], of: types.Type) -> Kernel:
 class Reduce:
     """`@cuda.reduce`: joins the elements of an array by an associative function of two."""
 
+    @quiet
     def __init__(self, functor: Callable[..., Any]) -> None:
+        taken = inspect.signature(functor)
+        if len(taken.parameters) != 2:
+            raise TileTypeError(f"@cuda.reduce needs a function of two values, found {functor.__name__}{taken}")
         self.functor = functor
         functools.update_wrapper(self, functor)
         self._kernels: dict[str, Kernel] = {}

@@ -85,6 +85,10 @@ class UFunc(ABC):
         if behind and out is not None:
             raise TileValueError("cannot specify argument 'out' as both positional and keyword")
         given = behind or (() if out is None else out if isinstance(out, tuple) else (out,))
+        if any(not hasattr(array, "shape") for array in given):
+            raise TileTypeError(
+                f"{name} takes {self.nin} array(s), and expects arrays for its results behind them, found {given}"
+            )
         return operands[: self.nin], given
 
 
@@ -222,6 +226,7 @@ class Vectorized(UFunc):
         return Reduce(self.function)(arg, init=None, stream=stream)
 
 
+@quiet
 def vectorize(signatures: Any = (), target: str = "cuda", **options: Any) -> Any:
     """Make a function of arrays of one of numbers: `@vectorize(["float32(float32, float32)"], target="cuda")`.
 
@@ -231,7 +236,7 @@ def vectorize(signatures: Any = (), target: str = "cuda", **options: Any) -> Any
     if callable(signatures) and not isinstance(signatures, types.Signature):
         return Vectorized(signatures, [])
     parsed = [types.parse(s) for s in ([signatures] if isinstance(signatures, str) else signatures)]
-    return lambda function: Vectorized(function, parsed)
+    return quiet(lambda function: Vectorized(function, parsed))
 
 
 def _check(what: str, target: str, options: dict[str, Any]) -> None:
@@ -348,11 +353,12 @@ def _with_axis(rows: arrays.Array) -> arrays.Array:
     return rows.reshape(rows.shape[0], 1) if len(rows.shape) == 1 else rows
 
 
+@quiet
 def guvectorize(signatures: Any, layout: str, target: str = "cuda", **options: Any) -> Any:
     """Make a function of arrays by parts of them: `@guvectorize(["void(float32[:], float32[:])"], "(n)->()")`."""
     _check("@guvectorize", target, options)
     parsed = [types.parse(s) for s in ([signatures] if isinstance(signatures, str) else signatures)]
-    return lambda function: GUFunc(function, parsed, layout)
+    return quiet(lambda function: GUFunc(function, parsed, layout))
 
 
 __all__ = ["guvectorize", "vectorize"]

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from ..errors import TileError, TileValueError
 from ..kernel import launch
+from ..quiet import quiet
 from . import cost, launching, memory, record
 from .alone import alone
 from .programs import estimate, program_of
@@ -137,6 +138,7 @@ class Result:
         draw(self, path)
 
 
+@quiet
 def search(
     kernel: Any,
     args: tuple[Any, ...],

@@ -13,6 +13,7 @@ from ...dtype import DType, as_dtype, bool_, float64, int32, int64, uint8, uint3
 from ...errors import TileError, TileTypeError
 from ..frame import Frame
 from ..numba_rules import NPM, NUMBA
+from ..rules import require_number
 from ..values import Array, Tile, describe
 from . import arrays, atomics, barriers, intrinsics, made_arrays, positions, records, views, warps
 
@@ -147,6 +148,7 @@ def _vote(kind: str, frame: Frame, mask: Any, predicate: Any) -> Tile:
 
 def _shuffle(function: Any, frame: Frame, mask: Any, value: Any, lane: Any) -> Any:
     rules = _rules(frame)
+    value = require_number(value, "a shuffle")
     number = rules.as_type(frame.emit, value, rules.dtype_of(value))
     return function(frame, mask, number, lane)
 
