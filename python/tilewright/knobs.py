@@ -7,7 +7,7 @@
     TILEWRIGHT_LOG_IR=1        print the tile IR of each kernel that is compiled to stderr
     TILEWRIGHT_NO_CACHE=1      neither read nor write the disk cache
     TILEWRIGHT_RACE_CHECK=1    GPU code in which nothing overlaps: slow; another result is a race in the usual code
-    TILEWRIGHT_CHECK=1         ct.launch checks every access, as with check=True (docs/checking.md)
+    TILEWRIGHT_CHECK=1         launches check every access, as with check=True (docs/checking.md)
     TILEWRIGHT_LINE_INFO=1     PTX with the lines of Python that instructions come from, for profilers and debuggers
     TILEWRIGHT_NVTX=1          launches and compilations are NVTX ranges in a profiler's timeline (ranges.py)
     TILEWRIGHT_TIMES=1         tell on stderr how long each step of each compilation took (the cache is not read)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from .. import _core, arrays
+from .. import _core, arrays, knobs
 from .. import compile as compiler
 from ..capture import numba_functions, numba_ufuncs
 from ..capture.numba_rules import NUMBA, Typing, _Numba
 from ..device import records
 from ..dtype import BY_NAME, bfloat16, float16, float32
-from ..errors import TileError, TileTypeError, TileValueError
+from ..errors import Place, TileCheckError, TileError, TileTypeError, TileValueError
 from ..kernel import compile_variant
 from ..numba.kernels import Kernel
 
@@ -153,8 +154,19 @@ _OURS = str(Path(__file__).parent)
 def _of_user(error: BaseException) -> BaseException:
     """The same error without the places that are lines of algorithms: an operator's line is what a user can change."""
     if isinstance(error, TileError):
-        error.places = tuple(place for place in error.places if not place.file.startswith(_OURS))
+        error.places = _others(error.places)
     return error
+
+
+def _others(places: Sequence[Place]) -> tuple[Place, ...]:
+    return tuple(place for place in places if not place.file.startswith(_OURS))
+
+
+def told_of_call(error: TileCheckError, name: str) -> TileCheckError:
+    """What check mode has found in a call of the algorithm `name`, in words for who has called it."""
+    findings = [dataclasses.replace(found, places=_others(found.places)) for found in error.findings]
+    message = re.sub(r"^kernel \w+", name, error.message)
+    return type(error)(message, _others(error.places), findings)
 
 
 def _gpu_of(values: Any) -> int:
@@ -271,6 +283,11 @@ class Launch:
 
     def run(self, stream: Any) -> None:
         counts["launches"] += 1
+        if knobs.check():
+            from .. import checking  # which compiles the kernel again
+
+            checking.launch_threads(stream, self.grid, self.block, self.kernel, arguments(self.arguments), 0)
+            return
         _core.launch_threads(stream, self.grid, self.block, self.kernel, arguments(self.arguments), 0)
 
     def compile(self, targets: tuple[str, ...]) -> None:

@@ -11,14 +11,25 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .. import _core, arrays
-from ..errors import TileTypeError, TileValueError
+from .. import _core, arrays, knobs
+from ..errors import TileCheckError, TileTypeError, TileValueError
 from ..quiet import quiet
 from . import call_plan
 from .checks import check_count, check_integers, check_memory, check_storage
 from .compiling import target_of
 from .inputs import CPU, ArrayInput, as_input, common_place, has_proxies, place_of, view_of
-from .launching import Launch, Number, Part, bytes_of, carved, compile_all, compile_missing, empty_bytes, stream_of
+from .launching import (
+    Launch,
+    Number,
+    Part,
+    bytes_of,
+    carved,
+    compile_all,
+    compile_missing,
+    empty_bytes,
+    stream_of,
+    told_of_call,
+)
 from .operators import as_operator
 from .plans import Shape, shape_for
 from .proxies import ProxyValue
@@ -168,9 +179,12 @@ class Algorithm(_core.Planned):
         launches = self.launches(given, self.counts(given), carved(storage, parts) if parts else [])
         if not self.is_complete:
             compile_missing(launches)
-        for launch in launches:
-            launch.run(handle)
-        if values is not None and launches:
+        try:
+            for launch in launches:
+                launch.run(handle)
+        except TileCheckError as error:
+            raise told_of_call(error, self.name) from None
+        if values is not None and launches and not knobs.check():
             call_plan.note(self, values, given, storage, launches)
 
     def _named(self, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
