@@ -224,6 +224,41 @@ def test_items_before_the_first_of_an_iterator():
     assert list(out) == [2, 1, 0, 0]
 
 
+@pytest.mark.parametrize("planned", [False, True])
+def test_iterators_over_the_output(planned):
+    """An item that is written is read at the same place, or not at all; of places that data says the user knows."""
+    x, other = np.arange(10), np.zeros(10, np.int64)
+    less, back, counts = compute.TransformIterator(x, OpKind.NEGATE), compute.ReverseIterator(x), np.arange(10)
+    zipped = compute.ZipIterator(compute.CountingIterator(np.int64(0)), back)
+    cases = [
+        (less, x, 10, 1 - counts),
+        (less, x[1:], 9, None),
+        (less + 5, x, 5, [-4, -5, -6, -7, -8, 5, 6, 7, 8, 9]),
+        (less + 4, x, 5, None),
+        (back, x, 10, None),
+        (back, x, 5, [10, 9, 8, 7, 6, 5, 6, 7, 8, 9]),
+        (back, x, 6, None),
+        (back, back, 10, counts + 1),
+        (x, compute.TransformOutputIterator(back, OpKind.NEGATE), 10, None),
+        (compute.TransformIterator(zipped, lambda v: v[0]), x, 10, None),
+        (compute.PermutationIterator(x, counts), x, 10, counts + 1),
+        (compute.PermutationIterator(counts, x), x[1:], 9, None),
+    ]
+    for given, out, n, wanted in cases:
+        x[:] = counts
+        transform = compute.make_unary_transform(given, out, lambda v: v + 1)
+        if planned and isinstance(out, np.ndarray):
+            for _ in range(3):  # of arrays that are apart there are plans
+                transform(given, other, lambda v: v + 1, n)
+        if wanted is None:
+            with pytest.raises(TileValueError, match="'d_out' shares memory with 'd_in'"):
+                transform(given, out, lambda v: v + 1, n)
+            assert (x == counts).all()
+        else:
+            transform(given, out, lambda v: v + 1, n)
+            assert list(x) == list(wanted)
+
+
 @pytest.mark.parametrize("order", [None, 7, "up"])
 def test_an_order_that_does_not_exist(order):
     x, y = np.arange(4), np.zeros(4, np.int64)

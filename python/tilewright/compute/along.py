@@ -12,7 +12,7 @@ from ..arrays import Array
 from ..dtype import int64
 from ..errors import TileTypeError, TileValueError
 from .inputs import ArrayInput, array_of
-from .iterators import Iterator, Moved
+from .iterators import Bounds, Iterator, Moved
 
 
 class Axis:
@@ -71,13 +71,14 @@ def _in_order(array: Any) -> Any:
 class _Placed(Moved):
     """Items in places that some numbers say, which are no part of what is compiled."""
 
+    offset, step = 0, None
+
     def __init__(self, it: Any, *numbers: int) -> None:
         self.it, self.numbers = it, numbers
         self.value_type, self.kind = it.value_type, (type(self).__name__, it.kind)
 
-    @property
-    def count(self) -> int | None:
-        return None
+    def bounds(self) -> Bounds:
+        return None, None
 
     def state(self) -> Any:
         import numpy as np

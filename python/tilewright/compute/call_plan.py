@@ -194,27 +194,25 @@ class _Planning:
             given = self.given[name]
             if isinstance(given, ArrayInput):
                 rows.append((name, self.names.index(name), 0, 0))
-            elif given is not None:
-                rows += [(name, -1, a, b) for a, b in _fixed(given, name in kind.outs)]
+            elif isinstance(given, ItemIterator):
+                rows += [(name, -1, access.low, access.high) for access in given.accesses(name in kind.outs)]
         for name, *row in rows:
             apart = unless = 0
             if name in kind.outs:
                 at = kind.outs.index(name)
                 others = (*kind.outs[:at], *(() if kind.reads_first else kind.ins))
                 for bit, (other, *_) in enumerate(rows):
-                    if other in others and not self._may_share(other, name):
+                    if other in others:
                         apart |= 1 << bit
                         unless |= self._may_be_one(other, name) << bit
             yield (*row, apart, unless)
 
-    def _may_share(self, other: str, out: str) -> bool:
-        """Whether two overlap as they like: where one of them is an iterator, the user knows."""
-        both = isinstance(self.given[other], ArrayInput) and isinstance(self.given[out], ArrayInput)
-        return (other, out) in self.algorithm.in_place and not both
-
     def _may_be_one(self, other: str, out: str) -> bool:
-        a, b = self.given[other], self.given[out]
-        return (other, out) in self.algorithm.in_place and a.view.dtype.itemsize == b.view.dtype.itemsize
+        """Whether two may begin at one address: what is wider, or an iterator's, has plans for what lies apart only."""
+        a, b = ([*self.given[name].accesses(name in self.algorithm.outs)] for name in (other, out))
+        return (other, out) in self.algorithm.in_place and all(
+            (x.first, x.step, x.size) == (x.low, 1, y.size) and (y.first, y.step) == (y.low, 1) for x in a for y in b
+        )
 
     # -- launches
 
@@ -285,8 +283,8 @@ class _Planning:
                 return
         others = [self.given[n] for n in self.algorithm.order if n not in self.names]
         others += [as_input(a, op.what) for it in others for op in _operators(it) for a in op.arrays]
-        fixed = [row for it in others for row in _fixed(it, False)]
-        self._hold(any(first <= address < last for first, last in fixed))
+        fixed = [row for it in others if isinstance(it, ArrayInput | ItemIterator) for row in it.accesses(False)]
+        self._hold(any(row.low <= address < row.high for row in fixed))
 
     def _hold(self, holds: bool) -> None:
         if not holds:
@@ -335,15 +333,6 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
     elif not (value is None or isinstance(value, str | enum.Enum | DType)):
         raise UnplannedError(f"{value!r} among arguments")
-
-
-def _fixed(given: Any, is_written: bool) -> list[tuple[int, int]]:
-    """First and last address of the arrays in an iterator."""
-    if isinstance(given, ArrayInput):
-        return [(given.address, given.address + given.count * given.view.dtype.itemsize)] if given.count else []
-    if not isinstance(given, ItemIterator):
-        return []
-    return [row for it in (given.stores() if is_written else given.inner()) for row in _fixed(it, is_written)]
 
 
 def _operators(it: Any) -> Iterator[Any]:

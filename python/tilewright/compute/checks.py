@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..arrays import Array
 from ..dtype import DType
 from ..errors import TileTypeError, TileValueError
-from .inputs import ArrayInput
+from .inputs import Access, ArrayInput
 from .types import ItemType, is_struct, name_of, parts_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def check_memory(kind: Algorithm, given: Given, needed: dict[str, int]) -> None:
         others = (*kind.outs[:i], *(() if kind.reads_first else kind.ins))
         for other in others:
             shared = out in spans and other in spans and _overlap(spans[out], spans[other])
-            if shared and not ((other, out) in kind.in_place and _are_elementwise(given[other], given[out])):
+            both = [(given[n].accesses(n in kind.outs), needed.get(n)) for n in (other, out)] if shared else []
+            if shared and not ((other, out) in kind.in_place and _are_elementwise(*both)):
                 raise _shared(kind, other, out)
 
 
@@ -98,24 +99,30 @@ def _shared(kind: Algorithm, other: str, out: str) -> TileValueError:
 
 def _spans(given: Any, count: int | None, is_written: bool) -> Iterator[tuple[int, int]]:
     """First and last address of the arrays that are read, or written, as far as `count` items reach."""
-    if isinstance(given, ArrayInput):
-        items = given.count if count is None else min(count, given.count)
-        if items:
-            yield given.address, given.address + items * given.view.dtype.itemsize
-    else:
-        for it in given.stores() if is_written else given.inner():
-            yield from _spans(it, None, is_written)
+    is_array = isinstance(given, ArrayInput)
+    for access in given.accesses(is_written):
+        first, end = access.span(count if is_array else None)
+        if first < end:
+            yield first, min(end, access.high)
 
 
 def _overlap(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
     return any(a < d and c < b for a, b in some for c, d in others)
 
 
-def _are_elementwise(given: Any, out: Any) -> bool:
-    """Whether item i of both is the same memory; of iterators the user knows."""
-    if not (isinstance(given, ArrayInput) and isinstance(out, ArrayInput)):
-        return True
-    return given.address == out.address and given.view.dtype.itemsize == out.view.dtype.itemsize
+Accesses = tuple[list[Access], int | None]  # to arrays, by as many items
+
+
+def _are_elementwise(ins: Accesses, outs: Accesses) -> bool:
+    """Whether item i of both is the same memory wherever they share some; of places that data says the user knows."""
+    return all(
+        a.step is None
+        or b.step is None
+        or (a.first, a.step, a.size) == (b.first, b.step, b.size)
+        or not _overlap([a.span(ins[1])], [b.span(outs[1])])
+        for a in ins[0]
+        for b in outs[0]
+    )
 
 
 __all__ = ["check_count", "check_holds", "check_integers", "check_memory", "check_storage", "check_structs"]

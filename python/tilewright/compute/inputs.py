@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -72,6 +73,31 @@ def place_of(view: Any) -> Any:
     return view.device if isinstance(view, Array) else CPU
 
 
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """How a call reaches an array: where it has item 0, how many items further item i + 1 is (None: anywhere), the size
+    of an item, and the first and last address of the array."""
+
+    first: int
+    step: int | None
+    size: int
+    low: int
+    high: int
+
+    def moved(self, offset: int, step: int | None) -> Access:
+        """The same for items that are at `offset + step * i` of those here."""
+        if step is None or self.step is None:
+            return dataclasses.replace(self, step=None)
+        return dataclasses.replace(self, first=self.first + offset * self.step * self.size, step=step * self.step)
+
+    def span(self, count: int | None) -> tuple[int, int]:
+        """First and last address of `count` items."""
+        if count is None or self.step is None:
+            return self.low, self.high
+        last = self.first + max(count - 1, 0) * self.step * self.size
+        return min(self.first, last), max(self.first, last) + (self.size if count else 0)
+
+
 class ArrayInput:
     """An array as an iterator (iterators.py): its state is the array, which a call may bring anew."""
 
@@ -100,6 +126,10 @@ class ArrayInput:
 
     def state(self) -> Any:
         return self.view
+
+    def accesses(self, is_written: bool) -> list[Access]:
+        size = self.view.dtype.itemsize
+        return [Access(self.address, 1, size, self.address, self.address + self.count * size)] if self.count else []
 
     def check_writable(self, what: str) -> None:
         view = self.view
@@ -174,4 +204,4 @@ def has_proxies(given: Any) -> bool:
     return given.is_proxy if isinstance(given, ArrayInput) else any(map(has_proxies, given.inner()))
 
 
-__all__ = ["ArrayInput", "ProxyInput", "as_input", "view_of"]
+__all__ = ["Access", "ArrayInput", "ProxyInput", "as_input", "view_of"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..dtype import DType, int64
 from ..errors import TileError, TileTypeError, TileValueError
-from .inputs import ArrayInput, as_input, places_of
+from .inputs import Access, ArrayInput, as_input, places_of
 from .operators import Operator, OpKind, as_operator, function_of
 from .raw import RawOp
 from .results import result_type
@@ -55,6 +55,10 @@ class Iterator:
     def inner(self) -> list[Any]:
         """The iterators and arrays in it."""
         return []
+
+    def accesses(self, is_written: bool) -> list[Access]:
+        """To the arrays in it, by one who reads, or writes, its items."""
+        return [access for it in (self.stores() if is_written else self.inner()) for access in it.accesses(is_written)]
 
     def operators(self) -> list[Operator]:
         return []
@@ -101,6 +105,10 @@ class Moved(Iterator):
     it: Any
     offset: int
     place: Callable[[Any, Any], Any]
+    step: int | None = 1  # between its places; None: they lie anywhere
+
+    def accesses(self, is_written: bool) -> list[Access]:
+        return [access.moved(self.offset, self.step) for access in super().accesses(is_written)]
 
     def inner(self) -> list[Any]:
         return [self.it]
@@ -372,6 +380,10 @@ class PermutationIterator(Iterator):
     def stores(self) -> list[Any]:
         return [self.values]
 
+    def accesses(self, is_written: bool) -> list[Access]:
+        moved = [access.moved(0, None) for access in self.values.accesses(is_written)]
+        return moved if is_written else [*moved, *self.indices.accesses(False)]
+
     def check_writable(self, what: str) -> None:
         self.values.check_writable(what)
 
@@ -402,6 +414,7 @@ class ReverseIterator(Moved):
     """
 
     place = staticmethod(_back)
+    step = -1
 
     def __init__(self, underlying: Any) -> None:
         self.it = as_input(underlying, "ReverseIterator")
