@@ -293,6 +293,15 @@ def _from_torch(value: object) -> DType | None:
     return bool_ if name == "bool" else _BY_NAME.get(name)
 
 
+def _instead_of(value: Any) -> str:
+    """What to write for a dtype of NumPy that tiles do not have."""
+    if getattr(value, "isnative", True) is False:
+        return "its byte order is not this machine's: x.astype(x.dtype.newbyteorder('=')) converts"
+    if getattr(value, "kind", "") in ("m", "M"):
+        return "pass its numbers, as in x.view(numpy.int64)"
+    return f"expected one of {', '.join(_BY_NAME)}"
+
+
 def as_dtype(value: object) -> DType:
     """The DType of anything that names one: a DType, its name or alias, a dtype of NumPy or torch.
 
@@ -308,7 +317,7 @@ def as_dtype(value: object) -> DType:
         found = {bool: bool_, int: int32, float: float32}.get(value)  # type: ignore[call-overload]
         found = found or _from_numpy(value) or _from_torch(value)
     if found is None:
-        raise TileTypeError(f"no tile dtype for {value!r}; expected one of {', '.join(_BY_NAME)}")
+        raise TileTypeError(f"no tile dtype for {value!r}; {_instead_of(value)}")
     return found
 
 

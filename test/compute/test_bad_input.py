@@ -177,6 +177,13 @@ def test_types_that_an_argument_cannot_have():
         (lambda: compute.reduce_into(x, out, OpKind.PLUS, 4, "0"), "'h_init'"),
         (lambda: compute.histogram_even(x, out, 3, np.int32(0), np.float32(8), 4), "must have the same dtype"),
         (lambda: compute.reduce_into(np.array([None]), out, OpKind.PLUS, 1, zero), "'d_in'"),
+        (lambda: compute.reduce_into(x.astype(">i8"), out, OpKind.PLUS, 1, zero), "'d_in': .* its byte order"),
+        (lambda: compute.reduce_into(x.astype("M8[s]"), out, OpKind.PLUS, 1, zero), "'d_in': .* pass its numbers"),
+        (lambda: compute.reduce_into(np.ma.masked_less(x, 2), out, OpKind.PLUS, 4, zero), "'d_in': a masked array"),
+        (
+            lambda: compute.reduce_into(x, out, max, 4, zero),
+            "a RawOp, found <built-in function max>; a lambda may call",
+        ),
         (lambda: compute.reduce_into(np.array([(1, None)], "i4,O"), out, OpKind.PLUS, 1, zero), "'d_in'"),
     ]
     for call, words in wrong:

@@ -40,7 +40,7 @@ def check_integers(given: Any, what: str) -> None:
     """Offsets, counts and places are integers."""
     t = None if given is None else given.value_type
     if t is not None and not (isinstance(t, DType) and t.is_integral and not t.is_bool):
-        raise TileTypeError(f"{what} has integers as its items, found {given!r} of {name_of(t)}")
+        raise TileTypeError(f"{what} has integers as its items, found {given!r}")
 
 
 def check_holds(given: Any, count: int, what: str) -> None:

@@ -27,6 +27,8 @@ def array_of(value: Any, what: str) -> Any:
     """A NumPy array on the host, or an array of our own on a GPU, over the same memory."""
     import numpy as np
 
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):
+        raise TileTypeError(f"{what}: a masked array is not supported; pass its data, and select by its mask")
     if isinstance(value, np.ndarray | Array):
         return value
     if hasattr(value, "__cuda_array_interface__"):

@@ -192,7 +192,8 @@ def function_of(op: Any, what: str) -> Callable[..., Any]:
     op = getattr(op, "py_func", op)
     if isinstance(op, python_types.FunctionType):
         return op
-    raise TileTypeError(f"{what} is a function, a lambda, an OpKind or a RawOp, found {op!r}")
+    called = "; a lambda may call it" if callable(op) else ""
+    raise TileTypeError(f"{what} is a function, a lambda, an OpKind or a RawOp, found {op!r}{called}")
 
 
 class _Freezing:
