@@ -201,6 +201,9 @@ def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
     `promoted` it sums up so much of k only, each time from zero; these sums are waited
     for and added to acc in float32.
 
+    With `stepped` each step of k of an lhs in registers starts by itself, behind a wait for
+    the same step of the product before, which read the registers that its words go to.
+
     ```mlir
     %d = tile.async_mma %a[%s], %b[%s], %c : !tile.buffer<3x128x64xbf16, #a>, !tile.buffer<3x64x128xbf16, #b>, tensor<128x128xf32, #acc>
     ```
@@ -208,7 +211,7 @@ def Tile_AsyncMmaOp : Tile_GpuOp<"async_mma", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Arg<Tile_TileOrBuffer, "", [MemRead]>:$lhs, Optional<I32>:$lhs_stage,
       Arg<Tile_BufferType, "", [MemRead]>:$rhs, I32:$rhs_stage, Tile_AnyTile:$acc,
       UnitAttr:$transposed_lhs, UnitAttr:$transposed_rhs, UnitAttr:$unsigned_lhs, UnitAttr:$unsigned_rhs,
-      OptionalAttr<I32Attr>:$promoted);
+      UnitAttr:$stepped, OptionalAttr<I32Attr>:$promoted);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = [{
     $lhs (`[` $lhs_stage^ `]`)? `,` $rhs `[` $rhs_stage `]` `,` $acc (`promoted` $promoted^)? attr-dict

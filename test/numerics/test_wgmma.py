@@ -165,7 +165,7 @@ def test_bytes_that_are_widened_on_the_way(backends: Backends) -> None:
 
 @ct.kernel
 def scaled(A, S, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: ct.Constant, rhs: ct.Constant):
-    """The left operand is made in registers, beside the product of the one before."""
+    """The left operand is made in registers, beside a product."""
     i, j = ct.bid(0), ct.bid(1)
     acc = ct.zeros((TM, TN), dtype=C.dtype)
     for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
@@ -178,6 +178,7 @@ def scaled(A, S, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, lhs: c
 
 COMPUTED = [
     *((dtype, tile, {}) for dtype in (ct.bfloat16, ct.int8) for tile in ((256, 32, 64), (128, 256, 64), (64, 16, 128))),
+    *((ct.float16, tile, {}) for tile in ((128, 128, 64), (64, 64, 16))),  # four steps of k, and one
     *((ct.float16, (128, 64, 64), hints) for hints in ({"num_stages": 1}, {"roles": "none"}, {"split_k": 2})),
 ]
 

@@ -294,25 +294,27 @@ MlirValue twg_word_around(tw_emitter_t *e, MlirValue x, int *place) {
 }
 
 /* An i32 that is 0: no lane number is both below and above itself. The assembler does not know that of these masks. */
-static MlirValue opaque_zero(tw_emitter_t *e) {
+static MlirValue build_opaque_zero(tw_emitter_t *e) {
   return twg_asm(e,
                  "{ .reg .b32 above; mov.u32 $0, %lanemask_lt; mov.u32 above, %lanemask_gt; "
                  "and.b32 $0, $0, above; }",
                  "=r", e->i32, 0, NULL, TW_PTX_NOTHING);
 }
 
-static MlirValue zero_of(tw_emitter_t *e) {
+MlirValue twg_opaque_zero(tw_emitter_t *e) {
   MlirBlock here = e->block;
   e->block = e->entry;
-  e->zero = e->zero.ptr ? e->zero : opaque_zero(e);
+  e->zero = e->zero.ptr ? e->zero : build_opaque_zero(e);
   e->block = here;
   return e->zero;
 }
 
-MlirValue twg_thread_pointer(tw_emitter_t *e, MlirValue pointer) { return twg_offset_pointer(e, pointer, zero_of(e)); }
+MlirValue twg_thread_pointer(tw_emitter_t *e, MlirValue pointer) {
+  return twg_offset_pointer(e, pointer, twg_opaque_zero(e));
+}
 
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word) {
-  MlirValue operands[] = {word, zero_of(e)};
+  MlirValue operands[] = {word, twg_opaque_zero(e)};
   MlirValue settled = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, TW_PTX_NOTHING);
   tw_map_one(&e->settled, settled, word);
   return settled;
@@ -550,7 +552,7 @@ void twg_end_loop(tw_emitter_t *e, twg_loop_t *loop) {
   e->loop = loop->around;
   if (loop->kept.count == 0)
     return;
-  MlirValue operands[1 + WORDS] = {opaque_zero(e)};
+  MlirValue operands[1 + WORDS] = {build_opaque_zero(e)};
   for (int i = 0; i < loop->kept.count; i += WORDS) {
     memcpy(operands + 1, loop->kept.at + i, WORDS * sizeof *operands);
     twg_asm(e, "{ .reg .pred p; setp.ne.u32 p, $0, 0; @p st.shared.v4.b32 [$0], {$1, $2, $3, $4}; }", "r,r,r,r,r",

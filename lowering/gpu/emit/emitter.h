@@ -160,6 +160,8 @@ MlirValue twg_bitcast(tw_emitter_t *e, MlirValue x, MlirType to);
 /* A copy of a word that the assembler takes for another one, so that its readers stay behind this place. As a whole
  * (twg_word_behind) it is the word itself: the copy costs no instruction. */
 MlirValue twg_settle(tw_emitter_t *e, MlirValue word);
+/* An i32 that is 0, which the assembler does not know. */
+MlirValue twg_opaque_zero(tw_emitter_t *e);
 /* The same address, which the assembler takes for one that threads do not share: what is loaded there stays in the
  * registers of each. */
 MlirValue twg_thread_pointer(tw_emitter_t *e, MlirValue pointer);

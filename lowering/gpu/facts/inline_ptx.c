@@ -2,8 +2,8 @@
 #include "lowering/gpu/facts/inline_ptx.h"
 
 static const char *const names[] = {
-    [TW_PTX_NOTHING] = "nothing", [TW_PTX_EFFECT] = "effect",   [TW_PTX_STORES] = "stores",
-    [TW_PTX_FENCE] = "fence",     [TW_PTX_SETS_UP] = "sets_up",
+    [TW_PTX_NOTHING] = "nothing", [TW_PTX_EFFECT] = "effect", [TW_PTX_STORES] = "stores",
+    [TW_PTX_FENCE] = "fence",     [TW_PTX_STEP] = "step",     [TW_PTX_SETS_UP] = "sets_up",
 };
 
 MlirAttribute tw_ptx_does_attr(MlirContext context, tw_ptx_does_t does) {

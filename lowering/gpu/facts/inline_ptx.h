@@ -16,6 +16,7 @@ typedef enum {
   /* Starts, signals or awaits what runs by itself, or hands registers over: arithmetic stays on its side. The boxes
    * that a copy engine stores are none: the arithmetic of each belongs to its own stores. */
   TW_PTX_FENCE,
+  TW_PTX_STEP,    /* starts or awaits a step of a product, beside which arithmetic for the next ones may stand */
   TW_PTX_SETS_UP, /* barriers, blocks that meet, tensor maps, which are parameters: it reads no array */
 } tw_ptx_does_t;
 

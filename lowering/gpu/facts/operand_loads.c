@@ -131,6 +131,19 @@ bool tw_has_loads_behind(MlirOperation mma, int operand) {
   return loads.count > 0;
 }
 
+int64_t tw_bits_computed(MlirBlock block, MlirValue made) {
+  int64_t bits = 0, elements = tw_count(mlirValueGetType(made));
+  tw_slice_t slice = {.block = block};
+  tw_slice_add(&slice, made);
+  TW_EACH_OP(op, block)
+    if (tw_slice_has(&slice, op) && tw_op_form(op) == TW_FORM_ELEMENTWISE) {
+      MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
+      bits += tw_is_tile(type) && tw_count(type) == elements ? tw_memory_bits(tw_element(type)) : 0;
+    }
+  tw_slice_free(&slice);
+  return bits;
+}
+
 bool tw_computes_operand(MlirOperation mma, int operand) {
   MlirValue value = in_iteration(mma, mlirOperationGetOperand(mma, operand));
   MlirOperation load = tw_load_behind(value);

@@ -21,6 +21,8 @@ tw_ops_t tw_loads_behind(MlirOperation mma, int operand);
 bool tw_has_loads_behind(MlirOperation mma, int operand);
 /* Whether threads compute the operand in each iteration, from loads alone: there are any, or one that is converted. */
 bool tw_computes_operand(MlirOperation mma, int operand);
+/* Bits that arithmetic in the block writes for each element of a tile that is made there. */
+int64_t tw_bits_computed(MlirBlock block, MlirValue made);
 /* The axis of the loaded tile along which neighbours lie side by side in memory; the last one when none. */
 int tw_contiguous_axis(MlirOperation load);
 /* Whether a tile.load or tile.gather that feeds a product can go through shared memory. */

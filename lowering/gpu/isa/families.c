@@ -144,6 +144,16 @@ bool tw_mma_may_run_on(MlirOperation product) {
   return async != NULL && async->may_run_on(product);
 }
 
+bool tw_mma_gains_by_steps(MlirOperation product) {
+  enum { SHORT_COLUMNS = 128, FEW_BITS = 32 };
+  const tw_async_mma_t *async = tw_async_mma_of(product);
+  if (async == NULL || !async->has_steps(product) ||
+      tw_extent(mlirValueGetType(mlirOperationGetResult(product, 0)), 1) <= SHORT_COLUMNS)
+    return false;
+  int64_t bits = tw_bits_computed(mlirOperationGetBlock(product), mlirOperationGetOperand(product, 0));
+  return bits > 0 && bits <= FEW_BITS;
+}
+
 int64_t tw_mma_words(MlirOperation product) {
   const tw_async_mma_t *async = tw_async_mma_of(product);
   int64_t words = async ? async->extra_words(product) : 0;

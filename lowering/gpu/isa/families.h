@@ -33,6 +33,9 @@ MlirValue tw_mma_sum_before(MlirOperation product);
 MlirOperation tw_mma_before(MlirOperation product);
 /* Whether it may be under way while its loop's next iteration begins (tw_async_mma_t). */
 bool tw_mma_may_run_on(MlirOperation product);
+/* Whether its steps of k start one by one while the operand for later ones is made in its block: where that is little,
+ * a word an element, and steps are long, of more than 128 columns (docs/design/measurements.md). */
+bool tw_mma_gains_by_steps(MlirOperation product);
 /* Registers that a thread needs for it, with sums and operands. */
 int64_t tw_mma_words(MlirOperation product);
 

@@ -47,6 +47,9 @@ const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType b
 /* Whether one tensor map serves both. */
 bool tw_engine_same_map(const tw_tensor_map_t *a, const tw_tensor_map_t *b);
 
+/* Whether a tensor map can describe the array. */
+bool tw_engine_knows(MlirValue array);
+
 /* Whether the program leaves it to us how an access is done (TW_ALLOW_ENGINE). */
 bool tw_engine_is_allowed(MlirOperation access);
 

@@ -26,6 +26,10 @@
 #define TW_MMA_PAIRED_ROWS "tile.paired_rows"
 /* Unit attribute of a tile.mma and of the tile.async_mma that it becomes: groups of warps share few columns of it. */
 #define TW_MMA_NARROW_GROUPS "tile.narrow_groups"
+/* Unit attribute of a tile.mma and of the tile.async_mma that it becomes: its steps of k shall start one by one, if it
+ * runs on into its loop's next iteration; and of a tile.async_mma, that they do. */
+#define TW_MMA_STEPS "tile.steps"
+#define TW_STEPPED "stepped"
 /* Unit attributes of a kernel: it has such a product; it shall have none (tile-plan-block). */
 #define TW_HAS_ASYNC_MMA "tile.async_mma"
 #define TW_NO_ASYNC_MMA "tile.no_async_mma"
@@ -84,6 +88,8 @@ typedef struct tw_async_mma {
   /* Whether a tile.async_mma may be under way while its loop's next iteration begins. That registers which it reads are
    * not written before is left to the caller. */
   bool (*may_run_on)(MlirOperation product);
+  /* Whether a tile.async_mma takes several steps of k from registers, which may start one by one (TW_STEPPED). */
+  bool (*has_steps)(MlirOperation product);
 } tw_async_mma_t;
 
 struct tw_emitter;

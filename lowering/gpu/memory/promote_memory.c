@@ -268,6 +268,7 @@ static MlirValue build_async_mma(const tw_builder_t *at, MlirOperation mma) {
                                          {"unsigned_lhs", "unsigned_lhs"},
                                          {"unsigned_rhs", "unsigned_rhs"},
                                          {TW_MMA_NARROW_GROUPS, TW_MMA_NARROW_GROUPS},
+                                         {TW_MMA_STEPS, TW_MMA_STEPS},
                                          {TW_MMA_PROMOTED, "promoted"}};
   enum { NUM_FLAGS = sizeof flags / sizeof *flags };
   MlirValue lhs = mlirOperationGetOperand(mma, 0), zero = tw_const_int(at, tw_i32(at->context), 0), operands[5];

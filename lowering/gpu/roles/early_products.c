@@ -24,6 +24,7 @@
  * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
  * product, too. The order of products stays. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/roles/specialize_warps.h"
@@ -113,21 +114,8 @@ static void start_early(MlirOperation product) {
 /* Bits that a thread writes for each element of what the loop will carry as the product's operand. */
 static int64_t bits_written(MlirOperation product) {
   MlirOperation loop = mlirOperationGetParentOperation(product);
-  MlirValue lhs = mlirOperationGetOperand(product, 0);
-  intptr_t position = tw_carried_position(loop, lhs);
-  if (position < 0)
-    return 0;
-  MlirBlock body = tw_loop_body(loop);
-  tw_slice_t slice = {.block = body};
-  tw_slice_add(&slice, tw_carried_next(loop, position));
-  int64_t bits = 0, elements = tw_count(mlirValueGetType(lhs));
-  TW_EACH_OP(op, body)
-    if (tw_slice_has(&slice, op) && tw_op_form(op) == TW_FORM_ELEMENTWISE) {
-      MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-      bits += tw_is_tile(type) && tw_count(type) == elements ? tw_memory_bits(tw_element(type)) : 0;
-    }
-  tw_slice_free(&slice);
-  return bits;
+  intptr_t position = tw_carried_position(loop, mlirOperationGetOperand(product, 0));
+  return position < 0 ? 0 : tw_bits_computed(tw_loop_body(loop), tw_carried_next(loop, position));
 }
 
 static bool gains(MlirOperation op) {

@@ -62,7 +62,9 @@ static MlirWalkResult check_product(MlirOperation op, void *user) {
   bool adds = only_adds(overlap->loop, op, overlap);
   bool from_zero =
       adds && tw_is_zero(tw_carried_init(overlap->loop, overlap->products[overlap->num_products - 1].carried));
-  overlap->all &= from_zero && !tw_mma_reads_registers(op);
+  bool steps = tw_mma_reads_registers(op) && tw_has_attr(op, TW_MMA_STEPS);
+  overlap->stepped |= steps;
+  overlap->all &= from_zero && (steps || !tw_mma_reads_registers(op));
   if (adds && !from_zero)
     tw_op_remark(op, "is waited for in each iteration, for its sum starts from a tile: from zero, with that tile added "
                      "behind the loop, products run on into the next one");
@@ -241,6 +243,8 @@ static MlirWalkResult collect_overlap(MlirOperation op, void *user) {
   if (!tw_op_is(op, TW_SCF_FOR))
     return MlirWalkResultAdvance;
   mlirOperationWalk(op, check_product, &check, MlirWalkPreOrder);
+  overlap->all &= !overlap->stepped || overlap->num_products == 1;
+  overlap->stepped &= overlap->all;
   bool some = !check.bad && overlap->num_products > 0;
   if (some && overlap->all)
     overlap->end = overlap->products[overlap->num_products - 1].wait;
@@ -324,7 +328,7 @@ MlirOperation tw_product_end(const tw_overlaps_t *overlaps, MlirOperation produc
 
 static bool is_work(MlirOperation op, const void *overlaps) {
   const tw_overlap_t *overlap = tw_overlap_of(overlaps, mlirOperationGetParentOperation(op));
-  return (tw_op_is_async_product(op) || tw_op_is_product(op)) && !(overlap && overlap->all);
+  return (tw_op_is_async_product(op) || tw_op_is_product(op)) && !(overlap && overlap->all && !overlap->stepped);
 }
 
 bool tw_works_between_products(const tw_overlaps_t *overlaps, MlirOperation func) {

@@ -18,6 +18,9 @@
  *     %c = tile.async_mma %a, %b, %acc ; %v = tile.mma_wait %c, 1
  *     %d = tile.async_mma %e, %f, %v ; %w = tile.mma_wait %d, 1 ; yield %w
  *
+ * One whose left operand the iteration makes in registers is `stepped`: the step of k that reads some of them waits for
+ * that of the iteration before, so the Tensor Core has the others to do while the next part is made.
+ *
  * What must hold: the product only adds to a value that the loop carries, from which nothing else is made. Beside
  * products whose results the iteration needs, the first wait for one of these is behind all of the iteration before,
  * and the ones that run on need no wait of their own; registers that they read are written behind that wait, and there
@@ -41,6 +44,7 @@ typedef struct tw_overlap {
   int num_products;
   int first;         /* how many products the overlaps before have */
   bool all;          /* they are all products of the loop, and start from zero */
+  bool stepped;      /* it is one, on registers that the iteration makes: each step of k waits for its own */
   bool each;         /* they are of one sum, and each has a wait */
   MlirOperation end; /* the wait that also ends those of the iteration before: the last one's, or another product's */
 } tw_overlap_t;

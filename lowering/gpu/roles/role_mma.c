@@ -21,9 +21,10 @@ static MlirValue zeros(const tw_builder_t *at, MlirType type) {
 static MlirValue poison(const tw_role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 
 /* A loop all of whose products run on finds itself in its first iteration: no instruction but a product may write an
- * accumulator while products are under way. */
+ * accumulator while products are under way. A stepped one has its zeros before the loop, or ptxas 12.8 runs one step
+ * after the other. */
 void tw_start_unread(const tw_role_t *r, const tw_overlap_t *overlap, MlirValue *inits) {
-  for (int p = 0; overlap->all && p < overlap->num_products; p++) {
+  for (int p = 0; overlap->all && !overlap->stepped && p < overlap->num_products; p++) {
     if (overlap->products[p].goes_on)
       continue;
     MlirValue kept = r->kept[overlap->first + p];
@@ -84,7 +85,12 @@ void tw_let_run_on(tw_role_t *r, MlirOperation op, MlirOperation made) {
   const tw_overlap_t *overlap = tw_overlap_of(&r->plan->overlaps, mlirOperationGetParentOperation(op));
   if (!overlap)
     return;
-  if (overlap->all && tw_op_is_async_product(op) && mlirValueIsABlockArgument(tw_mma_sum_before(op))) {
+  if (overlap->stepped && tw_op_is_async_product(op)) {
+    tw_set_attr(made, TW_STEPPED, mlirUnitAttrGet(r->at.context));
+    mlirOperationRemoveDiscardableAttributeByName(made, tw_str(TW_MMA_STEPS));
+  }
+  if (overlap->all && !overlap->stepped && tw_op_is_async_product(op) &&
+      mlirValueIsABlockArgument(tw_mma_sum_before(op))) {
     tw_builder_t here = r->at;
     intptr_t at = mlirOperationGetNumOperands(made) - 1;
     MlirValue acc = mlirOperationGetOperand(made, at);
@@ -139,7 +145,7 @@ void tw_finish_overlap(tw_role_t *r, const tw_overlap_t *overlap) {
   for (int s = 0; s < num; s++)
     done[s] = wait_for_product(r, tw_role_value(r, sums[s]));
   tw_emit_late_releases(r, loop, ran);
-  MlirOperation chosen = overlap->all && ran.ptr ? or_zeros(r, ran, num, done) : tw_null_op();
+  MlirOperation chosen = overlap->all && !overlap->stepped && ran.ptr ? or_zeros(r, ran, num, done) : tw_null_op();
   for (int s = 0; s < num; s++)
     tw_map_one(&r->values, sums[s], mlirOperationIsNull(chosen) ? done[s] : mlirOperationGetResult(chosen, s));
   free(done);

@@ -176,5 +176,6 @@ static bool make_roles(MlirOperation func) {
 }
 
 bool tw_run_specialize_warps(MlirOperation func) {
-  return make_roles(func) && tw_early_products(func) && tw_scheduler_barrier(func) && tw_dynamic_scheduler(func);
+  return make_roles(func) && tw_early_products(func) && tw_stepped_products(func) && tw_scheduler_barrier(func) &&
+         tw_dynamic_scheduler(func);
 }

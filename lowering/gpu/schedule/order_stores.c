@@ -23,7 +23,10 @@
  * an epilogue adds to a sum (tile.late = 32, from tile-sink-loads) comes from memory: so many words are filled at a
  * time. These, and ops without effects, move within the stretch of their block that lies between two fences: whatever
  * starts or awaits asynchronous work, on both sides of which arithmetic was placed with care. A stretch that stores
- * nothing stays as it is. */
+ * nothing stays as it is.
+ *
+ * Steps of k of a product that start one by one (tile.async_mma, `stepped`) are treated as stores: the part of the
+ * operand that a step reads is computed right in front of it, while the steps before run. */
 #include "base/memory.h"
 #include "lowering/gpu/facts/inline_ptx.h"
 #include "lowering/ir.h"
@@ -86,6 +89,9 @@ static bool is_fence(MlirOperation op) {
 }
 
 static bool is_store(MlirOperation op) { return tw_op_is(op, TW_LLVM_STORE) || tw_ptx_does(op, TW_PTX_STORES); }
+
+/* Whether what the op needs is computed next to it. */
+static bool takes_computed(MlirOperation op) { return is_store(op) || tw_ptx_does(op, TW_PTX_STEP); }
 
 /* ---- the new order ----------------------------------------------------------------------------- */
 
@@ -195,19 +201,19 @@ static void add(stretch_t *s, MlirOperation op) {
 }
 
 static void visit_block(stretch_t *s, MlirBlock block) {
-  bool stores = false;
+  bool takes = false;
   for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (!is_fence(op)) {
-      stores = stores || is_store(op);
+      takes = takes || takes_computed(op);
       add(s, op);
       continue;
     }
     s->end = op;
-    if (stores)
+    if (takes)
       reorder(s);
     *s = (stretch_t){.items = s->items, .index = s->index, .capacity = s->capacity};
-    stores = false;
+    takes = false;
   }
 }
 

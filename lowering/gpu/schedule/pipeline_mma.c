@@ -26,9 +26,10 @@
  *   %r = tile.mma %c#1, %v, %c#0
  *
  * The same is done where %p is computed from loads alone (a normalized or scaled tile): these stand in front of the
- * late product, which then runs while %p is computed; not for a product of few columns, which is shorter than that. An
- * operand of tf32 that is loaded and rounded is such a one. (Loaded alone, it would be written to registers that a
- * product under way reads, as the assembler sees it, which then waits for each instruction.)
+ * late product, which then runs while %p is computed; not for a product of few columns, which is shorter than that, and
+ * not where little is computed and the product is the loop's only one and adds up from zero: it runs on without, step
+ * by step of k. An operand of tf32 that is loaded and rounded is such a one. (Loaded alone, it would be written to
+ * registers that a product under way reads, as the assembler sees it, which then waits for each instruction.)
  *
  * There is neither a prologue nor a guard: the tile at index -1 lies outside of the array, so it is zero, and the first
  * product adds 0 * 0 to %init. A gathered %v is masked instead. If another loop takes %r and goes on in the same way (a
@@ -45,6 +46,7 @@
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/layout/memory.h"
@@ -184,6 +186,47 @@ static bool is_short(MlirOperation product) {
   return tw_extent(mlirValueGetType(mlirOperationGetResult(product, 0)), 1) < SHORT_COLUMNS;
 }
 
+static bool is_product(MlirOperation op, const void *other) {
+  return tw_op_is_product(op) && !mlirOperationEqual(op, *(const MlirOperation *)other);
+}
+
+/* Whether a load is of a tile that a producer may bring. */
+static bool may_be_brought(MlirOperation load) {
+  intptr_t first;
+  return tw_op_loads_tile(load) && tw_engine_is_allowed(load) && tw_engine_knows(tw_access_array(load, &first));
+}
+
+/* Whether a producer may bring all tiles of a loop. */
+static bool has_producer(MlirOperation loop) {
+  enum { LEAST_STAGES = 2 };
+  MlirBlock body = tw_loop_body(loop);
+  bool may = tw_hint_num_stages(loop, LEAST_STAGES) >= LEAST_STAGES && !tw_str_is(tw_hint_roles(loop), "none");
+  TW_EACH_OP(op, body)
+    may =
+        may && (!tw_op_loads(op) || !tw_is_tile(mlirValueGetType(mlirOperationGetResult(op, 0))) || may_be_brought(op));
+  return may;
+}
+
+/* Whether the product had better start each step of k when its part of the operand is made (roles/mma_overlap.h): it
+ * runs on into the next iteration as it is, for it is the loop's only one and adds up from zero, and there will be a
+ * producer. Words that are only rounded are loaded as fast as they are multiplied; they are ready when it starts late.
+ */
+static bool gains_by_steps(MlirOperation loop, MlirOperation product) {
+  MlirOpOperand use = tw_only_use(mlirOperationGetResult(product, 0));
+  if (mlirOpOperandIsNull(use) || !mlirOperationEqual(mlirOpOperandGetOwner(use), tw_loop_yield(loop)))
+    return false;
+  return is_marked(product) && takes_registers(product) && !takes_words(product) && tw_mma_gains_by_steps(product) &&
+         tw_is_zero(tw_carried_init(loop, mlirOpOperandGetOperandNumber(use))) && tw_has_loads_behind(product, 0) &&
+         mlirOperationIsNull(tw_find_op(loop, is_product, &product)) && has_producer(loop);
+}
+
+static void mark_steps(MlirOperation loop) {
+  MlirBlock body = tw_loop_body(loop);
+  TW_EACH_OP(op, body)
+    if (tw_op_is_product(op) && gains_by_steps(loop, op))
+      tw_set_attr(op, TW_MMA_STEPS, mlirUnitAttrGet(mlirOperationGetContext(op)));
+}
+
 /* Tells why a product that waits for another one cannot run late: its right operand is not its own. */
 static void explain_shared(MlirOperation loop, MlirOperation product) {
   MlirOperation load = tw_load_behind(mlirOperationGetOperand(product, 1));
@@ -211,7 +254,8 @@ static bool can_rotate(MlirOperation loop, MlirOperation product, int num_warps,
   if (mlirOperationIsNull(out->load) || !loads_by_induction(loop, rhs))
     return false;
   if (!first_products(loop, lhs, &out->first)) {
-    out->by_loads = !mlirValueIsABlockArgument(lhs) && !is_short(product) && first_loads(loop, product, &out->first);
+    out->by_loads = !mlirValueIsABlockArgument(lhs) && !is_short(product) && !tw_has_attr(product, TW_MMA_STEPS) &&
+                    first_loads(loop, product, &out->first);
     if (!out->by_loads)
       return false;
   }
@@ -432,10 +476,13 @@ bool tw_run_pipeline_mma(MlirOperation func) {
   if (!tw_has_async_mma(func) || all.num_warps == 0)
     return true;
   tw_ops_t loops = tw_loops_in(func, MlirWalkPreOrder);
-  for (int i = 0; i < loops.count; i++)
-    if (!has_effects(loops.at[i]))
-      while (rotate_next(&all, &loops.at[i]))
-        ;
+  for (int i = 0; i < loops.count; i++) {
+    if (has_effects(loops.at[i]))
+      continue;
+    mark_steps(loops.at[i]);
+    while (rotate_next(&all, &loops.at[i]))
+      ;
+  }
   for (int i = 0; i < all.num_rests; i++)
     tw_erase_dead(tw_def(all.rests[i].rhs_in_loop));
   free(all.rests);

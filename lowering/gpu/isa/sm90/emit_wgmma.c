@@ -15,7 +15,9 @@
  *     store that never runs reads them behind the loop:  @%never st.shared.v4.b32 [0], {%q0, %q1, %q2, %q3};
  *   - mov.b32 {%lo, %hi}, %sum of a sum of two f16 it moves in front of the wait, and a fence between the first
  *     products of two sums then has it read them too early. So what is taken apart is the sum after an
- *     instruction, xor.b32 %word, %sum, %zero; and a product has one fence. */
+ *     instruction, xor.b32 %word, %sum, %zero; and a product has one fence.
+ *   - mov.b32 of words of an operand to the registers of a product, behind a wait that leaves others under way, it
+ * leaves out, and computes the words in front of the wait, where these still read them. So that is such an xor, too. */
 #include "base/memory.h"
 #include "lowering/gpu/emit/one_lane.h"
 #include "lowering/gpu/emit/shared_access.h"
@@ -282,19 +284,25 @@ static tw_values_t lhs_words(tw_emitter_t *e, const wgmma_product_t *p) {
   return words;
 }
 
+/* Those of one instruction. */
+static MlirValue *lhs_of(const wgmma_product_t *p, const k_piece_t *piece, int block, int k) {
+  return &p->lhs_words.at[((piece->row / TW_WGMMA_ROWS + block) * p->k_steps + k) * LHS_WORDS];
+}
+
 /* Those of a piece; returns how many. */
 static int take_lhs(const wgmma_product_t *p, const k_piece_t *piece, MlirValue *out) {
   int n = 0;
   for (int block = 0; block < blocks_of(piece); block++)
-    for (int64_t k = piece->k_from; k < piece->k_to; k++)
+    for (int k = piece->k_from; k < piece->k_to; k++)
       for (int i = 0; i < LHS_WORDS; i++)
-        out[n++] = p->lhs_words.at[((piece->row / TW_WGMMA_ROWS + block) * p->k_steps + k) * LHS_WORDS + i];
+        out[n++] = lhs_of(p, piece, block, k)[i];
   return n;
 }
 
 /* Adds a piece of the product to the elements at `acc`. */
 static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_t *piece, const MlirValue *acc,
                        MlirValue *out) {
+  tw_ptx_does_t does = tw_has_attr(p->op, TW_STEPPED) ? TW_PTX_STEP : TW_PTX_FENCE;
   enum { DESCRIPTORS_AND_CONDITION = 3 };
   asm_text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
   int words = blocks_of(piece) * words_of_block(p, piece), n = words;
@@ -316,7 +324,7 @@ static void emit_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_
   }
   put_instructions(&text, p, piece);
   MlirType results = mlirLLVMStructTypeLiteralGet(e->context, words, types, false);
-  MlirValue all = twg_asm(e, text.start, constraints.start, results, n, operands, TW_PTX_FENCE);
+  MlirValue all = twg_asm(e, text.start, constraints.start, results, n, operands, does);
   free(text.start);
   free(constraints.start);
   free(types);
@@ -439,6 +447,52 @@ static void emit_whole(tw_emitter_t *e, const wgmma_product_t *p, const MlirValu
   emit_piece(e, p, &piece, acc, out);
 }
 
+/* Steps of a stepped product that are under way at once: enough for the Tensor Core while the next part is made, and
+ * the first ones of the next iteration need not wait long (docs/design/measurements.md). */
+static int steps_under_way(int steps) {
+  enum { MOST = 3 };
+  return steps < MOST ? steps : MOST;
+}
+
+/* The words of a step's lhs go to registers that the same step of the product before has read: at most steps since that
+ * one are under way then. What makes the words writes other registers, and need not wait. An instruction that the
+ * assembler cannot leave out takes them over behind the wait: if it could, it would compute them in front of it, in
+ * registers that a product under way reads. */
+static void emit_step_wait(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_t *step) {
+  int count = LHS_WORDS * blocks_of(step);
+  asm_text_t text = {NULL, 0, 0}, constraints = {NULL, 0, 0};
+  MlirValue *words = twg_new_values(e, count + 1).at;
+  MlirType *types = tw_allocate((size_t)count, sizeof *types);
+  put(&text, WAIT, steps_under_way(p->k_steps) - 1);
+  for (int i = 0; i < count; i++) {
+    types[i] = e->i32;
+    put(&text, "\nxor.b32 $%d, $%d, $%d;", i, count + i, 2 * count);
+    put(&constraints, "%s=&r", i ? "," : "");
+  }
+  for (int i = 0; i <= count; i++)
+    put(&constraints, ",r");
+  take_lhs(p, step, words);
+  words[count] = twg_opaque_zero(e);
+  MlirType results = mlirLLVMStructTypeLiteralGet(e->context, count, types, false);
+  MlirValue all = twg_asm(e, text.start, constraints.start, results, count + 1, words, TW_PTX_STEP);
+  for (int i = 0; i < count; i++)
+    lhs_of(p, step, i / LHS_WORDS, step->k_from)[i % LHS_WORDS] = twg_extract(e, all, i, e->i32);
+  free(text.start);
+  free(constraints.start);
+  free(types);
+}
+
+static void emit_steps(tw_emitter_t *e, const wgmma_product_t *p, const MlirValue *acc, MlirValue *out) {
+  k_piece_t step = {.rows = p->m, .columns = p->columns, .from_zero = p->from_zero};
+  for (; step.k_from < p->k_steps; step.k_from++) {
+    step.k_to = step.k_from + 1;
+    emit_step_wait(e, p, &step);
+    emit_piece(e, p, &step, acc, out);
+    step.from_zero = false;
+    acc = out;
+  }
+}
+
 /* One piece from zero, waited for and added to out. What is in its registers before does not matter. The first sums
  * take the place of zeros. */
 static void emit_promoted_piece(tw_emitter_t *e, const wgmma_product_t *p, const k_piece_t *piece, MlirValue *out) {
@@ -476,6 +530,8 @@ bool twg_emit_wgmma(tw_emitter_t *e, MlirOperation op) {
   tw_values_t acc = twg_lookup(e, p.acc_value), out = twg_new_values(e, acc.count);
   if (p.part > 0)
     emit_promoted(e, &p, acc.at, out);
+  else if (tw_has_attr(op, TW_STEPPED))
+    emit_steps(e, &p, acc.at, out.at);
   else
     emit_whole(e, &p, acc.at, out.at);
   twg_set_result(e, op, 0, out);
@@ -504,8 +560,16 @@ static held_t held_by(tw_emitter_t *e, MlirOperation wait) {
   return held;
 }
 
+/* The groups of instructions of a product that may be under way. */
+static int groups_of(MlirOperation product) {
+  if (mlirOperationIsNull(product) || !tw_has_attr(product, TW_STEPPED))
+    return 1;
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(product, 0));
+  return steps_under_way((int)(tw_extent(lhs, 1) * tw_memory_bits(tw_element(lhs)) / 8 / TW_WGMMA_K_BYTES));
+}
+
 bool twg_emit_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
-  int pending = (int)tw_attr_int(op, "pending", 0), count = 0;
+  int pending = (int)tw_attr_int(op, "pending", 0) * groups_of(tw_def(mlirOperationGetOperand(op, 0))), count = 0;
   bool done = pending == 0 || tw_has_attr(op, "complete"); /* else the values may be under way: no one touches them */
   intptr_t num_values = mlirOperationGetNumOperands(op);
   ordered_t *values = tw_allocate((size_t)num_values, sizeof *values);

@@ -108,7 +108,7 @@ static int contiguous_axis(MlirType array) {
   return axis;
 }
 
-static bool is_described(MlirValue array) {
+bool tw_engine_knows(MlirValue array) {
   if (!mlirValueIsABlockArgument(array))
     return false;
   MlirOperation function = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array));
@@ -137,7 +137,7 @@ const char *tw_engine_plan_for(MlirValue array, const int64_t *order, MlirType b
     return "a tensor map has at most 5 dimensions";
   if (bytes == 0)
     return "its elements are smaller than a byte";
-  if (!is_described(array))
+  if (!tw_engine_knows(array))
     return not_described;
   if (!tw_has_engine(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(array))))
     return not_there;

@@ -72,6 +72,11 @@ static bool may_run_on(MlirOperation product) {
   return !tw_has_attr(product, "promoted") && !tw_reads_written(product) && tw_bits(acc) == 32;
 }
 
+static bool has_steps(MlirOperation product) {
+  MlirType lhs = mlirValueGetType(mlirOperationGetOperand(product, 0));
+  return !tw_type_is_buffer(lhs) && tw_extent(lhs, 1) * tw_memory_bits(tw_element(lhs)) > TW_WGMMA_K_BYTES * 8;
+}
+
 /* Sums that are to be promoted. */
 static int64_t extra_words(MlirOperation product) {
   int64_t sums = tw_register_count(mlirValueGetType(mlirOperationGetResult(product, 0)));
@@ -381,6 +386,7 @@ static const tw_async_mma_t async = {
     .promotion = promotion,
     .extra_words = extra_words,
     .may_run_on = may_run_on,
+    .has_steps = has_steps,
 };
 
 const tw_mma_family_t tw_wgmma_family = {

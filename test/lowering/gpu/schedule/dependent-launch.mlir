@@ -26,6 +26,17 @@ module attributes {tile.target = "sm_90a"} {
     llvm.return
   }
 
+  // PTX that is marked as arithmetic is harmless, other PTX is not.
+  // CHECK-LABEL: llvm.func @arithmetic
+  // CHECK: lanemask_lt
+  // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: ld.global
+  llvm.func @arithmetic(%p: i64) attributes {nvvm.kernel} {
+    %mask = llvm.inline_asm {tile.ptx = "nothing"} "mov.u32 $0, %lanemask_lt;", "=r" : () -> i32
+    %x = llvm.inline_asm has_side_effects {tile.ptx = "effect"} "ld.global.u32 $0, [$1];", "=r,l" %p : (i64) -> i32
+    llvm.return
+  }
+
   // The place in the grid is one along all axes that the kernel reads.
   // CHECK-LABEL: llvm.func @axes
   // CHECK-NEXT: llvm.inline_asm
