@@ -15,7 +15,9 @@
  *
  * Where whole operands of products do not fit into shared memory twice, but those of a step of k do, the step stands in
  * tile.product_step, and tile-strip-mine makes the steps. So it does where rows begin at odd places and registers do
- * not hold the sums and all elements of an iteration, each of which goes through a register of its own.
+ * not hold the sums and all elements of an iteration, each of which goes through a register of its own; and where a
+ * product has more than a line of k, of which shared memory would hold fewer than four stages: the hint num_stages
+ * leaves it as it is.
  *
  * A hint is a wish: `occupancy` is dropped, with a remark, where a block's share of the registers does not hold the
  * sums of its products, which would go through local memory and one after the other.
@@ -121,9 +123,11 @@ static int64_t step_for_pieces(MlirOperation func, int64_t num_warps) {
 }
 
 /* Products of which whole operands are too large for the asynchronous family, or for registers on their way into shared
- * memory, take k in steps. */
+ * memory, take k in steps; so do those that would have few stages. */
 static void choose_step(MlirOperation func, int64_t num_warps) {
   int64_t step = tw_product_step(func, (int)num_warps), of_pieces = step_for_pieces(func, num_warps);
+  if (step == 0 && tw_steps_are_iterations(func, TW_PRODUCT_STEP) && tw_has_few_stages(func, (int)num_warps))
+    step = TW_PRODUCT_STEP;
   if (of_pieces > 0 && (step == 0 || of_pieces < step))
     step = of_pieces;
   if (step > 0 && tw_products_have_steps(func, step))

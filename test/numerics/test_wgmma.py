@@ -103,6 +103,16 @@ def test_operands_that_do_not_fit_twice(backends: Backends, kind: Any, times: fl
     assert np.array_equal(args[2], exact(a, b))
 
 
+@pytest.mark.parametrize("k", [32, 176, 512])
+@pytest.mark.parametrize("kind", [KINDS[2], KINDS[3], KINDS[11]], ids=kind_name)
+def test_steps_of_two_lines(backends: Backends, kind: Any, k: int) -> None:
+    """Of which few stages fit: the loop's iterations become steps of one line."""
+    lhs, rhs, acc, tk = kind
+    a, b = integers(lhs, (136, k), 1), arranged(integers(rhs, (k, 272), 2), "column")
+    args = backends.run_all(matmul, (2, 2), lambda: [a, b, np.zeros((136, 272), acc.numpy), 128, 256, 2 * tk, lhs, rhs])
+    assert np.array_equal(args[2], exact(a, b))
+
+
 @pytest.mark.parametrize("order", ["row", "column"])
 @pytest.mark.parametrize("tile", [(64, 32, 64), (64, 16, 32), (128, 64, 16)], ids=str)
 @pytest.mark.parametrize("kind", [ct.bfloat16, ct.float8_e4m3fn, ct.int8], ids=lambda kind: kind.name)

@@ -346,6 +346,35 @@ int64_t tw_product_step(MlirOperation func, int num_warps) {
   return helps ? TW_PRODUCT_STEP : 0;
 }
 
+/* Whether the product has more of k than a step, reads both operands where the copy engine puts them, and is so large
+ * that it is computed as fast as they come. */
+static bool is_long(const selector_t *s, MlirOperation mma) {
+  enum { LARGE = 128 * 128 };
+  if (tw_count(mlirValueGetType(mlirOperationGetResult(mma, 0))) < LARGE)
+    return false;
+  for (int i = 0; i < 2; i++) {
+    bool transposed;
+    MlirType type = mlirValueGetType(mlirOperationGetOperand(mma, i));
+    MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, i));
+    if (s->async->place(mma, i, &transposed) != TW_PLACE_SHARED || mlirOperationIsNull(load) ||
+        !tw_engine_brings(load) || tw_extent(type, 1 - i) * tw_memory_bits(tw_element(type)) / 8 <= TW_PRODUCT_STEP)
+      return false;
+  }
+  return true;
+}
+
+bool tw_has_few_stages(MlirOperation func, int num_warps) {
+  enum { FEW = 4 }; /* fewer than these wait for memory, or for the product that has a stage */
+  selector_t s;
+  if (tw_has_hint_num_stages(func) || !open_selector(&s, func, num_warps, 0))
+    return false;
+  bool has = s.products.count > 0 && bytes_wanted(&s) / STAGES * FEW > s.target.shared_bytes;
+  for (int i = 0; has && i < s.products.count; i++)
+    has = why_not(&s, s.products.at[i]) == NULL && is_long(&s, s.products.at[i]);
+  close_selector(&s);
+  return has;
+}
+
 static bool select_async(MlirOperation func) {
   selector_t s;
   if (!open_selector(&s, func, (int)tw_num_warps(func, 0), 0))

@@ -13,6 +13,8 @@ void tw_swap_operands(MlirOperation func);
  * a step are not; else 0. */
 enum { TW_PRODUCT_STEP = 128 };
 int64_t tw_product_step(MlirOperation func, int num_warps);
+/* Whether products have so much of k in an iteration that multi-stage buffers of it have too few stages. */
+bool tw_has_few_stages(MlirOperation func, int num_warps);
 /* widen_mma.c, behind it: inputs that no instruction of the target takes are widened. */
 bool tw_widen_mma(MlirOperation func);
 
