@@ -95,6 +95,15 @@ def test_radix_sorts_tell_counts_before_they_rank(kernels):
     assert lines[:35] == ["ld.global.v4"] * 2 + ["red.relaxed.cta.shared"] * 32 + ["bra"]
 
 
+def test_radix_sorts_ask_no_key_whether_it_is_there(kernels):
+    """A tile that ends early is filled with keys behind which no other comes, so that digits of all are counted and
+    ranked alike; it is read in a loop."""
+    kernel, key = next(row for row in kernels if row[0].name == "sweep")
+    code = assembly(kernel, key, "sm_90a").decode()
+    asked = len(re.findall(r"setp\.\w+\.s32", code)) - len(re.findall(r"vote\.sync", code))
+    assert len(re.findall(r"ld\.global\.b", code)) <= 2 * 12 + 4 and asked < 40, asked
+
+
 @pytest.mark.spec("C-028")
 def test_operators_are_inlined(kernels):
     """No kernel calls anything: what an operator does stands in it."""

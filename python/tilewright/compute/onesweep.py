@@ -75,6 +75,16 @@ def native_digit(key: DType, order: SortOrder):
     return digit
 
 
+def last_bits(key: DType, order: SortOrder) -> int:
+    """Those of a key behind which no other one comes, whichever digits are asked for."""
+    width = bits_of(key)
+    sign, full = 1 << (width - 1), (1 << width) - 1
+    found = 0 if order is SortOrder.DESCENDING else full
+    if key.is_float:
+        return found ^ (sign if found & sign else full)
+    return found ^ sign if key.signed and not key.is_bool else found
+
+
 class OneSweep(Kernels):
     def __init__(self, key: DType, value: ItemType | None, read: Any, write: Any, order: SortOrder) -> None:
         self.key, self.passes = key, -(-bits_of(key) // BITS)
@@ -82,7 +92,8 @@ class OneSweep(Kernels):
         self.tile = _THREADS * self.items
         self.clear, self.count, self.bases = _clear(), _count(key, order), _bases()
         word = UNSIGNED_BY_BITS[bits_of(key)]
-        self.sweep = _sweep(native_digit(key, order), self.items, word, value, read, write)
+        last = last_bits(key, order)
+        self.sweep = _sweep(native_digit(key, order), last, self.items, word, value, read, write)
 
     def _most(self) -> int:
         """Items of a launch: whole tiles."""
@@ -287,21 +298,29 @@ def _put(shared, at, held):
         shared[place] = value
 
 
-def _loader(items: int, read, of: Any):
-    """A function for kernels: what a thread has of a tile, zeros behind the last item."""
-    rounds, zero = tuple(range(items)), Zero(of)
+def _loader(items: int, read, behind):
+    """A function for kernels: what a thread has of a tile, and what is `behind()` the last item. A tile that ends early
+    goes through shared memory, so that the code of an item stands there twice."""
+    rounds, tile_size = tuple(range(items)), _THREADS * items
 
-    def guarded(source, i, n):
-        found = zero()
-        if i < n:
-            found = read(source, i)
+    def item(source, i, valid, start):
+        found = behind()
+        if i32.less(i, valid):
+            found = read(source, start + i)
         return found
 
-    def load(source, first, n, whole):
-        if whole:
+    def load(shared, source, start, own, valid):
+        first = start + own
+        if i32.equal(valid, tile_size):
             found = tuple(read(source, first + LANES * r) for r in rounds)
         else:
-            found = tuple(guarded(source, first + LANES * r, n) for r in rounds)
+            i, at = small(cuda.threadIdx.x), small(own)
+            while i32.less(i, tile_size):
+                shared[i] = item(source, i, valid, start)
+                i = i32.add(i, _THREADS)
+            cuda.syncthreads()
+            found = tuple(shared[i32.add(at, LANES * r)] for r in rounds)
+            cuda.syncthreads()
         return found
 
     return load
@@ -317,24 +336,17 @@ def _ranker(items: int, digit):
 
     Lanes of a digit find each other in `lanes`, zeros before and after, or, in some rows, by a vote for each bit: all
     of them by one way would wait for shared memory, or for votes."""
-    rounds = tuple((r, r % _VOTES == _VOTES - 1) for r in range(items))
+    by_votes = tuple(r % _VOTES == _VOTES - 1 for r in range(items))
 
-    def digit_there(bits, place, valid, shift, mask):
-        """What is behind the last key comes last."""
-        found = small(DIGITS - 1)
-        if i32.less(place, valid):
-            found = digit(bits, shift, mask)
-        return found
-
-    def counted(counts, bits, place, valid, shift, mask):
-        cuda.atomic.add(counts, i32.add(own_counts(), digit_there(bits, place, valid, shift, mask)), 1)
+    def counted(counts, bits, shift, mask):
+        cuda.atomic.add(counts, i32.add(own_counts(), digit(bits, shift, mask)), 1)
 
     def own_counts():
         return i32.mul(i32.shr(cuda.threadIdx.x, 5), DIGITS)
 
-    def count(counts, held, place, valid, shift, mask):
-        for (r, _), bits in zip(rounds, held, strict=True):
-            counted(counts, bits, i32.add(place, LANES * r), valid, shift, mask)
+    def count(counts, held, shift, mask):
+        for bits in held:
+            counted(counts, bits, shift, mask)
 
     def voted(d):
         found = small(-1)
@@ -348,8 +360,8 @@ def _ranker(items: int, digit):
         cuda.syncwarp(-1)
         return lanes[at]
 
-    def ranked(counts, lanes, bits, place, valid, shift, mask, me, votes):
-        d = digit_there(bits, place, valid, shift, mask)
+    def ranked(counts, lanes, bits, shift, mask, me, votes):
+        d = digit(bits, shift, mask)
         at = i32.add(own_counts(), d)
         peers = voted(d) if votes else met(lanes, at, me)
         before, lower = counts[at], popc(i32.and_(peers, cuda.lanemask_lt()))
@@ -361,10 +373,10 @@ def _ranker(items: int, digit):
         cuda.syncwarp(-1)
         return i32.add(before, lower)
 
-    def put(counts, lanes, held, place, valid, shift, mask, sorted_keys):
+    def put(counts, lanes, held, shift, mask, sorted_keys):
         found, me = (), i32.shl(1, lane())
-        for (r, votes), bits in zip(rounds, held, strict=True):
-            to = ranked(counts, lanes, bits, i32.add(place, LANES * r), valid, shift, mask, me, votes)
+        for votes, bits in zip(by_votes, held, strict=True):
+            to = ranked(counts, lanes, bits, shift, mask, me, votes)
             sorted_keys[to] = bits
             found = (*found, to)
         return found
@@ -372,14 +384,15 @@ def _ranker(items: int, digit):
     return count, put
 
 
-def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
+def _sweep(digit, last: int, items, key: DType, value: ItemType | None, read, write) -> ComputeKernel:
     tile_size, has_values, value_type = _THREADS * items, value is not None, key if value is None else value
     shared_keys, shared_values = Shared(key, tile_size), Shared(value_type, tile_size)
     shared_counts, shared_lanes = Shared(int32, _WARPS * DIGITS), Shared(int32, _WARPS * DIGITS)
     shared_sums = Shared(int32, _WARPS)
     shared_places, shared_number = Shared(int64, DIGITS), Shared(int32, 1)
-    (count, put), load = _ranker(items, digit), _loader(items, lambda keys, i: keys[i], key)
-    load_values, look_back = _loader(items, read, value_type), _looking(1 if has_values else 4)
+    (count, put), plain, look_back = _ranker(items, digit), Convert(key, "a key"), _looking(1 if has_values else 4)
+    load = _loader(items, lambda keys, i: keys[i], lambda: plain(last))  # those behind the last key come last
+    load_values = _loader(items, read, Zero(value_type))
 
     def sweep(
         keys,
@@ -403,17 +416,17 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         tile = _next_tile(shared_number(), counts, counter)
         mine, other = turn * most * DIGITS, (1 - turn) * most * DIGITS
         start = begin + tile * tile_size
-        valid, first = small(min(n - start, tile_size)), start + warp * (LANES * items) + lane()
+        valid, own = small(min(n - start, tile_size)), warp * (LANES * items) + lane()
         shared, sums, places, sorted_keys = shared_counts(), shared_sums(), shared_places(), shared_keys()
-        held, lanes = load(keys, first, n, start + tile_size <= n), shared_lanes()
+        held, lanes = load(sorted_keys, keys, start, own, valid), shared_lanes()
         for k in range(me, _WARPS * DIGITS, _THREADS):
             shared[k] = 0
             lanes[k] = 0
         if me < DIGITS:
             _clear_for_next(states, other, tile, tiles, most)
         cuda.syncthreads()
-        place, digits = small(first - start), small(0)
-        count(shared, held, place, valid, shift, mask)
+        digits = small(0)
+        count(shared, held, shift, mask)
         cuda.syncthreads()
         if me < DIGITS:
             digits = _count_of_digit(shared, me)
@@ -422,7 +435,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
         if me < DIGITS:
             _add_to_digit(shared, me, before)
         cuda.syncthreads()
-        at = put(shared, lanes, held, place, valid, shift, mask, sorted_keys)
+        at = put(shared, lanes, held, shift, mask, sorted_keys)
         if me < DIGITS:
             earlier = look_back(states, mine + tile * DIGITS + me, tile)
             total, base = i32.add(earlier, digits), counts[bases + me]
@@ -437,7 +450,7 @@ def _sweep(digit, items, key: DType, value: ItemType | None, read, write) -> Com
             out[places[digit(bits, shift, mask)] + k] = bits
         if has_values:
             sorted_values = shared_values()
-            _put(sorted_values, at, load_values(values, first, n, start + tile_size <= n))
+            _put(sorted_values, at, load_values(sorted_values, values, start, own, valid))
             cuda.syncthreads()
             for k in range(me, valid, _THREADS):
                 to = places[digit(sorted_keys[small(k)], shift, mask)] + k
