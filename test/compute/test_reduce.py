@@ -1,6 +1,7 @@
 """reduce_into, and the three stages that all algorithms have."""
 
 import functools
+import importlib
 
 import ml_dtypes
 import numpy as np
@@ -263,3 +264,18 @@ def test_structs_keep_their_order(device):
     for f, g in maps.tolist():
         a, b = a * f % (1 << 32), (b * f + g) % (1 << 32)
     assert tuple(device.host(out)[0].item()) == (a, b)
+
+
+def test_many_blocks_in_order(device, monkeypatch):
+    """Operands that keep their order are shared by more blocks than those that may change places."""
+    module = importlib.import_module("tilewright.compute.reduce")
+    few = functools.partial(module.Tiling, rounds=1, threads=32)
+    monkeypatch.setattr(module, "Tiling", few)
+    compute.clear_all_caches()
+    x, zero = np.random.default_rng(3).integers(-9, 9, 32 * 4 * 1300 + 5), np.int64(0)
+    last = lambda a, b: b if b != 0 else a  # noqa: E731
+    assert reduced(device, x, last, zero) == x[x != 0][-1]
+    made = compute.make_reduce_into(device.array(x), device.array(np.zeros(1, np.int64)), last, zero)
+    if not made.alone:
+        assert made.tiling.blocks(len(x)) == 1301 and few(2).blocks(1 << 30) == 1024
+    compute.clear_all_caches()

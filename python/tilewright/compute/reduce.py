@@ -34,6 +34,7 @@ class Determinism(enum.Enum):
 
 
 _MOST_IN_A_ROW = 256  # items that a thread folds one behind the other
+_MOST_IN_ORDER = 4096  # blocks where operands keep their order: so many that those which start last take little time
 _FINISHING = 256  # threads that fold what blocks found
 _FEW_THREADS = 512  # those that fold few items
 _SIDE_BY_SIDE = 16  # threads of a block on the CPU, where the operator commutes: lanes of a vector
@@ -254,7 +255,7 @@ class Reduce(Algorithm):
         read, commutes = given["d_in"].reader(), given["op"].commutes
         width = width_for(given["d_in"].value_type)
         self.alone = self.shape.threads == 1
-        self.tiling = Tiling(width if commutes else 2 * width)
+        self.tiling = Tiling(width) if commutes else Tiling(2 * width, most_blocks=_MOST_IN_ORDER)
         if self.alone:
             side_by_side = commutes and isinstance(t, DType)
             self.threads = _SIDE_BY_SIDE if side_by_side else 1
