@@ -12,7 +12,7 @@
 #include <time.h>
 
 static tw_status_t grid_error(const int64_t grid[3]) {
-  static const int64_t limits[3] = {2147483647, 65535, 65535};
+  static const int64_t limits[3] = {2147483647, TW_MOST_BLOCKS_ACROSS, TW_MOST_BLOCKS_ACROSS};
   for (int axis = 0; axis < 3; axis++) {
     if (grid[axis] < 1)
       return TW_ERROR(TW_LAUNCH_ERROR,
@@ -269,7 +269,7 @@ static tw_status_t add_views(const tw_cuda_kernel_t *kernel, uint64_t *words, si
 /* The kernel is loaded, the context current. */
 TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_device_t *device, tw_stream_use_t *use,
                                    const uint32_t grid[3], uint64_t *words, size_t count, started_t *start) {
-  uint32_t tiles[3], slices[3];
+  uint32_t tiles[3], slices[3], exchanged[3];
   if (TW_UNLIKELY(kernel->record.num_views != 0))
     TW_RETURN_IF_ERROR(add_views(kernel, words, &count));
   if (TW_UNLIKELY(kernel->record.has_tile_grid)) {
@@ -280,6 +280,10 @@ TW_HOT static tw_status_t start_of(const tw_cuda_kernel_t *kernel, const tw_devi
   if (TW_UNLIKELY(kernel->record.grid_scale[0] != 0)) {
     TW_RETURN_IF_ERROR(resized_grid(kernel, grid, slices));
     grid = slices;
+  }
+  if (kernel->record.exchanged_axes && grid[0] <= TW_MOST_BLOCKS_ACROSS) {
+    memcpy(exchanged, (uint32_t[]){grid[1], grid[0], grid[2]}, sizeof exchanged);
+    grid = exchanged;
   }
   if (TW_UNLIKELY(use->state != TW_STREAM_PLAIN))
     tw_image_hold_for_capture(kernel->image, use);

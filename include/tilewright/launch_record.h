@@ -22,7 +22,8 @@ enum {
   TW_SLICE_CLASSES = 3,
   TW_PLANS = 5,
   TW_COARSEN_STORES = 24,
-  TW_MAX_VIEWS = 8, /* of arrays */
+  TW_MAX_VIEWS = 8,              /* of arrays */
+  TW_MOST_BLOCKS_ACROSS = 65535, /* along axes 1 and 2 of a grid */
   TW_EXTENT_FACTORS = 4
 };
 

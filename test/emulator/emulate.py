@@ -64,6 +64,7 @@ class Start:
     parts: int
     dynamic: int
     members: int  # blocks of a cluster
+    exchanged: int  # whether axes 0 and 1 of the grid start in each other's place
     grid_scale: Sequence[int]  # blocks for one of the program's
     shared: int
     maps: list[tuple[int, int, bool, int, Sequence[int], Sequence[int]]]
@@ -764,6 +765,7 @@ def kernel_form(start: Start, words: int, registers: int) -> str:
         "parts": start.parts,
         "dynamic": start.dynamic,
         "members": start.members,
+        "exchanged": start.exchanged,
         "grid_scale": f"{{{', '.join(map(str, start.grid_scale))}}}",
         "shared_bytes": start.shared,
         "registers": registers,
@@ -862,6 +864,7 @@ def start_of(facts: dict[str, Any]) -> Start:
         parts=parts_of(facts),
         dynamic=facts["dynamic"],
         members=facts["cluster_blocks"] or 1,
+        exchanged=int(facts["exchanged_axes"]),
         grid_scale=facts["grid_scale"] if any(facts["grid_scale"]) else (1, 1, 1),
         shared=facts["shared_bytes"],
         maps=[

@@ -784,9 +784,14 @@ void emu_run(const kernel_t *of, const int64_t *words, const int32_t *dims, int6
     slices *= scale;
     blocks *= grid_scale[i] = scale < 0 ? (tiles[i] - scale - 1) / -scale : tiles[i] * scale;
   }
+  if (kernel->exchanged && grid_scale[0] <= 65535) {
+    int32_t first = grid_scale[0];
+    grid_scale[0] = grid_scale[1];
+    grid_scale[1] = first;
+  }
   int other = kernel->persistent || kernel->joined || kernel->parts;
   if (!other && slices == 1 && !kernel->tile_grid)
-    run_plain(words, dims, from, to);
+    run_plain(words, kernel->exchanged ? grid_scale : dims, from, to);
   else if (from == 0 && other) /* the call that has the first block runs all */
     run_other_grid(words, grid_scale);
   else if (from == 0)

@@ -144,3 +144,18 @@ def test_blocks_follow_stores(backends: Backends, grid: tuple[int, int, int], ti
     _, y, n, *_ = backends.run_all(kernel, grid, lambda: [x, y.copy(), n.copy(), *tiles])
     assert np.array_equal(y, x.transpose(0, 2, 1))
     assert (n == columns * 100 + rows * 10 + batches).all()
+
+
+@ct.kernel
+def along_axis_1(X, SEEN):
+    """What only moves memory, and stores side by side along axis 1."""
+    i, j, k = ct.bid(0), ct.bid(1), ct.bid(2)
+    x = ct.load(X, index=(k, i, j), shape=(1, 1, 8))
+    ct.store(SEEN, index=(k, i, j), tile=x + (ct.num_blocks(0) * 100 + ct.num_blocks(1) * 10 + ct.num_blocks(2)))
+
+
+@pytest.mark.parametrize("grid", [(3, 5, 2), (1, 4, 1), (4, 1, 1)], ids=str)
+def test_blocks_that_run_along_axis_1(backends: Backends, grid: tuple[int, int, int]) -> None:
+    x = np.arange(grid[0] * grid[1] * grid[2] * 8, dtype="i4").reshape(grid[2], grid[0], grid[1] * 8)
+    seen = backends.run_all(along_axis_1, grid, lambda: [x, np.zeros_like(x)])[1]
+    assert np.array_equal(seen, x + grid[0] * 100 + grid[1] * 10 + grid[2])

@@ -479,6 +479,18 @@ def records_that_are_refused() -> None:
 
 
 @case()
+def axes_that_are_exchanged() -> None:
+    """Where axis 0 has no more blocks than axis 1 may have; of tiles that are resized those that are started count."""
+    kernel, cut = make("A", exchanged_axes=1), make("A", exchanged_axes=1, grid_scale=(2, 1, 1))
+    for grid, exchanged in (((5, 7, 3), (7, 5, 3)), ((65535, 2), (2, 65535, 1)), ((65536, 2), (65536, 2, 1))):
+        _core.launch(0x5001, grid, kernel, (on(0, 4),))
+        assert tuple(fake.last.grid) == exchanged
+    for grid, exchanged in (((5, 7), (7, 10, 1)), ((32768, 2), (65536, 2, 1))):
+        _core.launch(0x5001, grid, cut, (on(0, 4),))
+        assert tuple(fake.last.grid) == exchanged
+
+
+@case()
 def bytes_that_are_refused() -> None:
     record = _core.launch_record(num_threads=64, split=SPLIT)
     for wrong in (b"", b"x", record[:-1], record + b"x", b"TWLR" + bytes(8), record[:4] + b"x" + record[5:]):

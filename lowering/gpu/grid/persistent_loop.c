@@ -15,6 +15,12 @@
  *     %v = block_id 0 + num_blocks 0 * (block_id 1 + num_blocks 1 * block_id 2)
  *     %i, %j = position number %v in the raster
  *
+ * Where that is axis 1 first, the launcher exchanges the axes for the division, if axis 0 is not too long for it:
+ *
+ *     %exchanged = num_blocks 0 <= 65535
+ *     %i = %exchanged ? block_id 1 : block_id 0
+ *     %j = %exchanged ? block_id 0 : block_id 1
+ *
  * With any other the kernel is persistent. The grid that the launcher starts is smaller than the program's (the launch
  * record says so: persistent), whose extents are three more arguments:
  *
@@ -161,12 +167,20 @@ static void make_persistent(grid_t *g) {
     tw_launch_set_cluster_blocks(g->func, (uint32_t)g->cluster);
 }
 
+/* Whether the order is that of axis 1 before axis 0. A cluster lies along the axis that is started first. */
+static bool exchanges_axes(const grid_t *g) {
+  const tw_raster_t *raster = &g->plan.raster;
+  return raster->group == 0 && raster->rows == 1 && raster->columns == 0 && tw_launch_cluster_blocks(g->func, 1) <= 1;
+}
+
 bool tw_run_persistent_loop(MlirOperation func) {
   grid_t g = {.func = func};
   if (!tw_grid_plan_read(func, &g.plan))
     return true;
   g.ids = tw_grid_ids_in(func);
-  if (g.plan.schedule == TW_SCHEDULE_LAUNCH)
+  if (g.plan.schedule == TW_SCHEDULE_LAUNCH && exchanges_axes(&g))
+    tw_grid_exchange(func, &g.ids);
+  else if (g.plan.schedule == TW_SCHEDULE_LAUNCH)
     tw_grid_reorder(func, &g.ids, &g.plan.raster);
   else
     make_persistent(&g);

@@ -172,6 +172,23 @@ void tw_grid_reorder(MlirOperation func, const tw_ops_t *ids, const tw_raster_t 
   tw_grid_replace_ids(ids, position, NULL);
 }
 
+/* A block sees it: axis 1 of a launch never has more than TW_MOST_BLOCKS_ACROSS, and an axis 0 that has is not
+ * exchanged for it. */
+void tw_grid_exchange(MlirOperation func, const tw_ops_t *ids) {
+  tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(tw_region_block(func, 0)));
+  MlirValue id[TW_GRID_AXES], extents[TW_GRID_AXES];
+  for (int axis = 0; axis < TW_GRID_AXES; axis++) {
+    id[axis] = tw_grid_op(&at, "tile.block_id", axis);
+    extents[axis] = tw_grid_op(&at, "tile.num_blocks", axis);
+  }
+  MlirValue are = tw_compare(&at, TW_ULE, extents[0], constant(&at, TW_MOST_BLOCKS_ACROSS));
+  MlirValue position[TW_GRID_AXES] = {tw_select(&at, are, id[1], id[0]), tw_select(&at, are, id[0], id[1]), id[2]};
+  MlirValue all[TW_GRID_AXES] = {tw_select(&at, are, extents[1], extents[0]),
+                                 tw_select(&at, are, extents[0], extents[1]), extents[2]};
+  tw_grid_replace_ids(ids, position, all);
+  tw_launch_set_exchanged_axes(func, true);
+}
+
 void tw_grid_replace_ids(const tw_ops_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents) {
   for (int i = 0; i < ids->count; i++) {
     const MlirValue *values = tw_op_is(ids->at[i], TW_TILE_BLOCK_ID) ? position : extents;

@@ -47,6 +47,8 @@ MlirValue tw_grid_op(const tw_builder_t *at, const char *name, int axis);
 tw_ops_t tw_grid_ids_in(MlirOperation func);
 /* Has the blocks that the hardware starts run in the order of the raster; a grid of 2^31 blocks and more stays. */
 void tw_grid_reorder(MlirOperation func, const tw_ops_t *ids, const tw_raster_t *raster);
+/* Has them run along axis 1 first: the launcher exchanges axes 0 and 1 where it can (exchanged_axes). */
+void tw_grid_exchange(MlirOperation func, const tw_ops_t *ids);
 void tw_grid_replace_ids(const tw_ops_t *ids, const MlirValue position[TW_GRID_AXES], const MlirValue *extents);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_GRID_RASTER_H */

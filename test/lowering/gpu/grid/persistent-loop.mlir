@@ -414,16 +414,17 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
-// A transpose: loads lie side by side along axis 0, stores along axis 1, which is the one that is followed: the block's
-// number is divided by the extent of axis 1. Not in a grid of 2^31 blocks.
+// A transpose: loads lie side by side along axis 0, stores along axis 1, which is the one that is followed: the launcher
+// exchanges the axes. Not in a grid with more blocks along axis 0 than it may have along axis 1.
 // CHECK-LABEL: func.func @transpose
+// CHECK-SAME: exchanged_axes = 1 : i32
 // CHECK-DAG: %[[X:.*]] = tile.block_id 0
 // CHECK-DAG: %[[Y:.*]] = tile.block_id 1
-// CHECK-DAG: %[[GY:.*]] = tile.num_blocks 1
-// CHECK-DAG: arith.divui %{{.*}}, %[[GY]] : i32
-// CHECK-DAG: %[[FEW:.*]] = arith.cmpi ult, %{{.*}}, %c2147483648_i64
-// CHECK-DAG: %[[I:.*]] = arith.select %[[FEW]], %{{.*}}, %[[Y]]
-// CHECK-DAG: %[[J:.*]] = arith.select %[[FEW]], %{{.*}}, %[[X]]
+// CHECK-DAG: %[[STARTED:.*]] = tile.num_blocks 0
+// CHECK-DAG: %[[EXCHANGED:.*]] = arith.cmpi ule, %[[STARTED]], %c65535_i32
+// CHECK-DAG: %[[I:.*]] = arith.select %[[EXCHANGED]], %[[X]], %[[Y]]
+// CHECK-DAG: %[[J:.*]] = arith.select %[[EXCHANGED]], %[[Y]], %[[X]]
+// CHECK-NOT: arith.divui
 // CHECK: tile.load %{{.*}}[%[[I]], %[[J]]]
 // CHECK: tile.store %{{.*}}[%[[J]], %[[I]]]
 module attributes {tile.target = "sm_90a"} {

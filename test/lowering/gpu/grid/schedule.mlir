@@ -3,14 +3,39 @@
 
 !C = memref<?x?xf32, strided<[?, 1]>>
 
-// The hardware's blocks, axis 1 first; no loop.
-// CHECK-LABEL: func.func @launch
+// The hardware's blocks, axis 1 first; no loop. Where a program asks for it, the extents are exchanged, too.
+// CHECK-LABEL: func.func @exchanged
+// CHECK-SAME: exchanged_axes = 1 : i32
 // CHECK-NOT: scf.for
-// CHECK-DAG: %[[X:.*]] = tile.block_id 0
+// CHECK-DAG: %[[X:.*]] = tile.num_blocks 0
+// CHECK-DAG: %[[Y:.*]] = tile.num_blocks 1
+// CHECK-DAG: %[[EXCHANGED:.*]] = arith.cmpi ule, %[[X]], %c65535_i32
+// CHECK-DAG: arith.select %[[EXCHANGED]], %[[Y]], %[[X]]
+// CHECK: tile.store
+func.func @exchanged(%z: !C) attributes {tile.kernel, tile.grid = {raster = array<i32: 1, 0, 2>, schedule = "launch"}} {
+  %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+  %c1 = arith.constant 1 : i32
+  %i = tile.block_id 0
+  %j = tile.block_id 1
+  %n = tile.num_blocks 0
+  %last = arith.subi %n, %c1 : i32
+  %turned = arith.subi %last, %i : i32
+  tile.store %zero, %z[%turned, %j] : tensor<8x8xf32>, !C, i32, i32
+  return
+}
+
+// -----
+
+!C = memref<?x?xf32, strided<[?, 1]>>
+
+// Blocks of a cluster lie along the axis that is started first: their numbers are divided.
+// CHECK-LABEL: func.func @launch
+// CHECK-NOT: exchanged_axes
+// CHECK-NOT: scf.for
 // CHECK-DAG: %[[COLUMNS:.*]] = tile.num_blocks 1
 // CHECK-DAG: arith.divui %{{.*}}, %[[COLUMNS]]
 // CHECK: tile.store
-func.func @launch(%z: !C) attributes {tile.kernel, tile.grid = {raster = array<i32: 1, 0, 2>, schedule = "launch"}} {
+func.func @launch(%z: !C) attributes {tile.kernel, tile.launch = {cluster_blocks = 2 : i32}, tile.grid = {raster = array<i32: 1, 0, 2>, schedule = "launch"}} {
   %zero = arith.constant dense<0.0> : tensor<8x8xf32>
   %i = tile.block_id 0
   %j = tile.block_id 1
