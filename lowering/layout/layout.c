@@ -283,24 +283,29 @@ tw_layout_t tw_layout_dot_operand(int rank, const int64_t *shape, int operand, i
 
 /* ---- transfer functions ------------------------------------------------------------------------ */
 
-/* Moves the bits of flat index `flat` from the fields of `from` to those of `to`, where dimension
- * d of `from` becomes dimension map[d] (-1: dropped). Bits past an extent of `to` vanish. */
-static uint32_t move_fields(const tw_layout_t *from, const tw_layout_t *to, const int *map, uint32_t flat) {
-  uint32_t out = 0;
-  for (int d = 0; d < from->rank; d++) {
-    if (map[d] < 0)
-      continue;
-    uint32_t field = tw_layout_coord(from, flat, d) & (uint32_t)(tw_layout_extent(to, map[d]) - 1);
-    out |= field << tw_layout_dim_shift(to, map[d]);
-  }
-  return out;
-}
+/* A field of a flat index that goes to another place. */
+typedef struct {
+  int from, to; /* its lowest bit */
+  uint32_t mask;
+} moved_field_t;
 
+/* The layout whose dimension map[d] is dimension d of `from` (-1: dropped). Bits past an extent vanish. */
 static tw_layout_t move_layout(const tw_layout_t *from, int rank, const int64_t *shape, const int *map) {
   tw_layout_t to = tw_layout_empty(rank, shape);
+  moved_field_t fields[TW_LAYOUT_MAX_RANK];
+  int count = 0;
+  for (int d = 0; d < from->rank; d++)
+    if (map[d] >= 0)
+      fields[count++] =
+          (moved_field_t){tw_layout_dim_shift(from, d), tw_layout_dim_shift(&to, map[d]),
+                          (uint32_t)((tw_layout_extent(from, d) - 1) & (tw_layout_extent(&to, map[d]) - 1))};
   for (int g = 0; g < TW_NUM_INPUTS; g++)
-    for (int i = 0; i < from->bits[g]; i++)
-      tw_layout_push(&to, (tw_input_t)g, move_fields(from, &to, map, from->basis[g][i]));
+    for (int i = 0; i < from->bits[g]; i++) {
+      uint32_t image = 0;
+      for (int f = 0; f < count; f++)
+        image |= (from->basis[g][i] >> fields[f].from & fields[f].mask) << fields[f].to;
+      tw_layout_push(&to, (tw_input_t)g, image);
+    }
   return to;
 }
 
