@@ -452,6 +452,15 @@ def test_views_of_one_array_stay_views() -> None:
 # --- the space --------------------------------------------------------------------------------------------------------
 
 
+def test_choices_of_tiles_are_no_choices_of_a_cpu() -> None:
+    x, y = vectors()
+    space = {"layout(x)": ("access", "none such"), "warps(x)": ("4x2",)}
+    result = tune.search(scale, (x, y, 64), space=space, grid=blocks, record_file=False, isolate=False, **QUICK)
+    assert not result.best.candidate.hints
+    told = [trial.dropped or "" for trial in result.trials if trial.candidate.hints]
+    assert len(told) == 2 and all("is a choice on GPUs; on a CPU no threads hold parts" in why for why in told)
+
+
 def test_candidates() -> None:
     x, y = vectors()
     problem = Problem(scale, (x, y, 64), blocks)

@@ -27,6 +27,9 @@ def estimate(
 ) -> tuple[cost.Work, float]:
     """What a launch does, and how many seconds it should take, by the kernel as it is written. `counted`: what such
     calls have counted before, of the same problem."""
+    of_tiles = [hints.told(*hint) for hint in candidate.hints if hints.tile_of(hint[0])]
+    if of_tiles and not machine.is_gpu:
+        raise TileValueError(f"{of_tiles[0]} is a choice on GPUs; on a CPU no threads hold parts of a tile")
     kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
     of_layouts = machine.is_gpu and asks_for_layouts(kernel.hints)
     same = candidate.constants, tuple(hint for hint in candidate.hints if hint[0] not in SAME_WORK), grid
