@@ -6,12 +6,13 @@ A kernel object is a `_core.Dispatcher`: a launch finds the variant compiled for
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import threading
 import types
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, compile, hints, knobs, ranges
@@ -185,15 +186,37 @@ _OF_THE_PROGRAM = (TileStaticEvalError, TileSyntaxError, TileTypeError, TileUnsu
 
 
 def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Made | None = None) -> Any:
-    """What the dispatcher asks for when no variant fits a launch: it, or the error to raise."""
+    """What the dispatcher asks for when no variant fits a launch: it, or the error to raise.
+
+    A thread that asks for what another one compiles waits, and finds its code in the cache if it reads the same."""
     try:
-        with ranges.named(f"compile {kernel.name} for {target}"):
+        with _in_turn((id(kernel), target, key)), ranges.named(f"compile {kernel.name} for {target}"):
             variant, reads = compile.compile_kernel(kernel, target, key, made)
     except _OF_THE_PROGRAM as error:
         error.__suppress_context__ = True
         return error.with_traceback(None)  # the way through the capture tells a user nothing
     _watch(kernel, reads)
     return variant
+
+
+_turns: dict[Any, tuple[Any, int]] = {}  # of what is being compiled, and how many ask for it
+_turning = threading.Lock()
+
+
+@contextlib.contextmanager
+def _in_turn(what: Any) -> Iterator[None]:
+    """One thread at a time, of those that ask for the same."""
+    with _turning:
+        lock, asking = _turns.get(what) or (threading.RLock(), 0)
+        _turns[what] = lock, asking + 1
+    try:
+        with lock:
+            yield
+    finally:
+        with _turning:
+            lock, asking = _turns.pop(what)
+            if asking > 1:
+                _turns[what] = lock, asking - 1
 
 
 _watching = threading.Lock()

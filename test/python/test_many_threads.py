@@ -13,7 +13,9 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,31 @@ def test_the_first_launch_of_all_threads() -> None:
 
     at_once(work)
     assert len(twice.variants()) == 1
+
+
+def test_threads_that_ask_for_the_same_compile_it_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The others find it in the disk cache; what another thread reads otherwise is another program."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    built, build, more = [], compiler.build, threading.Event()
+
+    def slow(*args: Any) -> Any:
+        built.append(args)
+        more.wait(0.2 if len(built) == 1 else 0)  # for others to come
+        return build(*args)
+
+    monkeypatch.setattr(compiler, "build", slow)
+
+    @ct.kernel
+    def thrice(X, Y):
+        ct.store(Y, ct.bid(0), ct.load(X, ct.bid(0), 16) * 3)
+
+    def work(i: int) -> None:
+        x, y = floats(64, i), np.zeros(64, np.float32)
+        ct.launch(None, (4,), thrice, (x, y))
+        np.testing.assert_array_equal(y, 3 * x)
+
+    at_once(work)
+    assert len(built) == 1 and len(thrice.variants()) == 1
 
 
 Pair = collections.namedtuple("Pair", "first second")

@@ -105,7 +105,7 @@ class ComputeKernel(Kernel):
         if plain in self.shared.variants:
             found, self.images[plain] = self.shared.variants[plain]
             return found
-        counts["compilations"] += 1
+        _count("compilations")
 
         def keep(_: Any, image: Any, variant: Any) -> None:
             self.images[plain] = image
@@ -181,6 +181,12 @@ def _gpu_of(values: Any) -> int:
 
 
 counts = {"compilations": 0, "launches": 0}  # of this process; those by a plan (call_plan.py) are not among them
+_counting = threading.Lock()
+
+
+def _count(what: str) -> None:
+    with _counting:
+        counts[what] += 1
 
 
 def _plain(entry: Any) -> Any:
@@ -282,7 +288,7 @@ class Launch:
     block: int
 
     def run(self, stream: Any) -> None:
-        counts["launches"] += 1
+        _count("launches")
         if knobs.check():
             from .. import checking  # which compiles the kernel again
 
