@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ MISSING = None if shutil.which(CLANG) else f"the emulator compiles LLVM IR with 
 PARTS = 3  # blocks that share a tile where the program does not say how many: the launcher would look at the sizes
 FOLDER = Path(tempfile.gettempdir()) / f"tilewright-emulator-{os.getuid()}"
 
+_COMPILE = compile.compile_kernel
 SREGS = {f"{r}.{a}": 3 * i + j for i, r in enumerate(("tid", "ctaid", "nctaid", "ntid")) for j, a in enumerate("xyz")}
 SREGS["laneid"] = 12
 APPROXIMATE = {
@@ -777,9 +779,11 @@ def kernel_form(start: Start, words: int, registers: int) -> str:
         "num_maps": len(start.maps),
         "views": "views",
         "maps": "maps",
+        "otherwise": "&emu_otherwise",
     }
     return f"""#include "kernel.h"
 void emu_call(const int64_t *words);
+void (*emu_otherwise)(const int64_t *, const int32_t *, int64_t, int64_t);
 static const view_t views[] = {{{", ".join(map(view_form, start.views)) or "{0}"}}};
 static const map_form_t maps[] = {{{", ".join(map_form(*m) for m in start.maps) or "{0}"}}};
 static const kernel_t kernel = {{{", ".join(f".{name} = {value}" for name, value in facts.items())}}};
@@ -832,14 +836,25 @@ def shared_object(text: str, start: Start) -> ctypes.CDLL:
 
 
 def compile_kernel(kernel: Any, target: str, key: Any, made: Any = None, overlapping: bool = False) -> Any:
-    """Stands in for compile.compile_kernel. `overlapping`: arrays of the launch may share memory."""
+    """Stands in for compile.compile_kernel. `overlapping`: arrays of the launch may share memory. What is not for NumPy
+    arrays is compiled as ever: files for other machines, say."""
+    if not target.startswith("cpu"):
+        return _COMPILE(kernel, target, key, made)
 
     def for_overlapping(kind: str, number: int) -> Any:
         return compile_kernel(kernel, target, key, overlapping=True)[0]
 
-    captured = compile.capture_kernel(kernel, TARGET, key, overlapping)
-    plans.lower(captured.module, ["llvm"], functools.partial(plans.step, captured.module))
-    variant = host_kernel(captured.module, kernel.name, captured.written, for_overlapping)
+    @functools.cache
+    def as_launched() -> ctypes.CDLL:
+        return library_of(lowered(as_launched=1).module)[0]
+
+    def lowered(**told: int) -> Any:
+        captured = compile.capture_kernel(kernel, TARGET, key, overlapping, **told)
+        plans.lower(captured.module, ["llvm"], functools.partial(plans.step, captured.module))
+        return captured
+
+    captured = lowered()
+    variant = host_kernel(captured.module, kernel.name, captured.written, for_overlapping, as_launched)
     if made is not None:
         made(None, compile.Image(b"", b"", sites=compile.sites_of(captured.module)), variant)
     return variant, captured.reads
@@ -877,15 +892,42 @@ def start_of(facts: dict[str, Any]) -> Start:
     )
 
 
-def host_kernel(
-    module: Any, name: str, written: int, overlapping: Callable[[str, int], Any] | None = None
-) -> _core.CpuKernel:
-    """A module at the stage "llvm" as a kernel for NumPy arrays; `overlapping` makes the one for arrays that share
-    memory."""
-    text = module.emit(compile.EMIT_LLVM).decode()
+_KEPT: list[Any] = []
+ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+
+
+def library_of(module: Any) -> tuple[ctypes.CDLL, bytes]:
+    """The host code of a module at the stage "llvm", and its launch record."""
     record = compile.record_of(module)
+    return shared_object(module.emit(compile.EMIT_LLVM).decode(), start_of(_core.launch_facts(record))), record
+
+
+def host_kernel(
+    module: Any,
+    name: str,
+    written: int,
+    overlapping: Callable[[str, int], Any] | None = None,
+    as_launched: Callable[[], ctypes.CDLL] | None = None,
+) -> _core.CpuKernel:
+    """A module at the stage "llvm" as a kernel for NumPy arrays.
+
+    `overlapping` makes the one for arrays that share memory, `as_launched` the code for a launch whose rows are not
+    what this one takes them to be.
+    """
+    library, record = library_of(module)
     facts = _core.launch_facts(record)
-    library = shared_object(text, start_of(facts))
+    if as_launched is not None:
+
+        @ENTRY
+        def otherwise(words: Any, dims: Any, first: int, last: int) -> None:
+            try:
+                as_launched().emu_entry(*map(ctypes.c_void_p, (words, dims)), *map(ctypes.c_int64, (first, last)), None)
+            except BaseException:  # which C does not hear of
+                traceback.print_exc()
+                os.abort()
+
+        _KEPT.append(otherwise)  # the library may be that of another kernel, too, and live longer
+        ctypes.c_void_p.in_dll(library, "emu_otherwise").value = ctypes.cast(otherwise, ctypes.c_void_p).value
     address = ctypes.cast(library.emu_entry, ctypes.c_void_p).value
     if facts["views"]:  # of which the launch on a CPU knows nothing
         overlapping = None

@@ -41,6 +41,7 @@ typedef struct {
   int num_views, num_maps;
   const view_t *views;
   const map_form_t *maps;
+  void (**otherwise)(const int64_t *words, const int32_t *dims, int64_t from, int64_t to);
 } kernel_t;
 
 /* Runs blocks of a kernel, whose arguments are those of a kernel for the CPU. */

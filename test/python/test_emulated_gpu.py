@@ -256,3 +256,29 @@ def test_zeros_keep_their_signs(name: str, dtype: Any) -> None:
     z = np.ones(64, dtype)
     ct.launch(None, (1,), kernel, (x, z))
     assert np.array_equal(np.signbit(z), np.signbit(x)) and (z == 0).all()
+
+
+def test_rows_that_are_not_as_long_as_a_kernel_takes_them_to_be() -> None:
+    """Of no elements; the launcher has other code for them."""
+
+    @ct.kernel
+    def scaled(X, Y, n: int, T: ct.Constant[int]):
+        row, columns = ct.bid(0), ct.arange(T, dtype=ct.int32)
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0)
+        ct.scatter(Y, (row, columns), x - ct.sum(x), mask=columns < n)
+
+    for columns in (0, 1500, 4096):
+        x = values((3, columns), np.int8).astype(np.float32)
+        y = np.zeros_like(x)
+        ct.launch(None, 3, scaled, (x, y, columns, 4096))
+        assert np.array_equal(y, x - x.sum(axis=1, keepdims=True))
+
+
+def test_other_machines_get_their_own_code() -> None:
+    @ct.kernel
+    def doubled(X):
+        ct.store(X, 0, ct.load(X, 0, 8) * 2)
+
+    _, key = doubled.specialization((np.zeros(8, np.float32),))
+    assert type(doubled.on_miss("sm_90a", key)).__name__ == "CudaKernel"
+    assert type(doubled.on_miss("cpu", key)).__name__ == "CpuKernel"
