@@ -196,8 +196,8 @@ def test_bits_of_floats_in_their_order_take_no_choice(kernels):
     compute.make_radix_sort(keys, keys, values, values, SortOrder.DESCENDING)
     sorts = [row for row in kernels if row[0].name == "sweep"]
     floats, integers = (assembly(*sort, "sm_90a").decode() for sort in (sorts[0], sorts[-1]))
-    ranked = integers.count("popc.b32") // 2  # a key by each
-    assert ranked >= 10 and floats.count("selp.b32") < integers.count("selp.b32") + ranked
+    ranked = integers.count("popc.b32") // 2  # a key by each; then there are two loops, which store keys and values
+    assert ranked >= 10 and floats.count("selp.b32") <= integers.count("selp.b32") + ranked + 2
 
 
 def test_a_block_sorts_keys_in_their_place(kernels):
