@@ -128,12 +128,26 @@ def load_kernel(place: str) -> Any:
     if not file or not name:
         raise TileValueError(f"{place!r}: expected FILE:KERNEL, for example matmul.py:matmul")
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for what the command makes
-        module = _run_file(Path(file)) if file.endswith(".py") else _import(file)
+        module = _run_file(_example(Path(file))) if file.endswith(".py") else _import(file)
     found = getattr(module, name, None)
     if not isinstance(found, kernel):
         kernels = [key for key, value in vars(module).items() if isinstance(value, kernel)]
         raise TileValueError(f"{file} has no kernel {name!r}; it has {', '.join(kernels) or 'none'}")
     return found
+
+
+def examples() -> Path | None:
+    """The folder of the examples, which an installed package has in it."""
+    here = Path(__file__).parent
+    return next((folder for folder in (here / "examples", here.parent / "examples") if folder.is_dir()), None)
+
+
+def _example(path: Path) -> Path:
+    """`python/examples/NAME`, as the documentation has it, wherever the examples are; any other path as it is."""
+    folder = examples()
+    if path.is_file() or folder is None or path.parts[:2] != ("python", "examples"):
+        return path
+    return folder.joinpath(*path.parts[2:])
 
 
 def _run_file(path: Path) -> types.ModuleType:
@@ -413,6 +427,8 @@ def diagnose() -> list[tuple[bool | None, str, str]]:
         advice = "run `make build` in the source tree, or reinstall the wheel"
         return [*findings, (False, "compiler", f"{error}; {advice}")]
     findings.append((True, "tilewright", f"{_version()}, compiler at {_core.__file__}"))
+    if (folder := examples()) is not None:
+        findings.append((True, "examples", str(folder)))
     findings.append((True, "CPU back end", f"{platform.machine()}, {_core.cpu_threads()} threads"))
     findings += _diagnose_gpu(_core)
     cache = _core.cache_info()

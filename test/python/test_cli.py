@@ -159,11 +159,10 @@ def stored(X, value: ct.Constant):
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
-def tilewright(*arguments: str) -> subprocess.CompletedProcess[str]:
+def tilewright(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tilewright", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"}
-    )
+    environment = {"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -262,6 +261,16 @@ def test_layout_lists_and_draws(tmp_path: Path) -> None:
     drawn = tilewright("layout", *MATMUL, "--value", "mma", "-o", str(path))
     assert drawn.returncode == 0, drawn.stderr
     assert "128x128 f32" in path.read_text()
+
+
+def test_examples_from_anywhere(tmp_path: Path) -> None:
+    """As the documentation names them; a file of that name that is there comes first."""
+    command = ["compile", "python/examples/vector_add.py:vector_add", "--emit", "tile"]
+    command += [f"--arg={text}" for text in ("A=f32[?]", "B=f32[?]", "C=f32[?]", "T=1024")]
+    assert "func.func @vector_add" in tilewright(*command, cwd=tmp_path).stdout
+    (tmp_path / "python/examples").mkdir(parents=True)
+    (tmp_path / "python/examples/vector_add.py").write_text("")
+    assert "has no kernel 'vector_add'" in tilewright(*command, cwd=tmp_path).stderr
 
 
 def test_doctor_says_what_is_there() -> None:

@@ -59,6 +59,16 @@ def test_imports_in_a_fresh_environment(python: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = subprocess.run([venv / "bin/tilewright", "doctor"], env=environment, capture_output=True, text=True)
     assert "CPU back end" in done.stdout, done.stderr
+    folder = re.search(r"examples +(/.*)", done.stdout)
+    assert folder is not None and folder[1].endswith("tilewright/examples"), done.stdout
+    done = subprocess.run(
+        [venv / "bin/python", "-I", f"{folder[1]}/vector_add.py"], env=environment, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    command = [venv / "bin/tilewright", "compile", "python/examples/softmax.py:softmax", "--emit", "ptx"]
+    command += [f"--arg={text}" for text in ("X=bf16[?,?]", "Y=bf16[?,?]", "TN=4096")]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0 and b".visible .entry" in done.stdout, done.stderr
 
 
 def test_shared_object_is_self_contained() -> None:
@@ -69,7 +79,7 @@ def test_shared_object_is_self_contained() -> None:
 
 def test_contents() -> None:
     names = zipfile.ZipFile(WHEELS[-1]).namelist()
-    assert "tilewright/tile.py" in names
+    assert "tilewright/tile.py" in names and "tilewright/examples/kernels/linear.py" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     strange = [name for name in names if not name.startswith(("tilewright/", "cuda/", "tilewright-"))]
     assert not strange, strange
