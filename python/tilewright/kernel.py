@@ -190,7 +190,7 @@ def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Ma
 
     A thread that asks for what another one compiles waits, and finds its code in the cache if it reads the same."""
     try:
-        with _in_turn((id(kernel), target, key)), ranges.named(f"compile {kernel.name} for {target}"):
+        with _in_turn((id(kernel), target, repr(key))), ranges.named(f"compile {kernel.name} for {target}"):
             variant, reads = compile.compile_kernel(kernel, target, key, made)
     except _OF_THE_PROGRAM as error:
         error.__suppress_context__ = True
@@ -199,7 +199,7 @@ def compile_variant(kernel: Any, target: str, key: compile.Key, made: compile.Ma
     return variant
 
 
-_turns: dict[Any, tuple[Any, int]] = {}  # of what is being compiled, and how many ask for it
+_turns: dict[Any, tuple[Any, int]] = {}  # of what is being compiled (a key need not have a hash), and how many ask
 _turning = threading.Lock()
 
 
