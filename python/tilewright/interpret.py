@@ -316,6 +316,16 @@ def _annotated_array(array: Array, marks: structure.Marks) -> Array:
     return array
 
 
+def _memory_of(value: Any) -> np.ndarray | None:
+    """The array that a launch takes what has a buffer for, as bytearray and array.array; None of others."""
+    if isinstance(value, bytes | np.generic):
+        return None
+    try:
+        return np.asarray(memoryview(value))
+    except TypeError:
+        return None
+
+
 _MOST_LEVELS = 16  # of structures in structures
 
 
@@ -348,6 +358,8 @@ class _Arguments:
             if back is not None:
                 self.finish.append(back)
             return _annotated_array(Array(array, name, marks.index_dtype or dt.int32), marks)
+        if (buffer := _memory_of(value)) is not None:
+            return _annotated_array(Array(buffer, name, marks.index_dtype or dt.int32), marks)
         return _annotated(_scalar_argument(value, name), name, marks.index_dtype)
 
     def _structure(self, name: str, marks: structure.Marks, kind: str, like: Any, parts: list[Any]) -> Any:
@@ -386,9 +398,14 @@ def run(
     for a kernel that is no tile code.
     """
     sizes = _check_grid(grid)
-    arguments = _Arguments()
-    values = arguments.bound(function, args)
-    accept()
+    arguments, problem = _Arguments(), None
+    try:
+        values = arguments.bound(function, args)
+    except (TileError, NotImplementedError) as error:
+        problem = error
+    accept()  # what a launch refuses is told in its words
+    if problem is not None:
+        raise problem
     body, count = Rebinder().rebind(function), function.__code__.co_argcount
     plain, by_name = values[:count], dict(zip(structure.parameters_of(function)[count:], values[count:], strict=True))
     with np.errstate(all="ignore"):

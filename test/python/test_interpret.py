@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import ast
 import inspect
 import os
@@ -504,3 +505,29 @@ def test_a_traceback_shows_the_users_frames(kernel: Any, frames: list[str]) -> N
         kernel.interpret(1, (np.zeros(4, np.float32),))
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert names == ["test_a_traceback_shows_the_users_frames", *frames]
+
+
+def test_arguments_that_a_launch_refuses_are_refused_in_its_words() -> None:
+    @ct.kernel
+    def kernel(X):
+        ct.store(X, 0, ct.load(X, 0, 4) + 1)
+
+    x = np.zeros(4, np.float32)
+    for wrong in (x.astype(">f4"), x.astype(object), x.astype("M8[s]"), np.ma.masked_less(x, 1), 2**64, b"1234"):
+        told = []
+        for start in (lambda w: ct.launch(None, 1, kernel, (w,)), lambda w: kernel.interpret(1, (w,))):
+            with pytest.raises((TypeError, ValueError, NotImplementedError)) as found:
+                start(wrong)
+            told.append((type(found.value), str(found.value)))
+        assert told[0] == told[1] and "kernel kernel, argument 'X': " in told[0][1]
+
+
+def test_memory_that_is_no_array() -> None:
+    @ct.kernel
+    def kernel(X):
+        ct.store(X, 0, ct.load(X, 0, 4) * 2)
+
+    for memory in (bytearray([1, 2, 3, 4]), array.array("f", [1, 2, 3, 4]), memoryview(np.arange(1, 5))):
+        for start in (lambda m: ct.launch(None, 1, kernel, (m,)), lambda m: kernel.interpret(1, (m,))):
+            start(memory)
+        assert list(memory) == [4, 8, 12, 16]
