@@ -1,6 +1,7 @@
 """Calls that are wrong: an error of a type, which names the argument, before anything is written."""
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,6 +211,24 @@ def test_more_items_than_an_iterator_has():
         counts = compute.CountingIterator(np.int64(0))
         compute.unary_transform(counts, compute.TransformOutputIterator(out, OpKind.NEGATE), OpKind.IDENTITY, 10)
     assert not out.any()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: compute.CountingIterator("a"),
+        lambda: compute.ConstantIterator(None),
+        lambda: compute.TransformIterator(np.arange(4), 3),
+        lambda: compute.ReverseIterator([1, 2]),
+        lambda: compute.ShuffleIterator(0),
+        lambda: compute.PermutationIterator(np.arange(4), np.arange(4.0)),
+        lambda: compute.CacheModifiedInputIterator(np.arange(4), "none such"),
+    ],
+)
+def test_an_iterator_of_what_is_wrong(make):
+    with pytest.raises((TileTypeError, TileValueError)) as found:
+        make()
+    assert [frame.path.name for frame in found.traceback] == [Path(__file__).name] * 2
 
 
 def test_items_before_the_first_of_an_iterator():

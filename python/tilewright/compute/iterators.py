@@ -15,6 +15,7 @@ from typing import Any
 
 from ..dtype import DType, int64
 from ..errors import TileError, TileTypeError, TileValueError
+from ..quiet import quiet
 from .inputs import Access, ArrayInput, as_input, places_of
 from .operators import Operator, OpKind, as_operator, function_of
 from .raw import RawOp
@@ -30,6 +31,11 @@ class Iterator:
     value_type: ItemType
     kind: Any
     reads = writes = True
+
+    def __init_subclass__(cls) -> None:
+        """What is wrong with the arguments is told without frames of ours."""
+        if "__init__" in vars(cls):
+            cls.__init__ = quiet(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def count(self) -> int | None:
