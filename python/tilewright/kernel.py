@@ -126,6 +126,10 @@ class kernel(_core.Dispatcher):
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.parameters)})>"
 
+    def __reduce__(self) -> Any:
+        """In a pickle, and as a copy, a kernel is what its module has by this name, as a function is."""
+        return self.function.__qualname__
+
     @property
     def _pyfunc(self) -> Any:
         """The function under cuTile's name for it, of which its operator libraries make kernels with other hints."""

@@ -139,3 +139,33 @@ exec(use_module)
         USE_MODULE,
         RUN_KERNEL,
     )
+
+
+def test_a_kernel_is_pickled_and_copied_as_a_function_is(tmp_path: Path) -> None:
+    """By its name; another process that imports its module finds it."""
+    (tmp_path / "doubling.py").write_text(DOUBLING + "\nwith_hints = double.replace_hints(num_warps=8)\n")
+    program = """
+import copy, multiprocessing, pickle
+import doubling
+
+def in_process(kernel):
+    return kernel is doubling.double
+
+if __name__ == "__main__":
+    assert pickle.loads(pickle.dumps(doubling.double)) is copy.deepcopy(doubling.double) is doubling.double
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(in_process, [doubling.double]) == [True]
+    try:
+        pickle.dumps(doubling.with_hints)
+    except pickle.PicklingError:
+        pass
+    else:
+        raise AssertionError("another kernel than its module has under the name")
+"""
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, str(tmp_path / "program.py")]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2] / "python"), str(tmp_path)])
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
