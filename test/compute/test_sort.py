@@ -131,6 +131,22 @@ def test_merge_sort_of_structs(device):
     np.testing.assert_array_equal(device.host(out), people[stably(people["age"], SortOrder.DESCENDING)])
 
 
+@compute.gpu_struct
+class Wide:
+    key: np.int32
+    place: np.int64
+    rest: np.float64
+
+
+@pytest.mark.parametrize("n", [1536, 1537, 2047, 2561])
+def test_merge_sort_of_structs_of_which_a_block_sorts_few(device, n):
+    rows = np.zeros(n, Wide.dtype)
+    rows["key"], rows["place"] = np.random.default_rng(n).integers(0, 50, n), np.arange(n)
+    out = device.array(np.zeros(n, Wide.dtype))
+    compute.merge_sort(device.array(rows), None, out, None, lambda a, b: a.key < b.key, n)
+    np.testing.assert_array_equal(device.host(out), rows[np.argsort(rows["key"], kind="stable")])
+
+
 def test_values_of_a_packed_dtype(device):
     packed = np.dtype([("a", "i1"), ("b", "f8")])
     keys, values = random_keys(700, "int16"), np.zeros(700, packed)

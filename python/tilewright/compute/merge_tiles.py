@@ -43,6 +43,7 @@ class MergeTiles(Kernels):
         self.threads, self.sorted = THREADS << self.levels, self.tile << self.levels
         self.sort = _Parts(pairs, types, op, self.items, self.threads).sort()
         self.few = _Parts(pairs, types, op, _FEW, self.threads).sort() if self.items > _FEW else self.sort
+        self.most_few = min(_FEW, self.items) * self.threads
         parts = _Parts(pairs, types, op, self.items, THREADS)
         self.search, self.merge = parts.search(), parts.merge()
 
@@ -58,7 +59,7 @@ class MergeTiles(Kernels):
         import numpy as np
 
         tiles, count = -(-n // self.tile), size(n)
-        if is_few(n, self.threads) and n <= _FEW * self.threads:
+        if is_few(n, self.threads) and n <= self.most_few:
             return [Launch(self.few, (start, stations[0], arrays, count), 1, self.threads)]
         found = [Launch(self.sort, (start, stations[0], arrays, count), -(-n // self.sorted), self.threads)]
         for i in range(self.passes(n)):
