@@ -48,7 +48,8 @@ from the bounds that the tests use. An ulp is a unit in the last place of the re
   only end in 16 bits, or `exp2` in sums of numbers that are not negative and in products of tiles, too: these are 0
   below 2^-126. `approximate=0` keeps them.
 - **Open** are: the quotient and remainder of an integer by 0, shifts by the width or more, conversions of floats to
-  integers that do not exist, and undetermined padding.
+  integers that do not exist, undetermined padding, and whether a loop that would never end ends, where it does nothing
+  but compute.
 - **The compiler's own approximations** never leave these bounds for what is stored: a function whose result only
   ends in 16 bits is computed to these. The hint `approximate=0` switches them off ([options.md](options.md)).
 """
