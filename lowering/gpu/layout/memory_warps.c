@@ -131,12 +131,15 @@ static int64_t most_bytes(const moved_t *m) {
   return most;
 }
 
-/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. */
-static bool moves_single_tiles(const moved_t *m, int64_t most) {
-  int large = 0;
-  for (int i = 0; i < m->accesses.count; i++)
+/* Whether the function moves tiles one at a time: of those that it loads one is large, and nothing is added up. Where
+ * it loads none its few warps wait for what they compute. */
+static bool moves_single_tiles(const moved_t *m, int64_t most, int warps) {
+  int large = 0, loads = 0;
+  for (int i = 0; i < m->accesses.count; i++) {
+    loads += tw_op_loads(m->accesses.at[i]);
     large += tw_op_loads(m->accesses.at[i]) && 2 * weighed_bytes(m, m->accesses.at[i]) >= most;
-  return large == 1 && !m->combines;
+  }
+  return (large == 1 || (loads == 0 && warps < FEW_WARPS)) && !m->combines;
 }
 
 /* As many warps as give each thread BYTES_PER_THREAD, or twice that where each warp reduces rows of its own, and more
@@ -152,7 +155,7 @@ static int choose(const moved_t *m, MlirOperation func) {
   while (warps < MAX_WARPS && most >= 2 * warps * TW_WARP_LANES * bytes * (m->scans && warps >= FEW_WARPS ? 2 : 1))
     warps *= 2;
   int enough = m->scans || m->rearranges ? FEW_WARPS : FEW_WARPS / 2;
-  if (warps >= enough && most <= MOVED_BYTES && moves_single_tiles(m, most))
+  if (warps >= enough && most <= MOVED_BYTES && moves_single_tiles(m, most, warps))
     warps *= 2;
   while (warps < TW_BLOCK_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
     warps *= 2;

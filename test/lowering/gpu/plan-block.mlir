@@ -210,8 +210,11 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
-// A tile of 4 KB that is moved element by element has four warps; two where threads exchange what they moved, or add it up.
+// A tile of 4 KB that is moved or made element by element has four warps; two where threads exchange what they moved, or
+// add it up.
 // CHECK-LABEL: func.func @small_moves
+// CHECK-SAME: tile.launch = {num_warps = 4 : i32}
+// CHECK-LABEL: func.func @small_made
 // CHECK-SAME: tile.launch = {num_warps = 4 : i32}
 // CHECK-LABEL: func.func @small_scan
 // CHECK-SAME: tile.launch = {num_warps = 2 : i32}
@@ -224,6 +227,13 @@ module attributes {tile.target = "sm_90a"} {
     %t = tile.load %x[%i] : !V, i32 -> tensor<1024xf32>
     %e = math.exp %t : tensor<1024xf32>
     tile.store %e, %y[%i] : tensor<1024xf32>, !V, i32
+    return
+  }
+  func.func @small_made(%y: !V) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %n = tile.iota : tensor<1024xi32>
+    %t = arith.sitofp %n : tensor<1024xi32> to tensor<1024xf32>
+    tile.store %t, %y[%i] : tensor<1024xf32>, !V, i32
     return
   }
   func.func @small_scan(%x: !V, %y: !V) attributes {tile.kernel} {
