@@ -251,3 +251,9 @@ def test_tiles_that_end_early_have_few_copies_of_an_item(kernels):
     code = assembly(kernel, key, "sm_90a").decode()
     assert 48 <= code.count("0f40400000") <= 48 + scan_tiles._AT_A_TIME, code.count("0f40400000")
     assert code.count("st.global") <= 16
+
+
+def test_rows_of_segments_that_are_full_ask_for_no_lane(kernels):
+    """One comparison for all steps of a fold: with one of each lane and step there, fewer blocks have registers."""
+    (found,) = {assembly(kernel, key, "sm_90a") for kernel, key in kernels if kernel.name == "fold_segments"}
+    assert re.search(rb"setp\.(eq|ne)\.[bsu]64\s+%p\d+, %rd\d+, 32;", found)

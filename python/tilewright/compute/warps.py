@@ -54,7 +54,6 @@ def lane():
 
 def warp_fold(value, there, fold):
     """On lane 0 the values of the first `there` lanes joined from left to right."""
-    there = small(min(there, LANES))
     for step in _STEPS:
         value = _with_above(value, there, small(step), fold)
     return value
@@ -62,7 +61,21 @@ def warp_fold(value, there, fold):
 
 def _with_above(value, there, step, fold):
     other = above(value, step)
-    if i32.less(i32.add(lane(), step), there):  # what other lanes make of it does not matter
+    if there == LANES or i32.add(lane(), step) < there:  # what other lanes make of it does not matter
+        value = fold(value, other)
+    return value
+
+
+def _of_block(value, there, fold):
+    """The same of a block's warps, where `there` is an int32: less code, but a few registers more."""
+    for step in _STEPS:
+        value = _with_next(value, there, small(step), fold)
+    return value
+
+
+def _with_next(value, there, step, fold):
+    other = above(value, step)
+    if i32.less(i32.add(lane(), step), there):
         value = fold(value, other)
     return value
 
@@ -112,11 +125,11 @@ def _all_with_below(values, step, fold):
 def block_total(shared, value, there, fold):
     """On thread 0 the values of the first `there` threads joined; `shared` has an item for each warp."""
     warp, there = i32.shr(cuda.threadIdx.x, _COUNT), small(there)
-    value = warp_fold(value, i32.sub(there, i32.shl(warp, _COUNT)), fold)
+    value = _of_block(value, i32.sub(there, i32.shl(warp, _COUNT)), fold)
     if lane() == 0:
         shared[warp] = value
     cuda.syncthreads()
     if warp == 0:
         count = i32.shr(i32.add(there, LANES - 1), _COUNT)
-        value = warp_fold(shared[i32.min(lane(), i32.max(i32.sub(count, 1), 0))], count, fold)
+        value = _of_block(shared[i32.min(lane(), i32.max(i32.sub(count, 1), 0))], count, fold)
     return value
