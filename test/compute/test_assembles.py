@@ -257,3 +257,9 @@ def test_rows_of_segments_that_are_full_ask_for_no_lane(kernels):
     """One comparison for all steps of a fold: with one of each lane and step there, fewer blocks have registers."""
     (found,) = {assembly(kernel, key, "sm_90a") for kernel, key in kernels if kernel.name == "fold_segments"}
     assert re.search(rb"setp\.(eq|ne)\.[bsu]64\s+%p\d+, %rd\d+, 32;", found)
+
+
+def test_transforms_read_16_bytes_a_thread(kernels):
+    """Of a whole tile, once: many blocks have more under way than one with several pieces a thread."""
+    (code,) = {assembly(kernel, key, "sm_90a") for kernel, key in kernels if kernel.name == "transform"}
+    assert len(re.findall(rb"ld\.global\.v2\.b64", code)) == 1 and len(re.findall(rb"st\.global\.v2\.b64", code)) == 1

@@ -16,7 +16,7 @@ from .launching import ComputeKernel, Launch, size
 from .objects import Given, InPlace, call, make
 from .vectors import aligned, is_aligned, width_for
 
-THREADS, ROUNDS = 256, 4  # of a block, and pieces that a thread takes
+THREADS, ROUNDS = 256, 1  # of a block, and pieces that a thread takes: most of them are under way by many blocks
 
 
 class _Transform(InPlace):
