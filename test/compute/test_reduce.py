@@ -267,7 +267,7 @@ def test_structs_keep_their_order(device):
 
 
 def test_many_blocks_in_order(device, monkeypatch):
-    """Operands that keep their order are shared by more blocks than those that may change places."""
+    """More of them than threads fold what they found; of large items half as many."""
     module = importlib.import_module("tilewright.compute.reduce")
     few = functools.partial(module.Tiling, rounds=1, threads=32)
     monkeypatch.setattr(module, "Tiling", few)
@@ -277,5 +277,8 @@ def test_many_blocks_in_order(device, monkeypatch):
     assert reduced(device, x, last, zero) == x[x != 0][-1]
     made = compute.make_reduce_into(device.array(x), device.array(np.zeros(1, np.int64)), last, zero)
     if not made.alone:
-        assert made.tiling.blocks(len(x)) == 1301 and few(2).blocks(1 << 30) == 1024
+        assert made.tiling.blocks(len(x)) == 1301 and made.tiling.blocks(1 << 30) == 4096
+        pairs = np.zeros(2, [("f0", np.int64), ("f1", np.int64)])
+        large = compute.make_reduce_into(device.array(pairs), device.array(pairs[:1]), lambda a, b: b, pairs[:1])
+        assert large.tiling.blocks(1 << 30) == 2048
     compute.clear_all_caches()

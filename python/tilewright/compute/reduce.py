@@ -20,7 +20,7 @@ from .iterators import states_of
 from .launching import ComputeKernel, Launch, Part, resident, size
 from .objects import Algorithm, Given, call, initial, make
 from .plans import is_few
-from .types import Convert, ItemType, Shared, Zero
+from .types import Convert, ItemType, Shared, Zero, size_of
 from .vectors import is_aligned, loading, width_for
 from .warps import LANES, block_total, lane, warp_fold, warp_folds
 
@@ -34,7 +34,6 @@ class Determinism(enum.Enum):
 
 
 _MOST_IN_A_ROW = 256  # items that a thread folds one behind the other
-_MOST_IN_ORDER = 4096  # blocks where operands keep their order: so many that those which start last take little time
 _FINISHING = 256  # threads that fold what blocks found
 _FEW_THREADS = 512  # those that fold few items
 _SIDE_BY_SIDE = 16  # threads of a block on the CPU, where the operator commutes: lanes of a vector
@@ -47,7 +46,7 @@ class Tiling:
     width: int  # items that a thread takes side by side
     rounds: int = 4  # such pieces of a tile that a thread takes
     threads: int = 256
-    most_blocks: int = 1024
+    most_blocks: int = 4096  # so many that those which start last take little time
 
     @property
     def tile(self) -> int:
@@ -255,7 +254,7 @@ class Reduce(Algorithm):
         read, commutes = given["d_in"].reader(), given["op"].commutes
         width = width_for(given["d_in"].value_type)
         self.alone = self.shape.threads == 1
-        self.tiling = Tiling(width) if commutes else Tiling(2 * width, most_blocks=_MOST_IN_ORDER)
+        self.tiling = Tiling(width if commutes else 2 * width, most_blocks=4096 if size_of(t) <= 8 else 2048)
         if self.alone:
             side_by_side = commutes and isinstance(t, DType)
             self.threads = _SIDE_BY_SIDE if side_by_side else 1
