@@ -137,8 +137,8 @@ def test_large_blocks_have_the_registers_of_their_threads(monkeypatch):
 
 
 def test_rows_are_accesses_of_16_bytes(kernels):
-    """Of scans, all that a thread reads and stores of a whole tile; of selections, what it reads."""
-    counted = {"scan_tiles": (4, 4), "part_tiles": (5, 0)}
+    """Of scans, all that a thread reads and stores of a whole tile, this in a loop; of selections, what it reads."""
+    counted = {"scan_tiles": (4, 1), "part_tiles": (5, 0)}
     for kernel, key in (row for row in kernels if row[0].name in counted):
         code = assembly(kernel, key, "sm_90a").decode()
         found = tuple(len(re.findall(rf"{what}\.global\.v[24]\.b", code)) for what in ("ld", "st"))
@@ -162,18 +162,23 @@ def test_scans_look_at_a_group_before_they_wait(kernels):
 
 
 def test_parted_items_are_put_before_a_block_waits(kernels):
-    """Registers hold no items while a block looks back: all of them are in shared memory. What goes with keys is read
-    behind the counts that the block tells, and before those that it asks for."""
+    """Registers hold no items of a tile while its block looks back: all of them are in shared memory. Of keys alone, a
+    block reads its next tile before; what goes with keys it reads behind the counts that it tells."""
     found = []
     for kernel, key in kernels:
         if kernel.name == "part_tiles":
             code = assembly(kernel, key, "sm_90a").decode()
-            told, waits = code.index("st.relaxed.gpu"), code.index("nanosleep")
-            has_values = "ld.global.v" in code[told:waits]
-            found.append(has_values)
+            waits, read = code.index("nanosleep"), [at.start() for at in re.finditer(r"ld\.global\.v", code)]
             stored = [at.start() for at in re.finditer(r"st\.shared", code)]
-            behind = sum(at > waits for at in stored) - (12 if has_values else 0)
-            assert len(stored) - behind >= 10 and behind <= 4  # sums of warps, and counts of groups
+            stays = "bar.red" in code
+            found.append(stays)
+            if stays:
+                assert len(read) >= 4 and max(read) < waits
+            else:
+                told = code.index("st.relaxed.gpu")
+                assert any(told < at < waits for at in read)
+                behind = sum(at > waits for at in stored) - 12
+                assert len(stored) - behind >= 10 and behind <= 4  # sums of warps, and counts of groups
     assert sorted(found) == [False, True]
 
 
@@ -243,14 +248,15 @@ def test_the_length_of_a_kernel_is_that_of_its_functions():
 
 
 def test_tiles_that_end_early_have_few_copies_of_an_item(kernels):
-    """An operator of a scan's items stands in its kernel once for each item of a whole tile, and a few times more."""
+    """An operator of a scan's items stands in its kernel once for each item of a whole tile, and a few times more; what
+    joins a tile with those before it once for a row."""
     counting = compute.TransformIterator(np.zeros(8, np.float32), lambda v: v * np.float32(3))
     del kernels[:]
     compute.make_inclusive_scan(counting, np.zeros(8, np.float32), OpKind.PLUS, None)
     ((kernel, key),) = [row for row in kernels if row[0].name == "scan_tiles"]
     code = assembly(kernel, key, "sm_90a").decode()
-    assert 48 <= code.count("0f40400000") <= 48 + scan_tiles._AT_A_TIME, code.count("0f40400000")
-    assert code.count("st.global") <= 16
+    assert 32 <= code.count("0f40400000") <= 32 + scan_tiles._AT_A_TIME, code.count("0f40400000")
+    assert len(re.findall(r"st\.global\.[bv]", code)) == 2
 
 
 def test_rows_of_segments_that_are_full_ask_for_no_lane(kernels):

@@ -251,8 +251,8 @@ def test_rows_of_a_tile_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     compute.make_select(x, x, count, lambda v: v > 3, compute_capability=90)
     compute.clear_all_caches()
     scan, part = bodies["scan_tiles"], bodies["part_tiles"]
-    loaded_and_stored = [scan.count(name) for name in ("row", "guarded", "staged_row", "stage_row")]
-    assert loaded_and_stored == [2, 1, 1, 1] and scan.count("in_row") == 2 and scan.count("behind") == 1
+    loaded_and_stored = [scan.count(name) for name in ("row", "guarded", "held_row", "put_row")]
+    assert loaded_and_stored == [1, 1, 1, 1] and scan.count("in_row") == 2 and scan.count("behind") == 1
     assert [part.count(name) for name in ("of_row", "put_row", "put", "cut")] == [1, 1, 1, 1]
     assert len(scan) < 70 and len(part) < 80
 

@@ -211,7 +211,7 @@ def test_no_more_than_there_is_room_for(device, room, kind):
 
 def test_tiles_of_many_groups(device, monkeypatch):
     """Groups whose totals are looked back at, one after the other; an order that shows."""
-    monkeypatch.setattr(scan_tiles, "rows_for", lambda width, size: scan_tiles.Rows(1, 1, 32, 2))
+    monkeypatch.setattr(scan_tiles, "rows_for", lambda width, size, roomy: scan_tiles.Rows(1, 1, 32, 2))
     x = np.random.default_rng(7).integers(1, 9, 32 * (32 * 32 + 40) + 5).astype(np.int32)
     compute.clear_all_caches()
     expected = np.cumsum(x, dtype=np.int32)
@@ -223,7 +223,7 @@ def test_tiles_of_many_groups(device, monkeypatch):
 
 def test_parts_of_many_groups(device, monkeypatch):
     """Counts of groups of tiles; items in front of a run that other lanes, rows, warps and tiles have."""
-    monkeypatch.setattr(part_tiles, "rows_for", lambda types, counted: part_tiles.Rows(2, 3, 64, 2))
+    monkeypatch.setattr(part_tiles, "rows_for", lambda types, counted, roomy: part_tiles.Rows(2, 3, 64, 2))
     compute.clear_all_caches()
     n = 64 * 6 * (64 * 2 + 3) + 5
     x = np.random.default_rng(8).integers(0, 7, n).astype(np.int32)
@@ -320,3 +320,36 @@ def test_parts_of_arrays_are_moved_without_a_branch():
         loops = re.findall(r"scf\.for [^\n]*\n((?:(?!scf\.for|\n +\}).)*?)\n +scf\.yield", text, re.S)
         bodies.append([loop for loop in loops if "tile.scatter" in loop and "i8" in loop and "scf.if" not in loop])
     assert [len(found) for found in bodies] == [1, 0]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_blocks_that_part_stay(device, monkeypatch, at):
+    """A block parts several tiles, which it reads at once or, of arrays that begin anywhere, by shared memory."""
+    monkeypatch.setattr(importlib.import_module("tilewright.compute.select"), "multiprocessors", lambda place: 1)
+    monkeypatch.setattr(part_tiles, "rows_for", lambda types, counted, roomy: part_tiles.Rows(4, 2, 64, 2))
+    compute.clear_all_caches()
+    n = 64 * 8 * 70 + 5
+    x = np.random.default_rng(13).integers(0, 9, n + at).astype(np.int32)
+    held, x = device.array(x)[at:], x[at:]
+    out, count = [device.array(np.zeros(n, np.int32)) for _ in range(3)], device.array(np.zeros(2, np.int64))
+    compute.select(held, out[0], count, lambda v: v != 3, n)
+    assert device.host(count)[0] == (x != 3).sum()
+    np.testing.assert_array_equal(device.host(out[0])[: (x != 3).sum()], x[x != 3])
+    compute.three_way_partition(held, *out, count, lambda v: v < 2, lambda v: v < 5, n)
+    for part, found in zip((x[x < 2], x[(x >= 2) & (x < 5)], x[x >= 5]), out, strict=True):
+        np.testing.assert_array_equal(device.host(found)[: len(part)], part)
+    compute.clear_all_caches()
+
+
+def test_tiles_are_the_same_on_all_gpus_if_asked():
+    """Else they are larger where blocks have more shared memory, and sums of floats are rounded elsewhere."""
+    x, found = np.zeros(8, np.float32), []
+    compute.clear_all_caches()
+    for how in (Determinism.RUN_TO_RUN, Determinism.GPU_TO_GPU):
+        made = [
+            compute.make_inclusive_scan(x, x, OpKind.PLUS, None, determinism=how, compute_capability=c)
+            for c in (89, 90)
+        ]
+        found.append([one.scanner.rows.tile for one in made])
+    assert found == [[24 << 10, 32 << 10], [24 << 10, 24 << 10]]
+    compute.clear_all_caches()

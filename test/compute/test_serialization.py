@@ -40,6 +40,20 @@ def proxy_of(value, is_array):
     return ProxyValue(value.dtype) if isinstance(value, np.generic) else value
 
 
+@pytest.mark.parametrize("targets, most", [([89], 99 << 10), ([80, 90], 160 << 10), ([89, 90], 99 << 10)])
+def test_tiles_are_for_the_shared_memory_of_all_targets(targets, most):
+    x, counts = np.zeros(8), np.zeros(2, np.int64)
+    compute.clear_all_caches()
+    for made, of in (
+        (compute.make_inclusive_scan(x, x, lambda a, b: a + b, None, compute_capability=targets), "scanner"),
+        (compute.make_select(x, x, counts, lambda v: v > 3, compute_capability=targets), "parting"),
+    ):
+        for image in getattr(made, of).kernel.images.values():
+            shared = _core.launch_facts(image.record)["shared_bytes"]
+            assert most - (40 << 10) < shared <= most
+    compute.clear_all_caches()
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_for_gpus_that_are_not_there(name, monkeypatch):
     """The code of each kernel is there for each target, and no array's address or size was needed."""

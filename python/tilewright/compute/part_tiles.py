@@ -18,16 +18,17 @@ from ..dtype import int32, int64, uint32
 from ..numba import intrinsics as cuda
 from .integers import In
 from .launching import ComputeKernel, Kernels, Launch, Part, resident, size
-from .lookback import CountsBack
+from .lookback import CountsBack, is_same, take
 from .plans import EACH, is_few
 from .scan_tiles import Rows, first_of
 from .types import Convert, ItemType, Shared, Zero, size_of
-from .vectors import aligned, is_aligned, width_for
+from .vectors import WIDE, aligned, is_aligned, width_for
 from .warps import LANES, below, lane, of_lane, warp_inclusive, warp_inclusives
 
 THREADS, BLOCKS = 512, 2  # of a block; that a multiprocessor holds
 BYTES = {1: 128, 2: 96}  # of a thread's items, by the parts that are counted
-_MOST_ITEMS = 32  # of a thread
+_BYTES_THAT_STAY = {1: 128, 2: 80}  # the same of blocks that take tile by tile
+_MOST_ITEMS = {1: 32, 2: 24}  # of a thread
 _MOST_STAGED = 192  # bytes of a thread in shared memory
 _SECOND = 1 << 16  # of two counts in a word
 _FAR = 1 << 20  # behind any tile
@@ -45,14 +46,22 @@ class Column:
     rooms: tuple[Any, ...]
 
 
-def rows_for(types: list[ItemType], counted: int) -> Rows:
+def rows_for(types: list[ItemType], counted: int, roomy: bool) -> Rows:
     """As large a tile as registers hold, of several columns one at a time: what blocks wait for each other takes the
     same time for any."""
     width, sizes = width_for(*types), list(map(size_of, types))
+    if stays(types):
+        most, (threads, blocks) = _BYTES_THAT_STAY[counted] // sizes[0], (1024, 1) if roomy else (THREADS, BLOCKS)
+        return Rows(width, max(1, min(most, _MOST_ITEMS[counted]) // width), threads, blocks)
     most = BYTES[counted] // sum(sizes)
     if len(sizes) > 1 and max(sizes) <= 8:
         most = 12 if max(sizes) > 4 else 20 if max(sizes) > 2 else 24
-    return Rows(width, max(1, min(most, _MOST_ITEMS) // width), THREADS, BLOCKS)
+    return Rows(width, max(1, min(most, _MOST_ITEMS[counted]) // width), THREADS, BLOCKS)
+
+
+def stays(types: list[ItemType]) -> bool:
+    """Whether blocks take tile by tile: one column, of items that registers hold beside what else a block does."""
+    return len(types) == 1 and size_of(types[0]) <= WIDE
 
 
 class TileParting(Kernels):
@@ -62,11 +71,23 @@ class TileParting(Kernels):
     of `writes` beyond the counted ones has its place by what is left. `tell(outputs, counts)` is told the counts.
     """
 
-    def __init__(self, columns: list[Column], counted: int, part_of: Any, tell: Any, looks_before: bool) -> None:
-        self.rows = rows_for([column.type for column in columns], counted)
+    def __init__(
+        self,
+        columns: list[Column],
+        counted: int,
+        part_of: Any,
+        tell: Any,
+        looks_before: bool,
+        multiprocessors: int,
+        roomy: bool,
+    ) -> None:
+        types = [column.type for column in columns]
+        self.rows, self.stays = rows_for(types, counted, roomy), stays(types)
+        self.most_blocks = self.rows.blocks * multiprocessors
         self.counted = counted
         self.back = CountsBack(counted, self.rows.threads, len(columns) == 1)
-        self.kernel = self._kernel(columns, part_of, tell, looks_before)
+        of = self._staying if self.stays else self._kernel
+        self.kernel = of(columns, part_of, tell, looks_before)
         self.few = _few(columns, counted, part_of, tell, looks_before, self.rows)
 
     def parts(self, n: int) -> list[Part]:
@@ -85,7 +106,62 @@ class TileParting(Kernels):
     def _tiled(self, inputs: Any, outputs: Any, arrays: Any, n: int, temporary: list[Any]) -> list[Launch]:
         tiles = max(1, self.rows.tiles(n))  # the last one tells the counts, of no items, too
         values = (inputs, outputs, arrays, size(n), size(tiles), is_aligned(inputs), temporary[0])
-        return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, tiles, self.rows.threads)]
+        blocks = max(1, min(tiles, self.most_blocks)) if self.stays else tiles
+        return [self.back.clearing(temporary[0], tiles), Launch(self.kernel, values, blocks, self.rows.threads)]
+
+    def _staying(self, columns: list[Column], part_of: Any, tell: Any, looks_before: bool) -> ComputeKernel:
+        """Of one column: blocks stay, and read their next tile before they look back."""
+        rows, counted, tile_size, (column,) = self.rows, self.counted, self.rows.tile, columns
+        number, tell_mine, before = self.back.number, self.back.tell_mine, self.back.before
+        parted, places = _parts(column, counted, part_of, looks_before, rows), _places(rows, counted)
+        move, halves, shared_next = _staged(column, rows, counted), _halves(counted), Shared(int32, 1)
+        load_whole, zero = _loading(column, rows), Zero(column.type)
+
+        def empty():
+            return tuple(tuple(zero() for _ in run) for run in rows.places)
+
+        def place_of(tile, n):
+            start = tile * tile_size
+            return start, small(min(n - start, tile_size))
+
+        def load(inputs, start, whole):
+            return load_whole(inputs, start) if whole else empty()
+
+        def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
+            """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
+            stage, following = move.stage(), shared_next()
+            tile, new, mine = small(0), number(words), small(0)
+            finishes, begins = False, is_same(new < tiles)
+            while finishes or begins:
+                start, valid = place_of(new, n)
+                whole = wide and i32.equal(valid, tile_size)
+                first = load(inputs, start, whole)
+                if finishes:
+                    bases = before(words, tile, tiles, mine)
+                    if tile == tiles - 1 and cuda.threadIdx.x == 0:
+                        tell(outputs, tuple(base + count for base, count in zip(bases, halves(mine), strict=True)))
+                    begin, count = place_of(tile, n)
+                    move.store(outputs, stage, (), (), (), mine, bases, begin, count)
+                    cuda.syncthreads()
+                finishes = begins
+                if begins:
+                    next_tile = small(0)
+                    if cuda.threadIdx.x == 0:
+                        next_tile = small(take(words, lane(), 1))  # no lane of others adds to it
+                    if not whole:
+                        move.fill(stage, inputs, start, valid)
+                        cuda.syncthreads()
+                        first = move.rows(stage)
+                    parts = parted(inputs, arrays, first, start, valid)
+                    if cuda.threadIdx.x == 0:
+                        following[0] = next_tile
+                    found, mine = places(parts)
+                    tell_mine(words, new, mine)
+                    move.keep(stage, first, parts, found, mine)
+                    tile, new = new, following[0]
+                    begins = is_same(new < tiles)
+
+        return resident(ComputeKernel(part_tiles), rows.threads, rows.blocks)
 
     def _kernel(self, columns: list[Column], part_of: Any, tell: Any, looks_before: bool) -> ComputeKernel:
         rows, counted, tile_size = self.rows, self.counted, self.rows.tile
@@ -201,6 +277,7 @@ class _Move(NamedTuple):
     stage: Any  # its items in shared memory
     fill: Any  # where a tile is not whole: in their own order
     load: Any  # those of a thread, by rows
+    rows: Any  # the same, of a tile that was filled
     keep: Any  # in the order of their parts
     store: Any
 
@@ -381,12 +458,15 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
     def row(shared, at):
         return tuple(shared[i32.add(at, k)] for k in KS)
 
+    def filled(shared):
+        own = small(first_in_tile())
+        return tuple(row(shared, i32.add(own, p)) for p in starts)
+
     def load(shared, inputs, start, valid, whole):
         if whole:
             found = load_whole(inputs, start)
         else:
-            own = small(first_in_tile())
-            found = tuple(row(shared, i32.add(own, p)) for p in starts)
+            found = filled(shared)
         return found
 
     def put(shared, behind, step, at, part, value):
@@ -430,7 +510,7 @@ def _staged(column: Column, rows: Rows, counted: int) -> _Move:
         if rest:
             copy(outputs, shared, begins, i32.sub(valid, begins), writes[-1], rooms[-1], base)
 
-    return _Move(Shared(column.type, rows.tile), fill, load, keep, store)
+    return _Move(Shared(column.type, rows.tile), fill, load, filled, keep, store)
 
 
 def _room_at(at, last):
@@ -502,4 +582,4 @@ def _at_once(column: Column, rows: Rows, counted: int) -> _Move:
                     for p, place in zip(PARTS, at, strict=True)
                 )
 
-    return _Move(nothing, nothing, load, nothing, store)
+    return _Move(nothing, nothing, load, nothing, nothing, store)

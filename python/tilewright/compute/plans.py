@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from .. import _core
+from ..device.targets import target_named
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,19 @@ def is_few(count: int, threads: int) -> bool:
 
 def shape_for(place: Any) -> Shape:
     return CPU if place == "cpu" else GPU
+
+
+_ROOMY = (80, 87, 90, 100, 101, 103, 110)  # architectures whose blocks have 160 KB of shared memory, the others 99
+
+
+def is_roomy(place: Any, targets: tuple[str, ...]) -> bool:
+    """Whether a block of each of the GPUs may have 160 KB of shared memory."""
+    numbers = [target_named(name).number for name in targets]
+    name, _, number = place.partition(":")
+    if not targets and name == "cuda":
+        major, minor = _core.device_info(int(number or 0))["capability"]
+        numbers = [10 * major + minor]
+    return all(found in _ROOMY for found in numbers)
 
 
 _USUAL = 132  # multiprocessors

@@ -26,7 +26,8 @@ from .warps import LANES, block_total, lane, warp_fold, warp_folds
 
 
 class Determinism(enum.Enum):
-    """How far results are the same: everywhere here. Ranges follow from the number of items alone."""
+    """How far results are the same: everywhere here, for ranges follow from the number of items alone; but tiles of
+    scans are as large as shared memory holds, unless they shall be the same from GPU to GPU."""
 
     NOT_GUARANTEED = "not_guaranteed"
     RUN_TO_RUN = "run_to_run"

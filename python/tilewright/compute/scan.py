@@ -14,7 +14,7 @@ from .inputs import as_input, is_array
 from .iterators import states_of
 from .launching import Launch, Part
 from .objects import Algorithm, Given, call, initial, initial_type, make, named
-from .plans import multiprocessors
+from .plans import is_roomy, multiprocessors
 from .proxies import ProxyArray
 from .reduce import Determinism
 from .scan_tiles import TileScan
@@ -73,7 +73,8 @@ class _Scan(Algorithm):
         else:
             width = width_for(*(found for found in (given["d_in"].value_type, given["d_out"].value_type, t) if found))
             most = multiprocessors(self.place)
-            self.scanner = TileScan(t, operator, item, store, first, inclusive, width, most)
+            roomy = self.determinism is not Determinism.GPU_TO_GPU and is_roomy(self.place, self.targets)
+            self.scanner = TileScan(t, operator, item, store, first, inclusive, width, most, roomy)
 
     def parts(self, n: int) -> list[Part]:
         return self.scanner.parts(n)

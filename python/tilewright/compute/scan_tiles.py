@@ -1,8 +1,9 @@
-"""Running totals on a GPU, in a single pass: each block takes a tile, keeps it in registers, and looks back.
+"""Running totals on a GPU, in a single pass: each block takes a tile, keeps it in shared memory, and looks back.
 
 A warp's part of a tile lies together, in rows; of a row a lane has items that lie side by side, in 16 bytes. Blocks
-stay: before one waits for the totals of the tiles before its own, it takes its next tile, and starts to read it.
-Few items are scanned by one block, whose threads go over them twice.
+stay: before one waits for the totals of the tiles before its own, it takes its next tile, and starts to read it, into
+registers, which hold nothing else by then. A tile that ends early, or whose arrays do not lie at multiples of 16 bytes,
+is read by shared memory. Few items are scanned by one block, whose threads go over them twice.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -61,11 +62,12 @@ class Rows:
         return tuple(tuple(r * self.row + j for j in range(self.width)) for r in range(self.rounds))
 
 
-def rows_for(width: int, size: int) -> Rows:
-    """As large a tile as registers hold: what blocks wait for each other takes the same time for any."""
+def rows_for(width: int, size: int, roomy: bool) -> Rows:
+    """As large a tile as shared memory holds: what blocks wait for each other takes the same time for any."""
     if size > WIDE:
         return Rows(1, max(1, 4 * WIDE // size), 256, 1)
-    return Rows(width, max(1, min(12, 48 // width, 192 // (width * size))), 512, 1)
+    most = 128 if roomy else 96  # bytes of a thread
+    return Rows(width, max(1, min(most // WIDE, most // 4 // width, most // (width * size))), 1024, 1)
 
 
 def first_of(rows: Rows):
@@ -78,35 +80,14 @@ def first_of(rows: Rows):
     return first
 
 
-class _Staged:
-    """How a tile's items come to threads, and how their totals are stored: functions for kernels.
-
-    A whole tile whose arrays lie at multiples of 16 bytes is read and stored by rows, at once. Any other one goes
-    through shared memory, side by side, some items of a thread at a time: the code of an item stands there a few times.
-    """
-
-    def __init__(self, t: ItemType, item: Any, write: Any, rows: Rows) -> None:
-        self.shared = Shared(t, rows.tile)
-        self.load, self.store = _loading(t, item, rows), _storing(write, rows)
+_AT_A_TIME = 8  # items of a thread that are read together, at most, where they are not read by rows
 
 
-_AT_A_TIME = 8  # items of a thread that are under way, at most
-
-
-def _at_a_time(rows: Rows) -> tuple[int, ...]:
-    """What a thread's items that are read together lie apart."""
+def _filling(t: ItemType, item: Any, rows: Rows):
+    """A function for kernels: a tile to shared memory, side by side; behind the last item of all, zeros."""
     most = max(d for d in range(1, _AT_A_TIME + 1) if rows.width * rows.rounds % d == 0)
-    return tuple(k * rows.threads for k in range(most))
-
-
-def _loading(t: ItemType, item: Any, rows: Rows):
-    """The items of a thread by rows; behind the last item of all, zeros."""
-    starts, COLUMNS, zero, tile_size = rows.starts, tuple(range(rows.width)), Zero(t), rows.tile
-    first_in_tile, STEPS = first_of(rows), _at_a_time(rows)
-    step = rows.threads * len(STEPS)
-
-    def row(states, at):
-        return tuple(item(states, at + j) for j in COLUMNS)
+    zero, tile_size, steps = Zero(t), rows.tile, tuple(k * rows.threads for k in range(most))
+    step = rows.threads * most
 
     def guarded(states, start, p, valid):
         value = zero()
@@ -115,58 +96,79 @@ def _loading(t: ItemType, item: Any, rows: Rows):
         return value
 
     def put(shared, i, held):
-        for s, value in zip(STEPS, held, strict=True):
+        for s, value in zip(steps, held, strict=True):
             shared[i32.add(i, s)] = value
 
-    def staged_row(shared, at):
-        return tuple(shared[i32.add(at, j)] for j in COLUMNS)
+    def fill(shared, states, start, valid):
+        i = small(cuda.threadIdx.x)
+        while i32.less(i, tile_size):
+            put(shared, i, tuple(guarded(states, start, i32.add(i, s), valid) for s in steps))
+            i = i32.add(i, step)
 
-    def load(shared, states, start, whole, valid):
+    return fill
+
+
+def _by_rows(t: ItemType, item: Any, rows: Rows):
+    """Functions for kernels: a thread's items, of arrays or of shared memory, and to shared memory."""
+    starts, COLUMNS, zero, first_in_tile = rows.starts, tuple(range(rows.width)), Zero(t), first_of(rows)
+
+    def row(states, at):
+        return tuple(item(states, at + j) for j in COLUMNS)
+
+    def load(states, start, whole):
         if whole:
             near, at = aligned(states), start + first_in_tile()
             found = tuple(row(near, at + p) for p in starts)
         else:
-            i, end = small(cuda.threadIdx.x), small(tile_size)
-            if i32.less(valid, 1):
-                end = small(0)  # behind the last tile nobody asks what there is
-            while i32.less(i, end):
-                put(shared, i, tuple(guarded(states, start, i32.add(i, s), valid) for s in STEPS))
-                i = i32.add(i, step)
-            cuda.syncthreads()
-            own = small(first_in_tile())
-            found = tuple(staged_row(shared, i32.add(own, p)) for p in starts)
+            found = tuple(tuple(zero() for _ in COLUMNS) for _ in starts)
         return found
 
-    return load
+    def held_row(shared, at):
+        return tuple(shared[i32.add(at, j)] for j in COLUMNS)
 
+    def held(shared):
+        own = small(first_in_tile())
+        return tuple(held_row(shared, i32.add(own, p)) for p in starts)
 
-def _storing(write: Any, rows: Rows):
-    starts, first_in_tile, threads = rows.starts, first_of(rows), rows.threads
-
-    def row(states, at, held):
-        for j, value in enumerate(held):
-            write(states, at + j, value)
-
-    def stage_row(shared, at, held):
-        for j, value in enumerate(held):
+    def put_row(shared, at, run):
+        for j, value in enumerate(run):
             shared[i32.add(at, j)] = value
 
-    def store(shared, states, start, whole, valid, values):
+    def put(shared, values):
+        own = small(first_in_tile())
+        for p, run in zip(starts, values, strict=True):
+            put_row(shared, i32.add(own, p), run)
+
+    return load, held, put
+
+
+def _storing(fold: Any, write: Any, rows: Rows, inclusive: bool):
+    """A function for kernels: totals of a tile from shared memory, behind `carry` if it is there."""
+    COLUMNS, threads, width, rounds = tuple(range(rows.width)), rows.threads, rows.width, rows.rounds
+
+    def behind(arrays, shared, i, carry, there):
+        """The first one without its item is of nothing else."""
+        total = shared[i]
+        if there:
+            total = fold(arrays, carry, total)
+        if not inclusive and i32.equal(i, 0):
+            total = carry
+        return total
+
+    def store(shared, states, arrays, start, whole, valid, carry, there):
         if whole:
-            near, at = aligned(states), start + first_in_tile()
-            for p, held in zip(starts, values, strict=True):
-                row(near, at + p, held)
+            near, k = aligned(states), small(0)
+            while i32.less(k, rounds):
+                i = i32.mul(i32.add(i32.mul(k, threads), small(cuda.threadIdx.x)), width)
+                found = tuple(behind(arrays, shared, i32.add(i, j), carry, there) for j in COLUMNS)
+                for j, total in enumerate(found):
+                    write(near, start + i + j, total)
+                k = i32.add(k, 1)
         else:
-            own = small(first_in_tile())
-            cuda.syncthreads()  # all have read what was in shared memory before
-            for p, held in zip(starts, values, strict=True):
-                stage_row(shared, i32.add(own, p), held)
-            cuda.syncthreads()
             i = small(cuda.threadIdx.x)
             while i32.less(i, valid):
-                write(states, start + i, shared[i])
+                write(states, start + i, behind(arrays, shared, i, carry, there))
                 i = i32.add(i, threads)
-            cuda.syncthreads()
 
     return store
 
@@ -184,8 +186,9 @@ class TileScan(Kernels):
         inclusive: bool,
         width: int,
         multiprocessors: int,
+        roomy: bool,
     ) -> None:
-        self.rows = rows_for(width, size_of(t))
+        self.rows = rows_for(width, size_of(t), roomy)
         self.most_blocks = self.rows.blocks * multiprocessors
         self.back = LookBack(t, fold, self.rows.threads)
         self.kernel = self._kernel(t, fold, item, write, first, inclusive)
@@ -251,13 +254,14 @@ class TileScan(Kernels):
     def _kernel(self, t: ItemType, fold: Any, item: Any, write: Any, start: Any, inclusive: bool) -> ComputeKernel:
         rows, zero, number, before = self.rows, Zero(t), self.back.number, self.back.before
         tell_mine = self.back.tell_mine
-        staged = _Staged(t, item, write, rows)
-        load, store, stage = staged.load, staged.store, staged.shared
+        fill, store, (load, held_items, put) = (
+            _filling(t, item, rows),
+            _storing(fold, write, rows, inclusive),
+            _by_rows(t, item, rows),
+        )
+        stage = Shared(t, rows.tile)
         tile_size, warps, shared_totals, shared_next = rows.tile, rows.warps, Shared(t, rows.warps), Shared(int32, 1)
         has_first = start is not None
-
-        def empty():
-            return tuple(tuple(zero() for _ in run) for run in rows.places)
 
         def running(arrays, items):
             found = (items[0],)
@@ -302,59 +306,48 @@ class TileScan(Kernels):
                 there = True
             return found
 
-        def behind(arrays, carry, run):
-            return tuple(fold(arrays, carry, total) for total in run)
-
-        def joined(arrays, carry, found, is_first):
-            """Behind `carry`; the first thread's first total without its item is of nothing else."""
-            rows = tuple(behind(arrays, carry, run) for run in found)
-            if not inclusive and is_first:
-                rows = ((carry, *rows[0][1:]), *rows[1:])
-            return rows
-
-        def room_of(tile, n, wide):
-            """Where a tile starts, whether it is read and stored at once, and how many items it has."""
+        def place_of(tile, n, wide):
+            """Where a tile starts, how many items it has, and whether it is read and stored by rows."""
             start = tile * tile_size
             valid = small(min(n - start, tile_size))
-            return start, wide and i32.equal(valid, tile_size), valid
+            return start, valid, wide and i32.equal(valid, tile_size)
 
-        def load_tile(shared, states, tile, n, wide):
-            start, whole, valid = room_of(tile, n, wide)
-            return load(shared, states, start, whole, valid)
-
-        def store_tile(shared, states, tile, n, wide, found):
-            start, whole, valid = room_of(tile, n, wide)
-            store(shared, states, start, whole, valid, found)
+        def finish(room, states, arrays, tile, tiles, n, wide, tile_total, words):
+            initial = start(states) if has_first else zero()
+            carry = before(words, arrays, tile, tiles, tile_total, initial, has_first)
+            at, valid, whole = place_of(tile, n, wide)
+            store(room, states, arrays, at, whole, valid, carry, has_first or tile > 0)
 
         def scan_tiles(states, arrays, n, tiles, wide, words):
             """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
             shared, following, warp, room = shared_totals(), shared_next(), cuda.threadIdx.x // LANES, stage()
-            tile, new, tile_total, found = small(0), number(words), zero(), empty()
+            tile, new, tile_total = small(0), number(words), zero()
             finishes, begins = False, is_same(new < tiles)
             while finishes or begins:
-                next_tile = small(0)
-                items = load_tile(room, states, new, n, wide)
+                next_tile, (at, valid, whole) = small(0), place_of(new, n, wide)
+                items = load(states, at, whole)
                 if finishes:
-                    initial = start(states) if has_first else zero()
-                    carry = before(words, arrays, tile, tiles, tile_total, initial, has_first)
-                    if has_first or tile > 0:
-                        found = joined(arrays, carry, found, cuda.threadIdx.x == 0)
-                    store_tile(room, states, tile, n, wide, found)
+                    finish(room, states, arrays, tile, tiles, n, wide, tile_total, words)
+                    cuda.syncthreads()
                 finishes = begins
                 if begins:
                     if cuda.threadIdx.x == 0:
                         next_tile = small(take(words, lane(), 1))  # no lane of others adds to it
+                    if not whole:
+                        fill(room, states, at, valid)
+                        cuda.syncthreads()
+                        items = held_items(room)
                     held = tuple(running(arrays, run) for run in items)
                     lanes, totals = lanes_before(arrays, tuple(run[-1] for run in held))
-                    whole = of_warp(arrays, totals)
+                    of_all = of_warp(arrays, totals)
                     if lane() == 0:
-                        shared[warp] = whole
+                        shared[warp] = of_all
                     if cuda.threadIdx.x == 0:
                         following[0] = next_tile
                     cuda.syncthreads()
                     mine, tile_total = warps_before(arrays, shared)
                     tell_mine(words, new, tile_total)
-                    found = in_tile(arrays, held, lanes, totals, mine, warp > 0)
+                    put(room, in_tile(arrays, held, lanes, totals, mine, warp > 0))
                     tile, new = new, following[0]
                     begins = is_same(new < tiles)
 

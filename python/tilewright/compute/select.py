@@ -18,6 +18,7 @@ from .iterators import states_of
 from .launching import Launch, Part, size
 from .objects import Algorithm, Given, call, make
 from .part_tiles import Column, TileParting
+from .plans import is_roomy, multiprocessors
 from .scanning import Scanned, Scanner
 from .types import Convert
 
@@ -64,7 +65,8 @@ class _Kept(Algorithm):
     ) -> None:
         """The kernels: what is moved, how many parts are counted, which part an item goes to, who hears the counts."""
         if self.shape.threads > 1:
-            self.parting = TileParting(columns, counted, part_of, told, has_before)
+            most, roomy = multiprocessors(self.place), is_roomy(self.place, self.targets)
+            self.parting = TileParting(columns, counted, part_of, told, has_before, most, roomy)
         else:
             moved = [given[name] for name in (*self.ins, *self.outs)]
             at_once = all(isinstance(one, ArrayInput) for one in moved)
