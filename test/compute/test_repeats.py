@@ -11,7 +11,7 @@ import pytest
 
 from tilewright import collector, compute
 from tilewright import compile as compiler
-from tilewright.capture import inlining, repeats, source
+from tilewright.capture import inlining, loops, repeats, source
 from tilewright.compute import launching
 from tilewright.dtype import float32, int32
 from tilewright.numba import intrinsics as cuda
@@ -270,3 +270,25 @@ def test_a_loop_is_walked_once_for_all_its_names(monkeypatch: pytest.MonkeyPatch
         False,
     ]
     assert walked == loop.body
+
+
+def test_rounds_of_blocks_that_stay_are_captured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round is nearly all of a kernel: a variable of one that is another one's in a branch would cost it twice."""
+    settled: list[tuple[str, bool]] = []
+    ask = loops._Loop.is_settled
+
+    def asked(loop: Any) -> bool:
+        found = ask(loop)
+        settled.append((loop.frame.source.name, found))
+        return found
+
+    monkeypatch.setattr(loops._Loop, "is_settled", asked)
+    compute.clear_all_caches()
+    x, count = np.zeros(8, np.int16), np.zeros(2, np.int16)
+    compute.make_inclusive_scan(x, x, lambda a, b: a + b, None, compute_capability=90)
+    compute.make_three_way_partition(x, x, x, x, count, lambda v: v > 3, lambda v: v < 0, compute_capability=90)
+    compute.clear_all_caches()
+    assert [row for row in settled if row[0] in ("scan_tiles", "part_tiles")] == [
+        ("scan_tiles", True),
+        ("part_tiles", True),
+    ]

@@ -127,6 +127,13 @@ class TileParting(Kernels):
         def load(inputs, start, whole):
             return load_whole(inputs, start) if whole else empty()
 
+        def finish(stage, outputs, tile, tiles, n, mine, words):
+            bases = before(words, tile, tiles, mine)
+            if tile == tiles - 1 and cuda.threadIdx.x == 0:
+                tell(outputs, tuple(base + found for base, found in zip(bases, halves(mine), strict=True)))
+            start, valid = place_of(tile, n)
+            move.store(outputs, stage, (), (), (), mine, bases, start, valid)
+
         def part_tiles(inputs, outputs, arrays, n, tiles, wide, words):
             """Each round takes a new tile as far as it goes alone, and finishes that of the round before."""
             stage, following = move.stage(), shared_next()
@@ -137,11 +144,7 @@ class TileParting(Kernels):
                 whole = wide and i32.equal(valid, tile_size)
                 first = load(inputs, start, whole)
                 if finishes:
-                    bases = before(words, tile, tiles, mine)
-                    if tile == tiles - 1 and cuda.threadIdx.x == 0:
-                        tell(outputs, tuple(base + count for base, count in zip(bases, halves(mine), strict=True)))
-                    begin, count = place_of(tile, n)
-                    move.store(outputs, stage, (), (), (), mine, bases, begin, count)
+                    finish(stage, outputs, tile, tiles, n, mine, words)
                     cuda.syncthreads()
                 finishes = begins
                 if begins:
