@@ -72,7 +72,7 @@ static bool is_harmless(MlirOperation op) {
   if (tw_op_is(op, TW_LLVM_LOAD))
     return in_shared(mlirOperationGetOperand(op, 0));
   if (tw_op_is(op, TW_LLVM_INLINE_ASM))
-    return tw_ptx_does(op, TW_PTX_SETS_UP) || tw_ptx_does(op, TW_PTX_NOTHING);
+    return tw_ptx_does(op, TW_PTX_SETS_UP) || !tw_has_attr(op, "has_side_effects");
   if (tw_op_is(op, TW_LLVM_CALL_INTRINSIC))
     return starts_with(tw_attr_string(op, "intrin"), "llvm.nvvm.shfl.");
   if (tw_op_in(op, "llvm"))

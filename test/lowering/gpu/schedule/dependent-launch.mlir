@@ -26,13 +26,13 @@ module attributes {tile.target = "sm_90a"} {
     llvm.return
   }
 
-  // PTX that is marked as arithmetic is harmless, other PTX is not.
+  // PTX without effects is harmless, other PTX is not.
   // CHECK-LABEL: llvm.func @arithmetic
   // CHECK: lanemask_lt
   // CHECK-NEXT: nvvm.griddepcontrol wait
   // CHECK-NEXT: ld.global
   llvm.func @arithmetic(%p: i64) attributes {nvvm.kernel} {
-    %mask = llvm.inline_asm {tile.ptx = "nothing"} "mov.u32 $0, %lanemask_lt;", "=r" : () -> i32
+    %mask = llvm.inline_asm "mov.u32 $0, %lanemask_lt;", "=r" : () -> i32
     %x = llvm.inline_asm has_side_effects {tile.ptx = "effect"} "ld.global.u32 $0, [$1];", "=r,l" %p : (i64) -> i32
     llvm.return
   }
