@@ -180,6 +180,21 @@ def Tile_WarpAnyOp : Tile_GpuOp<"warp_any", [Pure]> {
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
+def Tile_SettleOp : Tile_GpuOp<"settle", [Pure, SameOperandsAndResultType]> {
+  let summary = "the same numbers in other registers";
+  let description = [{
+    What a loop carries is read here, so that its registers are free for what the next
+    iteration will have: a load that takes them may start. Elements have 32 bits.
+
+    ```mlir
+    %t = tile.settle %s : tensor<128x1xf32, #l>
+    ```
+  }];
+  let arguments = (ins Tile_Value:$input);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 //===----------------------------------------------------------------------===//
 // Products that run by themselves, and roles of warps
 //===----------------------------------------------------------------------===//

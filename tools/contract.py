@@ -40,6 +40,8 @@ from the bounds that the tests use. An ulp is a unit in the last place of the re
   any way. Integers wrap.
 - **Products.** `ct.mma` sums in its accumulator's precision or a wider one, in any order; docs/api.md says what
   differs for 8 bits. A product of tiles whose only use is a running sum, as in `acc += a @ b`, is added unrounded.
+  On a GPU what `ct.mma` gives in a loop may be multiplied by two factors, as in `part * f * g`, as `part * (f * g)`,
+  where `f * g` is a normal number: there are two roundings either way. `approximate=0` keeps the order.
 - **NaN** is a NaN in every execution; which one is open. `max`, `min` and their kin leave it out unless
   `propagate_nan=True`.
 - **Zeros.** Open is which zero a `maximum` of 0.0 and -0.0 gives, and whether a sum of nothing but -0.0 is 0.0 or

@@ -211,6 +211,51 @@ def test_left_operands_computed_from_loads(
     assert np.array_equal(args[3].astype(np.float64), wide @ b.astype(np.float64))
 
 
+@ct.kernel
+def scaled_twice(A, B, F, G, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, along: ct.Constant):
+    i = ct.bid(0)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        b = ct.load(B, index=(k, 0), shape=(TK, TN), padding_mode=ZERO)
+        part = ct.mma(a, b, ct.zeros((TM, TN), dtype=ct.float32))
+        if along == "rows":
+            f, g = ct.load(F, index=(i, k), shape=(TM, 1), padding_mode=ZERO), ct.gather(G, (k, 0))
+        else:
+            f, g = ct.load(F, index=(k, 0), shape=(1, TN)), ct.load(G, index=(k, 0), shape=(1, TN))
+        acc = acc + part * f * g
+    ct.store(C, index=(i, 0), tile=acc)
+
+
+# Times the second factor some leave the range of f32, or are no numbers; times elements of the product they do not.
+SIZES = [2.0**e for e in (0, 100, -100, 3, 90, -90, -30, 60)] + [0.0, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("hints", [{}, {"approximate": 0}, {"family": "mma.sync"}], ids=str)
+@pytest.mark.parametrize("along", ["rows", "columns"])
+@pytest.mark.parametrize("second", [1.0, 2.0**60, 2.0**-60, 0.0, np.inf], ids=str)
+def test_two_factors_of_a_product(backends: Backends, second: float, along: str, hints: dict[str, Any]) -> None:
+    """Scales are powers of two: whether they are multiplied first shows only where that leaves the range of f32."""
+    m, n, k, tiles = 200, 128, 128, (128, 128, 64)
+    a, b = integers(ct.bfloat16, (m, k), 1), integers(ct.bfloat16, (k, n), 2)
+    a[5], b[:, 7] = 0, 0
+    sizes = np.array(SIZES, np.float32)
+    f = sizes[np.arange(200)[:, None] * 2 // 5 % len(sizes)] + np.zeros((1, 2), np.float32)
+    g = np.full((2, n), second, np.float32)
+    f = f if along == "rows" else np.ascontiguousarray(f[:n].T)
+    want = np.zeros((m, n), np.float32)
+    with np.errstate(all="ignore"):
+        for s in range(2):
+            part = (a[:, s * 64 :][:, :64].astype(np.float32) @ b[s * 64 :][:64].astype(np.float32)).astype(np.float32)
+            want += part * (f[:, s, None] if along == "rows" else f[s]) * g[s]
+    args = backends.run_all(
+        scaled_twice.replace_hints(**hints),
+        (2,),
+        lambda: [a.copy(), b.copy(), f.copy(), g.copy(), np.zeros((m, n), np.float32), *tiles, along],
+    )
+    assert np.array_equal(args[4], want, equal_nan=True)
+
+
 def test_an_operand_computed_without_a_load(backends: Backends) -> None:
     @ct.kernel
     def kernel(A, C):

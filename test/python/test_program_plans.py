@@ -117,6 +117,18 @@ def test_an_operand_is_made_while_steps_of_its_product_run() -> None:
     assert not sass.count(loop, "SHFL") and code.spills == 0 and not code.serialized
 
 
+@pytest.mark.skipif(sass.MISSING is not None, reason=sass.MISSING or "")
+def test_two_scales_of_a_product_are_multiplied_first() -> None:
+    """Of the 64 sums of a thread each takes one multiply-add, where a branch is not taken."""
+    code = sass.assemble(*at_full_size("fp8 in blocks, by gathers"))
+    (loop,) = code.loops("QGMMA")
+    votes = [at for at, i in enumerate(loop) if sass.matches(i, "VOTE")]
+    skips = [at for at, i in enumerate(loop) if at > votes[0] and sass.matches(i, "BRA")]
+    scaled = [at for at, i in enumerate(loop) if sass.matches(i, "FMUL")]
+    assert sass.count(loop, "FFMA") == 64 and sum(at < skips[0] for at in scaled) < 8
+    assert code.spills == 0 and not code.serialized
+
+
 @pytest.mark.parametrize(("name", "elements"), [("rotary pairs", 0), ("stencil", 0), ("causal convolution", 4)])
 def test_neighbours_move_in_vectors(name: str, elements: int) -> None:
     """All accesses are of 16 bytes, but for the weights of a convolution's taps."""

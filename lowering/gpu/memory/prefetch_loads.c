@@ -23,7 +23,12 @@
  * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory, for
  * it checks bounds even where the program said that it need not. It stands behind the last use of the tile before,
  * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
- * the product.
+ * the product. Where a view is read beside a product, such as a broadcast of it, which may be behind the wait, numbers
+ * move to other registers first, and the load has all of the iteration:
+ *
+ *     %t = tile.settle %s ; %next = tile.load %S[%i, %k + %c]
+ *     %d = tile.async_mma ... ; %w = tile.mma_wait %d, 0
+ *     ... %w * %t ...
  *
  * What must hold: the loop has a product, a reduction or a scan, and its next number is known, as it is not where
  * blocks are scheduled dynamically; it writes to no array that the load may read (of two arrays it is assumed that they
@@ -102,6 +107,28 @@ static MlirOperation last_user(MlirBlock body, MlirValue value) {
   return last;
 }
 
+/* The last op of the body for which the value, or a view of it, is computed with. */
+static MlirOperation last_reader(MlirBlock body, MlirValue value) {
+  MlirOperation last = tw_null_op();
+  TW_EACH_USE(use, value) {
+    MlirOperation user = mlirOpOperandGetOwner(use), reader = tw_ancestor_in(user, body);
+    bool views = tw_op_form(user) == TW_FORM_VIEW || tw_op_is(user, TW_TENSOR_SPLAT);
+    if (views && !tw_is_unused(mlirOperationGetResult(user, 0)))
+      reader = last_reader(body, mlirOperationGetResult(user, 0));
+    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, reader))
+      last = reader;
+  }
+  return last;
+}
+
+/* Whether a number that is multiplied, of f32, is read through views beside a product. To load the next one behind that
+ * reader would be late; in front of it, it takes other registers, which would be moved at the end of the iteration, and
+ * waited for. */
+static bool is_read_late(MlirBlock body, MlirValue value, MlirOperation last) {
+  return mlirTypeIsAF32(tw_element(mlirValueGetType(value))) && !mlirOperationEqual(last_reader(body, value), last) &&
+         !mlirOperationIsNull(tw_first_op(body, tw_op_waits_for_products));
+}
+
 /* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
 static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   tw_slice_t slice = {.block = tw_loop_body(loop)};
@@ -157,14 +184,18 @@ static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperat
 /* Returns the loop that stands in place of the old one. */
 static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
   MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(load, 0));
-  tw_builder_t before = tw_build_before(loop), here = tw_build_before(mlirOperationGetNextInBlock(last));
+  bool settles = is_read_late(tw_loop_body(loop), mlirOperationGetResult(load, 0), last);
+  MlirOperation at = settles ? mlirBlockGetFirstOperation(tw_loop_body(loop)) : mlirOperationGetNextInBlock(last);
+  tw_builder_t before = tw_build_before(loop), here = tw_build_before(at);
   before.location = here.location = mlirOperationGetLocation(load);
   MlirValue first = load_for(&before, loop, load, mlirOperationGetOperand(loop, 0));
   loop = tw_carry_more(loop, 1, &first);
   MlirValue iv = tw_loop_iv(loop), step = mlirOperationGetOperand(loop, 2);
+  MlirValue now = tw_carried(loop, mlirOperationGetNumResults(loop) - 1);
+  if (settles)
+    now = tw_unary(&here, "tile.settle", mlirValueGetType(now), now);
   MlirValue next = load_for(&here, loop, load, tw_binary(&here, "arith.addi", mlirValueGetType(iv), iv, step));
-  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(load, 0),
-                                tw_carried(loop, mlirOperationGetNumResults(loop) - 1));
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(load, 0), now);
   tw_extend_yield(tw_loop_body(loop), 1, &next);
   mlirOperationDestroy(load);
   return loop;

@@ -38,6 +38,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/schedule/scale_once.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
 #include "lowering/passes.h"
@@ -194,5 +195,6 @@ bool tw_run_defer_reductions(MlirOperation func) {
     }
   }
   tw_ops_free(&loops);
+  tw_scale_once(func);
   return true;
 }

@@ -374,6 +374,20 @@ static bool rule_constant(tw_emitter_t *e, MlirOperation op) {
   return twg_set_splat(e, op, constant(e, tw_element(type), value));
 }
 
+/* An instruction that the assembler cannot leave out, and that stays in front of the load which takes the registers. */
+static bool rule_settle(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t in = twg_operand(e, op, 0), out = twg_new_values(e, in.count);
+  for (int i = 0; i < in.count; i++) {
+    MlirType type = mlirValueGetType(in.at[i]);
+    MlirValue operands[] = {twg_bitcast(e, in.at[i], e->i32), twg_opaque_zero(e)};
+    MlirValue word = twg_asm(e, "xor.b32 $0, $1, $2;", "=r,r,r", e->i32, 2, operands, TW_PTX_EFFECT);
+    out.at[i] = twg_bitcast(e, word, type);
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+TWG_RULE(TW_TILE_SETTLE, rule_settle)
 TWG_RULE(TW_ARITH_CONSTANT, rule_constant)
 TWG_RULE(TW_TILE_CONSTANT, rule_constant)
 TWG_RULE(TW_ARITH_SUBF, twg_rule_float_binary)

@@ -14,9 +14,10 @@
 // CHECK: %[[F:.*]] = tile.load %arg0[%c0_i32, %c0_i32]
 // CHECK: %[[G:.*]] = tile.gather %arg0[%c0_i32, %c0_i32]{{.*}} -> f32
 // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %[[F]], %[[T:.*]] = %[[G]])
-// CHECK: tensor.splat %[[T]]
+// CHECK: %[[U:.*]] = tile.settle %[[T]] : f32
 // CHECK: %[[N:.*]] = arith.addi %[[K]], %c1_i32
 // CHECK: %[[J:.*]] = tile.gather %arg0[%c0_i32, %[[N]]]{{.*}} -> f32
+// CHECK: tensor.splat %[[U]]
 // CHECK: arith.mulf %[[S]]
 // CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
 // CHECK: tile.async_mma
@@ -36,6 +37,32 @@ module attributes {tile.target = "sm_90a"} {
       %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %w = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
       %b = tile.broadcast %z : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
+      %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
+      %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
+      scf.yield %e : tensor<64x64xf32, #acc>
+    }
+    return %r : tensor<64x64xf32, #acc>
+  }
+
+  // Read through a broadcast, behind the wait: the tile moves to other registers, and the next one has its own at once.
+  // CHECK-LABEL: @late
+  // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %{{.*}})
+  // CHECK-NEXT: %[[T:.*]] = tile.settle %[[S]]
+  // CHECK-NEXT: %[[N:.*]] = arith.addi %[[K]], %c1_i32
+  // CHECK-NEXT: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
+  // CHECK: tile.async_mma
+  // CHECK: tile.mma_wait
+  // CHECK: tile.broadcast %[[T]]
+  // CHECK: scf.yield %{{.*}}, %[[I]]
+  func.func @late(%s: !A, %a: !B, %n: i32, %init: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init) -> (tensor<64x64xf32, #acc>) : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x1xf32, #rows>
+      %d = tile.async_mma %a[%c0], %a[%c0], %zero {transposed_rhs} : !B, !B, tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %w = tile.mma_wait %d, 0 : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #acc>
+      %b = tile.broadcast %x : tensor<64x1xf32, #rows> -> tensor<64x64xf32, #acc>
       %m = arith.mulf %w, %b : tensor<64x64xf32, #acc>
       %e = arith.addf %sum, %m : tensor<64x64xf32, #acc>
       scf.yield %e : tensor<64x64xf32, #acc>
