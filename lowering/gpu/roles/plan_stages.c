@@ -103,6 +103,79 @@ static const char *why_not_gathered(const tw_stage_plan_t *plan) {
   return tw_gathers_beside(warps) ? NULL : "a producer that gathers pays beside eight or more warps that compute";
 }
 
+/* Ops among which lanes read one stage after the other. */
+static bool is_among_reads(MlirOperation op) {
+  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_loads_buffer(op) || tw_groups_copies(op) ||
+         tw_orders_only(op, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS) ||
+         (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
+}
+
+/* The last of the reads by lanes that stand together: then one fence serves all stages that they read. */
+static MlirOperation last_read(MlirOperation read) {
+  MlirOperation last = read;
+  for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
+    if (tw_op_loads_buffer(op))
+      last = op;
+  return last;
+}
+
+/* ---- little copies beside large ones --------------------------------------------------------------- */
+
+static bool is_copy(MlirOperation op) { return tw_is_async_copy(op); }
+
+/* Whether all that the copy needs behind `place` is arithmetic, which may stand in front of it. */
+static bool may_stand_at(MlirOperation copy, MlirOperation place, tw_slice_t *needed) {
+  *needed = (tw_slice_t){.block = mlirOperationGetBlock(copy)};
+  tw_slice_add_op(needed, copy);
+  for (MlirOperation op = place; !mlirOperationEqual(op, copy); op = mlirOperationGetNextInBlock(op))
+    if (tw_slice_has(needed, op) && !tw_is_arithmetic(op))
+      return false;
+  return true;
+}
+
+static void move_to(MlirOperation copy, MlirOperation place, const tw_slice_t *needed) {
+  for (MlirOperation op = place, next; !mlirOperationEqual(op, copy); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (tw_slice_has(needed, op))
+      mlirOperationMoveBefore(op, place);
+  }
+  mlirOperationMoveBefore(copy, place);
+}
+
+/* Whether a copy elsewhere fills such a buffer: then both loops share its stages, as long as they bring the same. */
+static bool shares_stages(const tw_ops_t *copies, MlirOperation copy) {
+  for (int i = 0; i < copies->count; i++)
+    if (!mlirBlockEqual(mlirOperationGetBlock(copies->at[i]), mlirOperationGetBlock(copy)) &&
+        mlirTypeEqual(mlirValueGetType(tw_copy_buffer(copies->at[i])), mlirValueGetType(tw_copy_buffer(copy))))
+      return true;
+  return false;
+}
+
+/* A little copy that is read right behind a large one comes with it: one barrier serves both. */
+static void bring_together(MlirOperation func) {
+  tw_ops_t copies = tw_ops_in(func, is_copy, MlirWalkPreOrder);
+  MlirOperation large = tw_null_op(), last = tw_null_op();
+  for (int i = 0; i < copies.count; i++) {
+    MlirOperation copy = copies.at[i], reader = mlirOperationIsNull(large) ? large : first_reader(large);
+    tw_stage_fill_t fill = {.copies = {large}};
+    tw_slice_t needed = {0};
+    bool together = !mlirOperationIsNull(reader) &&
+                    mlirBlockEqual(mlirOperationGetBlock(large), mlirOperationGetBlock(copy)) &&
+                    tw_op_loads_buffer(reader) && is_little(&fill, copy) && !shares_stages(&copies, large) &&
+                    mlirOperationIsBeforeInBlock(reader, copy) &&
+                    mlirOperationEqual(last_read(reader), last_read(first_reader(copy))) &&
+                    may_stand_at(copy, mlirOperationGetNextInBlock(last), &needed);
+    if (together) {
+      move_to(copy, mlirOperationGetNextInBlock(last), &needed);
+      last = copy;
+    } else {
+      large = last = copy;
+    }
+    tw_slice_free(&needed);
+  }
+  tw_ops_free(&copies);
+}
+
 static MlirWalkResult collect_copy(MlirOperation op, void *user) {
   tw_stage_plan_t *plan = user;
   if (!tw_is_async_copy(op))
@@ -153,22 +226,6 @@ static MlirWalkResult collect_read(MlirOperation op, void *user) {
 }
 
 /* ---- where reads end ----------------------------------------------------------------------------- */
-
-/* Ops among which lanes read one stage after the other. */
-static bool is_among_reads(MlirOperation op) {
-  return tw_op_loads(op) || tw_is_async_copy(op) || tw_op_loads_buffer(op) || tw_groups_copies(op) ||
-         tw_orders_only(op, TW_ORDERS_COPIES | TW_ORDERS_PRODUCTS) ||
-         (tw_is_arithmetic(op) && mlirOperationGetNumRegions(op) == 0);
-}
-
-/* The last of the reads by lanes that stand together: then one fence serves all stages that they read. */
-static MlirOperation last_read(MlirOperation read) {
-  MlirOperation last = read;
-  for (MlirOperation op = read; !mlirOperationIsNull(op) && is_among_reads(op); op = mlirOperationGetNextInBlock(op))
-    if (tw_op_loads_buffer(op))
-      last = op;
-  return last;
-}
 
 static bool find_ends(tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
@@ -324,6 +381,7 @@ static bool has_room_for_warps(tw_stage_plan_t *plan) {
 
 bool tw_plan_stages(tw_stage_plan_t *plan) {
   plan->needs = (tw_producer_slice_t){.func = plan->func, .refused = &plan->refused};
+  bring_together(plan->func);
   mlirOperationWalk(plan->func, collect_copy, plan, MlirWalkPreOrder);
   if (plan->refused.reason || !any_in_loop(plan) || !has_room_for_warps(plan))
     return false;

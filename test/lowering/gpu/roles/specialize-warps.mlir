@@ -382,12 +382,16 @@ module attributes {tile.target = "sm_90"} {
 !A = memref<?x?xbf16, strided<[?, 1]>>
 !V = memref<?xbf16, strided<[1]>>
 
-// They meet once for all stages that they read one after the other.
+// They meet once for all stages that they read one after the other; a little vector comes with the tile before it.
 // CHECK-LABEL: @meet
+// CHECK: tile.tma_load %arg0
+// CHECK-NEXT: tile.tma_load %arg1
 // CHECK: consumer {
 // CHECK: tile.local_load
-// CHECK-NOT: tile.barrier_arrive
+// CHECK-NOT: tile.barrier
 // CHECK: tile.local_load
+// CHECK: tile.barrier_wait
+// CHECK-NEXT: tile.local_load
 // CHECK: tile.barrier_arrive %{{.*}}[%{{.*}}] together
 // CHECK-NEXT: tile.barrier_arrive %{{.*}}[%{{[^ ]*}}] :
 // CHECK: tile.async_mma
@@ -399,10 +403,12 @@ module attributes {tile.target = "sm_90a"} {
     %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
       %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %g = tile.load %v[%k] padding zero : !V, i32 -> tensor<64xbf16>
+      %h = tile.load %x[%c1, %k] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %b = tile.load %w[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x64xbf16>
       %line = tile.reshape %g : tensor<64xbf16> -> tensor<1x64xbf16>
       %lines = tile.broadcast %line : tensor<1x64xbf16> -> tensor<64x64xbf16>
-      %l = arith.mulf %a, %lines : tensor<64x64xbf16>
+      %f = arith.mulf %a, %lines : tensor<64x64xbf16>
+      %l = arith.addf %f, %h : tensor<64x64xbf16>
       %e = tile.mma %l, %b, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
       scf.yield %e : tensor<64x64xf32>
     }
