@@ -344,14 +344,14 @@ tw_status_t tw_launch_record_decode(const void *bytes, size_t size, tw_launch_re
 /* --- questions --------------------------------------------------------------------------------------- */
 
 bool tw_launch_record_has_choices(const tw_launch_record_t *r) {
-  return !r->split_applied &&
-         (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen || r->has_tile_grid || r->num_views > 0);
+  return !r->split_applied && (r->has_split || r->has_multicast || r->has_slice || r->has_coarsen || r->has_row_share ||
+                               r->has_tile_grid || r->num_views > 0);
 }
 
 bool tw_launch_record_asks_for_room(const tw_launch_record_t *r) { return r->has_split || r->has_multicast; }
 
 void tw_launch_record_settle(tw_launch_record_t *record) {
-  record->has_slice = record->has_coarsen = false;
+  record->has_slice = record->has_coarsen = record->has_row_share = false;
   record->num_no_alias = 0;
   if (record->split_applied)
     return;

@@ -100,13 +100,24 @@ static tw_status_t resized_grid(const tw_cuda_kernel_t *kernel, const uint32_t g
   return tw_status_prefix(tw_grid_check(all), "kernel %s, whose tiles are resized: ", kernel->name);
 }
 
-/* Whether a launch has tiles sliced or coarsened, or must not have those that the kernel has. */
+/* How many blocks of a cluster share a row: the fewest of which a multiprocessor has room for several. */
+static int share_rows(const tw_row_share_t *share, const uint64_t *words) {
+  int64_t steps = tw_product_of(share->steps, share->num_steps, words, INT32_MAX), parts = 1;
+  while (2 * parts <= share->most && steps * share->bytes > parts * share->room)
+    parts *= 2;
+  return (int)parts;
+}
+
+/* Whether a launch has rows shared, or tiles sliced or coarsened, or must not have those that the kernel has. */
 static tw_alternative_t find_parts(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                                    const uint64_t *words, int64_t blocks) {
   enum { FEW_TURNS = 2 }; /* of whole tiles: with more, the last one counts little */
   const tw_alternative_t none = {.kind = TW_ALTERNATIVE_NONE};
   const tw_launch_record_t *record = &kernel->record;
   int64_t units = device->sm_count;
+  int shared = record->has_row_share ? share_rows(&record->row_share, words) : 1;
+  if (shared > 1)
+    return (tw_alternative_t){TW_ALTERNATIVE_SHARED, shared};
   if (record->has_coarsen && record->grid_scale[0]) {
     int64_t coarsened[3];
     for (int axis = 0; axis < 3; axis++)

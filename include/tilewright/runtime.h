@@ -278,6 +278,7 @@ typedef enum tw_alternative_kind {
   TW_ALTERNATIVE_SLICED,      /* `number` blocks compute a tile, a slice each */
   TW_ALTERNATIVE_COARSENED,   /* a block computes the tiles of `number`; 1: this grid needs a kernel without coarsened
                                  tiles */
+  TW_ALTERNATIVE_SHARED,      /* the `number` blocks of a cluster share a row */
   TW_ALTERNATIVE_CLUSTERS,    /* along the axis `number` */
   TW_ALTERNATIVE_AS_LAUNCHED, /* the grid is not that of the tiles which the program counts, or rows do not lie as the
                                  kernel takes them to */

@@ -239,6 +239,7 @@ static tw_variant_t *load_on_gpu(call_t *call, tw_variant_t *variant) {
 static tw_variant_t *variant_for(call_t *call, PyObject *maker, tw_alternative_t what, PyObject **made) {
   static const char *const kinds[] = {[TW_ALTERNATIVE_SLICED] = "slice",
                                       [TW_ALTERNATIVE_COARSENED] = "coarsen",
+                                      [TW_ALTERNATIVE_SHARED] = "share",
                                       [TW_ALTERNATIVE_CLUSTERS] = "clusters",
                                       [TW_ALTERNATIVE_AS_LAUNCHED] = "as_launched",
                                       [TW_ALTERNATIVE_SPLIT_K] = "split_k"};
@@ -272,7 +273,7 @@ static tw_variant_t *find_alternative(call_t *call, tw_variant_t *variant) {
       continue;
     }
     int place = better.number;
-    if (better.kind == TW_ALTERNATIVE_SLICED || better.kind == TW_ALTERNATIVE_COARSENED)
+    if (better.kind <= TW_ALTERNATIVE_SHARED) /* powers of two */
       for (place = 0; 2 << place <= better.number;)
         place++;
     variant = variant_for(call, variant->better, better, &variant->made[better.kind - TW_ALTERNATIVE_SLICED][place]);

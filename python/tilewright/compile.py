@@ -201,6 +201,7 @@ class Specialization:
         hints = {
             "slice": {"slice_tiles": number},
             "coarsen": {"coarsen_tiles": number},
+            "share": {"num_ctas": number},
             "clusters": {"num_ctas": 2, "cluster_axis": number},
             "split_k": {"split_k": 0} if number else {"num_ctas": 1},
         }[kind]

@@ -65,6 +65,43 @@ def integers(X, LOW, BITS, T: ct.Constant[int]):
     ct.store(LOW, index=(0, column), tile=low)
 
 
+@ct.kernel
+def in_chunks(X, Y, n: int, T: ct.Constant[int]):
+    """Elements of a row less its sum, with one for each, and less the greatest of these: three walks with masks."""
+    row, offsets = ct.bid(0), ct.arange(T, dtype=ct.int32)
+    total, most = ct.zeros((T,), ct.float32), ct.full((T,), -1e30, ct.float32)
+    for j in range(ct.cdiv(n, T)):
+        columns = j * T + offsets
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0).astype(ct.float32)
+        total = total + ct.where(columns < n, x + 1, 0.0)
+    whole = ct.sum(total)
+    for j in range(ct.cdiv(n, T)):
+        columns = j * T + offsets
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0).astype(ct.float32)
+        most = ct.maximum(most, x - whole)
+    greatest = ct.max(most)
+    for j in range(ct.cdiv(n, T)):
+        columns = j * T + offsets
+        x = ct.gather(X, (row, columns), mask=columns < n, padding_value=0).astype(ct.float32)
+        ct.scatter(Y, (row, columns), x - whole - greatest, mask=columns < n)
+
+
+@ct.kernel
+def channels_in_chunks(X, Y, channels: ct.Constant[int], T: ct.Constant[int]):
+    """Channels of a group less their sum: walks in walks."""
+    group = ct.bid(0)
+    total = ct.zeros((T,), ct.float32)
+    for c in range(channels):
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, (group * channels + c, j), (1, T), padding_mode=ZERO).reshape((T,))
+            total = total + x.astype(ct.float32)
+    whole = ct.sum(total)
+    for c in range(channels):
+        for j in range(ct.num_tiles(X, axis=1, shape=(1, T))):
+            x = ct.load(X, (group * channels + c, j), (1, T), padding_mode=ZERO)
+            ct.store(Y, (group * channels + c, j), (x.astype(ct.float32) - whole).astype(Y.dtype))
+
+
 def whole_numbers(dtype: Any, *shape: int) -> np.ndarray:
     return np.random.default_rng(shape[-1]).integers(-3, 5, shape).astype(dtype)
 
@@ -162,3 +199,29 @@ def test_in_place(backends: Backends) -> None:
 def test_hints() -> None:
     x = np.zeros((1, 131072), BF16)
     assert [blocks_of(softmax, (x, x.copy(), 131072), num_ctas=n) for n in (1, 2, 8)] == [0, 2, 4]
+
+
+@pytest.mark.parametrize("dtype, blocks", [(BF16, 2), (BF16, 4), (np.float32, 8)], ids=str)
+@pytest.mark.parametrize("columns", [5, 1000, 1024, 5000, 70000])
+def test_walks(backends: Backends, dtype: Any, columns: int, blocks: int) -> None:
+    """As a launch with long rows asks for it."""
+    x = whole_numbers(dtype, 3, columns)
+
+    def fresh() -> list[Any]:
+        return [x, np.zeros(x.shape, np.float32), columns, 1024]
+
+    assert blocks_of(in_chunks, tuple(fresh())) == 0
+    backends.run_all(in_chunks, (3,), fresh)  # a launch on a GPU shares the long ones
+    assert blocks_of(in_chunks, tuple(fresh()), num_ctas=blocks) == blocks
+    backends.run_all(in_chunks.replace_hints(num_ctas=blocks), (3,), fresh)
+
+
+@pytest.mark.parametrize("channels, columns, blocks", [(2, 1000, 2), (3, 5000, 2), (40, 2048, 4), (7, 10, 4)])
+def test_walks_in_walks(backends: Backends, channels: int, columns: int, blocks: int) -> None:
+    x = whole_numbers(BF16, 2 * channels, columns)
+
+    def fresh() -> list[Any]:
+        return [x, np.zeros(x.shape, np.float32), channels, 1024]
+
+    assert blocks_of(channels_in_chunks, tuple(fresh()), num_ctas=blocks) == blocks
+    backends.run_all(channels_in_chunks.replace_hints(num_ctas=blocks), (2,), fresh)

@@ -309,6 +309,35 @@ FUSE = {
 }
 
 
+# As many steps of 2,048 bytes as word 1, and 16 for each 1,024 of word 2, tell; a block has room for 32 of them.
+SHARE: dict[str, Any] = {
+    "steps": [r.factor(1), {"word": 2, "plus": 1023, "by": 1024}, r.factor(-1, 16)],
+    "bytes": 2048,
+    "room": 65536,
+    "most": 4,
+}
+
+
+@case()
+def rows_that_are_shared() -> None:
+    made: list[Any] = []
+
+    def better(kind: str, blocks: int) -> Any:
+        made.append((kind, blocks))
+        return cuda(128, blocks, grid_scale=(blocks, 1, 1), cluster_blocks=blocks)
+
+    def started(kernel: Any, rows: int, columns: int) -> int:
+        _core.launch(0x5001, 3, kernel, (on(0, rows, columns),))
+        return int(fake.last.grid[0])
+
+    k = make("A", threads=128, row_share=SHARE, better=better)
+    assert started(k, 1, 2048) == 3 and started(k, 0, 1 << 20) == 3 and not made  # it is not longer than the room
+    assert started(k, 1, 2064) == 6 and started(k, 1, 4096) == 6 and started(k, 2, 2048) == 6
+    assert set(made) == {("share", 2)}
+    assert started(k, 1, 4112) == 12 and set(made) == {("share", 2), ("share", 4)}
+    assert started(k, 64, 1 << 20) == 12 and set(made) == {("share", 2), ("share", 4)}  # no more than there may be
+
+
 @case()
 def blocks_that_are_fused() -> None:
     """132 multiprocessors."""
@@ -434,6 +463,7 @@ def records_that_are_refused() -> None:
         "split": SPLIT,
         "slice": CUT,
         "coarsen": FUSE,
+        "row_share": SHARE,
         "multicast": r.multicast(1, 1138, 1024, 0, 1365),
         "loaded": [r.place(0, 2, 16)],
         "no_alias": [r.no_alias(0, 1, 32, 3, 2, 32, 0)],

@@ -84,6 +84,17 @@ bool tw_same_place_in_nests(MlirOperation x, tw_nest_t nest, MlirOperation y, tw
 
 /* ---- another tile each time ---------------------------------------------------------------------------- */
 
+/* Whether each iteration of the loop computes the same value, or none does. */
+static bool stays(MlirOperation loop, MlirValue value) {
+  MlirOperation op = tw_def(value);
+  if (!tw_defined_in(value, tw_loop_body(loop)))
+    return true;
+  bool all = !mlirOperationIsNull(op) && tw_is_arithmetic(op);
+  for (intptr_t i = 0; all && i < mlirOperationGetNumOperands(op); i++)
+    all = stays(loop, mlirOperationGetOperand(op, i));
+  return all;
+}
+
 static bool moves(MlirOperation loop, MlirValue value) {
   MlirOperation op = tw_def(value);
   int64_t factor = 0;
@@ -95,7 +106,7 @@ static bool moves(MlirOperation loop, MlirValue value) {
     return tw_known_int(mlirOperationGetOperand(op, 1), &factor) && factor != 0 &&
            moves(loop, mlirOperationGetOperand(op, 0));
   for (int i = 0; i < 2 && tw_op_class(op) == TW_CLASS_SUM; i++)
-    if (!tw_defined_in(mlirOperationGetOperand(op, 1 - i), tw_loop_body(loop)))
+    if (stays(loop, mlirOperationGetOperand(op, 1 - i)))
       return moves(loop, mlirOperationGetOperand(op, i));
   return false;
 }

@@ -12,5 +12,5 @@
 
 bool tw_run_resize_tiles(MlirOperation func) {
   return tw_bound_accesses(func) && tw_round_loads(func) && tw_unfold_grid(func) && tw_cluster_rows(func) &&
-         tw_coarsen_tiles(func) && tw_slice_tiles(func) && tw_coarsen_threads(func);
+         tw_cluster_walks(func) && tw_coarsen_tiles(func) && tw_slice_tiles(func) && tw_coarsen_threads(func);
 }

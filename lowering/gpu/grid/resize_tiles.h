@@ -16,6 +16,8 @@ bool tw_round_loads(MlirOperation func);
 bool tw_unfold_grid(MlirOperation func);
 /* cluster_rows.c: the blocks of a cluster share a row. */
 bool tw_cluster_rows(MlirOperation func);
+/* cluster_walks.c: the blocks of a cluster share loops along a row. */
+bool tw_cluster_walks(MlirOperation func);
 /* coarsen_tiles.c: a block computes the tiles of several neighbours. */
 bool tw_coarsen_tiles(MlirOperation func);
 /* slice_tiles.c: several blocks compute a tile, a slice each. */

@@ -69,6 +69,7 @@ enum {
   MAX_NEST_STAGES = 60, /* a wait names the groups that are under way by a number of 6 bits */
   WARPS = 24,
   FEW_BLOCKS = 4,
+  CLUSTERED_BLOCKS = 3, /* whose rows are so long that several blocks share one (cluster_rows.c, cluster_walks.c) */
   BYTES_UNDER_WAY = 1 << 16, /* of a multiprocessor, so that memory is never idle */
   MIN_PIECE_BITS = 32
 };
@@ -261,6 +262,8 @@ static int64_t stage_bytes(const cache_plan_t *plan) {
  * that one loads while others compute; fewer where rows are so long that these have enough under way. */
 static int64_t choose_blocks(const cache_plan_t *plan, MlirOperation func) {
   int64_t blocks = WARPS / tw_num_warps(func, WARPS);
+  if (tw_launch_cluster_blocks(func, 0) > 1)
+    return blocks < CLUSTERED_BLOCKS ? blocks : CLUSTERED_BLOCKS;
   if (plan->around.count == 0)
     return blocks;
   int64_t enough = BYTES_UNDER_WAY / (tw_least_trips(nest_of(plan, 0)) * stage_bytes(plan));
