@@ -303,6 +303,7 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
 /* What ptxas is told of the blocks that a multiprocessor shall hold. */
 typedef struct {
   bool computes; /* has products */
+  bool folds;    /* has loops, reductions or scans */
   int registers; /* of a thread, for its largest tile, or all that a loop carries */
 } register_use_t;
 
@@ -310,6 +311,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   register_use_t *work = user;
   int all = 0;
   work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
+  work->folds |= tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE) || tw_op_combines(op);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     all = tw_op_is(op, TW_SCF_FOR) ? all + count : count;
@@ -321,16 +323,19 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
 /* Blocks that a multiprocessor shall hold at least; 0: ptxas is told nothing. A kernel with products is content with
  * one, and without being told ptxas may not know the registers to start from. What only moves memory has the fewest
  * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
- * the registers, one too many would halve them: STREAMING_WARPS shall fit. And where shared memory has room for few,
- * the registers are theirs. */
+ * the registers, one too many would halve them: STREAMING_WARPS shall fit. So shall MANY_WARPS where a thread goes once
+ * through a few elements by functions: what the driver links has 72 registers for a sine, and 40 if it is told. And
+ * where shared memory has room for few, the registers are theirs. */
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
-  enum { STREAMING_WARPS = 16, FEW_REGISTERS = 32, MANY_REGISTERS = 64, FEW_BLOCKS = 4 };
-  register_use_t work = {false, 0};
+  enum { STREAMING_WARPS = 16, MANY_WARPS = 40, A_FEW = 8, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
+  enum { FEW_BLOCKS = 4, MOST_BLOCKS = 16 /* that each GPU holds */ };
+  register_use_t work = {false, false, 0};
   mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
   if (work.computes)
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
-  int blocks = fills && e->num_warps < STREAMING_WARPS ? STREAMING_WARPS / e->num_warps : 0;
+  int warps = fills ? STREAMING_WARPS : !work.folds && work.registers <= A_FEW ? MANY_WARPS : 0;
+  int blocks = e->num_warps >= warps ? 0 : warps / e->num_warps < MOST_BLOCKS ? warps / e->num_warps : MOST_BLOCKS;
   int64_t shared = tw_launch_shared_bytes(function, 0) + TW_SHARED_BYTES_OF_DRIVER;
   int room = (int)(tw_gpu_target_of(function).shared_bytes_sm / shared);
   return room <= FEW_BLOCKS && (blocks == 0 || room < blocks) ? room : blocks;

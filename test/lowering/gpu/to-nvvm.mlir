@@ -5,7 +5,8 @@
 
 module attributes {tile.target = "sm_90a"} {
   // An array is three words here, a scalar one; the block has as many threads as the layouts have.
-  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>,
+  // A thread goes once through a few elements: so many warps shall fit that functions of them take few registers.
+  // CHECK: llvm.func @saxpy(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) attributes {nvvm.kernel, nvvm.minctasm = 16 : i32, nvvm.reqntid = array<i32: 64>,
   // CHECK-SAME: num_threads = 64 : i32
   // CHECK-SAME: shared_bytes = 0 : i32
   func.func @saxpy(%a: memref<?xf32, strided<[1]>> {tile.align = 16 : i32, tile.shape_div = array<i64: 4>}, %s: f32) attributes {tile.kernel, tile.hints = {num_warps = 2 : i32}} {
