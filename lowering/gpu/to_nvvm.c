@@ -253,6 +253,32 @@ static bool add_arguments(tw_emitter_t *e, MlirOperation old, int num_words) {
   return ok;
 }
 
+/* What a kernel does, from which what ptxas is told of its registers follows. */
+typedef struct {
+  bool computes; /* has products */
+  bool folds;    /* has loops, reductions or scans */
+  int registers; /* of a thread, for its largest tile, or all that a loop carries */
+} work_t;
+
+static MlirWalkResult look_at_work(MlirOperation op, void *user) {
+  work_t *work = user;
+  int all = 0;
+  work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
+  work->folds |= tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE) || tw_op_combines(op);
+  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
+    int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
+    all = tw_op_is(op, TW_SCF_FOR) ? all + count : count;
+    work->registers = all > work->registers ? all : work->registers;
+  }
+  return MlirWalkResultAdvance;
+}
+
+static work_t work_of(MlirOperation function) {
+  work_t work = {false, false, 0};
+  mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
+  return work;
+}
+
 static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   MlirContext c = mlirOperationGetContext(kernel);
   tw_emitter_t made = {.context = c,
@@ -280,6 +306,8 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   e->num_warps = (int)tw_num_warps(kernel, FEW_WARPS);
   if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
     e->num_warps = FEW_WARPS;
+  enum { FEW_REGISTERS = 16 };
+  e->has_small_tiles = work_of(kernel).registers <= FEW_REGISTERS;
   return made;
 }
 
@@ -300,26 +328,6 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
   return array;
 }
 
-/* What ptxas is told of the blocks that a multiprocessor shall hold. */
-typedef struct {
-  bool computes; /* has products */
-  bool folds;    /* has loops, reductions or scans */
-  int registers; /* of a thread, for its largest tile, or all that a loop carries */
-} register_use_t;
-
-static MlirWalkResult look_at_work(MlirOperation op, void *user) {
-  register_use_t *work = user;
-  int all = 0;
-  work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
-  work->folds |= tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE) || tw_op_combines(op);
-  for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
-    int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
-    all = tw_op_is(op, TW_SCF_FOR) ? all + count : count;
-    work->registers = all > work->registers ? all : work->registers;
-  }
-  return MlirWalkResultAdvance;
-}
-
 /* Blocks that a multiprocessor shall hold at least; 0: ptxas is told nothing. A kernel with products is content with
  * one, and without being told ptxas may not know the registers to start from. What only moves memory has the fewest
  * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
@@ -329,8 +337,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
   enum { STREAMING_WARPS = 16, MANY_WARPS = 40, A_FEW = 8, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
   enum { FEW_BLOCKS = 4, MOST_BLOCKS = 16 /* that each GPU holds */ };
-  register_use_t work = {false, false, 0};
-  mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
+  work_t work = work_of(function);
   if (work.computes)
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;

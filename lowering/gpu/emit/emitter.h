@@ -69,6 +69,7 @@ typedef struct tw_emitter {
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
+  bool has_small_tiles; /* none takes many registers of a thread */
   MlirValue thread, lane, warp,
       shared_base;     /* in entry; where all threads of producers work, these number their warps from 0 */
   MlirValue warpgroup; /* in entry, made for the first product */
