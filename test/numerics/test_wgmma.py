@@ -235,8 +235,8 @@ SIZES = [2.0**e for e in (0, 100, -100, 3, 90, -90, -30, 60)] + [0.0, np.inf, np
 @pytest.mark.parametrize("along", ["rows", "columns"])
 @pytest.mark.parametrize("second", [1.0, 2.0**60, 2.0**-60, 0.0, np.inf], ids=str)
 def test_two_factors_of_a_product(backends: Backends, second: float, along: str, hints: dict[str, Any]) -> None:
-    """Scales are powers of two: whether they are multiplied first shows only where that leaves the range of f32. Each row
-    has numbers in one of the two steps of k, so that a fused multiply-add rounds, and overflows, as a sum does."""
+    """Scales are powers of two: whether they are multiplied first shows only where that leaves the range of f32. Each
+    row has numbers in one of the two steps of k, so that a fused multiply-add rounds, and overflows, as a sum does."""
     m, n, k, tiles = 200, 128, 128, (128, 128, 64)
     a, b = integers(ct.bfloat16, (m, k), 1), integers(ct.bfloat16, (k, n), 2)
     a[::2, 64:], a[1::2, :64], a[5], b[:, 7] = 0, 0, 0, 0

@@ -23,7 +23,6 @@
  * and its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
  * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
  * product, too. The order of products stays. */
-#include "dialect/layouts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"

@@ -15,7 +15,7 @@
  *
  * What must hold: arithmetic on tiles moves, in its order, and only what nothing else between reads. */
 #include "lowering/gpu/facts/roles.h"
-#include "lowering/gpu/isa/families.h"
+#include "lowering/gpu/machine/mma_family.h"
 #include "lowering/gpu/roles/specialize_warps.h"
 #include "lowering/ir.h"
 #include "lowering/loops.h"

@@ -29,7 +29,6 @@
 #include "lowering/ir.h"
 #include "lowering/launch_record.h"
 #include "lowering/loops.h"
-#include "tilewright/dialect.h"
 
 #include <float.h>
 
