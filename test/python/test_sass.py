@@ -91,7 +91,8 @@ PLANS = {
     "gemm 128x128x64": gemm(128, 128, 64),
     "gemm 128x256x64": gemm(128, 256, 64),
     "gemm 256x128x64": gemm(256, 128, 64),
-    "gemm 128x128x128": gemm(128, 128, 128),
+    # Of a step of k that is longer than a line of 128 bytes an iteration takes a line.
+    "gemm 128x128x128": dataclasses.replace(gemm(128, 128, 128), products=[(128, 128, 64)]),
     "gemm 128x128x64 in clusters": gemm(128, 128, 64, kernel=matmul.matmul.replace_hints(num_ctas=2)),
     "gemm 128x256x64 in clusters": gemm(128, 256, 64, kernel=matmul.matmul.replace_hints(num_ctas=2)),
     "gemm 128x256x32": gemm(128, 256, 32),
