@@ -37,6 +37,13 @@ _MODULES = {
     "cuda.tile.tune": "tilewright.tune",
 }
 
+# Private in cuTile, but programs take public names from there: TileGym does.
+_PRIVATE_MODULES = {
+    "cuda.tile._datatype": "tilewright.tile",
+    "cuda.tile._numeric_semantics": "tilewright.tile",
+    "cuda.tile._stub": "tilewright.tile",
+}
+
 _PACKAGES = ("cuda.compute", "cuda.tile")
 _PACKAGES_AND_DOTS = tuple(f"{name}." for name in _PACKAGES)
 
@@ -76,7 +83,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
         if spec.name == "cuda":
             return None
-        known = _MODULES.get(spec.name)
+        known = _MODULES.get(spec.name) or _PRIVATE_MODULES.get(spec.name)
         if known is None:
             there = " and ".join(_MODULES)
             raise ModuleNotFoundError(f"{spec.name} is not part of Tilewright; there are {there}", name=spec.name)

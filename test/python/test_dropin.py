@@ -99,7 +99,20 @@ def test_variables_of_the_environment_are_heard(tmp_path: Path, monkeypatch: pyt
     assert "TileCompilerTimeoutError: kernel scale takes longer than 0.001 s to compile" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["cuda.tile.cext", "cuda.tile._datatype"])
+def test_public_names_are_taken_from_private_modules(tmp_path: Path) -> None:
+    done = python(
+        tmp_path,
+        "-c",
+        "import tilewright.dropin as d; d.install()\n"
+        "from cuda.tile._datatype import float4_e2m1fn, float8_e4m3fn\n"
+        "from cuda.tile._numeric_semantics import RoundingMode\n"
+        "from cuda.tile._stub import pack_to_bytes\n"
+        "print(RoundingMode.RN, float8_e4m3fn)",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["cuda.tile.cext", "cuda.tile._passes"])
 def test_what_is_not_there_says_so(tmp_path: Path, name: str) -> None:
     done = python(tmp_path, "-c", f"import tilewright.dropin as d; d.install(); import {name}")
     assert f"{name} is not part of Tilewright" in done.stderr and "ModuleNotFoundError" in done.stderr
