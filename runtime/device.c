@@ -93,32 +93,46 @@ TW_RETURNS_NONNULL static tw_status_t missing_device(int ordinal) {
                   count);
 }
 
-/* The lock is held. */
-static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
+tw_status_t tw_device_describe(int ordinal, tw_device_t *out_device) {
+  *out_device = (tw_device_t){.ordinal = ordinal};
   const tw_driver_t *driver;
   TW_RETURN_IF_ERROR(tw_driver_get(&driver));
   int count = 0;
   TW_RETURN_IF_ERROR(tw_device_count(&count));
-  if (ordinal >= count)
+  if (ordinal < 0 || ordinal >= count)
     return missing_device(ordinal);
-  tw_device_t *device = calloc(1, sizeof *device);
-  if (!device)
-    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
-  device->ordinal = ordinal;
-  tw_context_scope_t scope = {.driver = driver};
-  tw_context_relax(&scope);
   CUdevice handle = 0;
   CUresult result = driver->device_get(&handle, ordinal);
   if (!result)
-    result = read_properties(driver, handle, device);
+    result = read_properties(driver, handle, out_device);
+  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "opening the CUDA device") : NULL;
+}
+
+static tw_status_t retain_context(tw_device_t *device) {
+  const tw_driver_t *driver = &tw_driver_table;
+  tw_context_scope_t scope = {.driver = driver};
+  tw_context_relax(&scope);
+  CUdevice handle = 0;
   CUcontext context = NULL;
+  CUresult result = driver->device_get(&handle, device->ordinal);
   if (!result)
     result = driver->primary_retain(&context, handle);
   tw_context_leave(&scope);
   device->context = context;
-  if (result) {
+  return result ? tw_driver_error(driver, TW_DRIVER_ERROR, result, "opening the CUDA device") : NULL;
+}
+
+/* The lock is held. */
+static tw_status_t make_device(int ordinal, tw_device_t **out_device) {
+  tw_device_t *device = calloc(1, sizeof *device);
+  if (!device)
+    return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
+  tw_status_t status = tw_device_describe(ordinal, device);
+  if (!status)
+    status = retain_context(device);
+  if (status) {
     free(device);
-    return tw_driver_error(driver, TW_DRIVER_ERROR, result, "opening the CUDA device");
+    return status;
   }
   *out_device = device;
   return NULL;

@@ -236,6 +236,8 @@ tw_status_t tw_driver_version(int *out_version); /* 12040 for CUDA 12.4 */
 /* TW_DRIVER_ERROR where there is no driver, or no GPU. */
 tw_status_t tw_device_count(int *out_count);
 tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, never freed */
+/* The same without a context, which takes long to open. */
+tw_status_t tw_device_describe(int ordinal, tw_device_t *out_device);
 /* Waits for all work of the device. An error names the kernels that were launched last: one of them failed. */
 tw_status_t tw_device_synchronize(int ordinal);
 /* The device of a stream; `stream` NULL: of the current context, or 0. */

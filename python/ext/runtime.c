@@ -21,8 +21,9 @@ static PyObject *driver_version(PyObject *module, PyObject *unused) {
 static PyObject *device_count(PyObject *module, PyObject *unused) {
   (void)module, (void)unused;
   int count;
-  tw_status_t status = tw_device_count(&count);
-  return status ? tw_ext_raise(status, NULL) : PyLong_FromLong(count);
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = tw_device_count(&count); /* the first call begins the driver */
+  Py_END_ALLOW_THREADS return status ? tw_ext_raise(status, NULL) : PyLong_FromLong(count);
 }
 
 static int ordinal_of(PyObject *object, int *out) {
@@ -52,10 +53,10 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   int ordinal;
   if (ordinal_of(object, &ordinal))
     return NULL;
-  const tw_device_t *device;
-  tw_status_t status = tw_device_get(ordinal, &device);
-  if (status)
-    return tw_ext_raise(status, NULL);
+  tw_device_t found, *device = &found;
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = tw_device_describe(ordinal, device);
+  Py_END_ALLOW_THREADS if (status) return tw_ext_raise(status, NULL);
   return Py_BuildValue("{sssss(ii)sisisisisisisisisKsN}", "name", device->name, "uuid", device->uuid, "capability",
                        device->major, device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
                        device->shared_bytes_per_block, "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes",

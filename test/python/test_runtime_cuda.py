@@ -442,6 +442,13 @@ def several_devices() -> None:
 
 
 @case()
+def what_a_device_is_takes_no_context() -> None:
+    assert _core.device_info(1)["name"] == "Fake GPU 1" and fake.calls("cuDevicePrimaryCtxRetain") == 0
+    _core.synchronize(1)
+    assert fake.calls("cuDevicePrimaryCtxRetain") == 1
+
+
+@case()
 def the_current_context_is_left_alone() -> None:
     fake.lib.cuInit(0)
     fake.lib.cuCtxSetCurrent(ctypes.c_size_t(0xC001))
