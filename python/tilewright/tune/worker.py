@@ -1,4 +1,4 @@
-"""The worker processes of a search: `python -m tilewright.tune.worker FD`.
+"""The worker processes of a search, which are forks (forkserver.py).
 
 One has a `Bench` and runs candidates. A candidate that hangs or crashes takes this process with it and nothing else:
 the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver
@@ -13,7 +13,6 @@ import contextlib
 import os
 import queue
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -26,14 +25,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from .. import _core, compile, knobs
+from .. import _core, compile
 from ..errors import TileCompilationError, TileError
+from . import forkserver
 from .memory import Layout
 from .trial import Bench, Program, WrongError
 
 MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
-# runpy warns of a module that its package has imported; it would be the last word of a process that crashes.
-QUIET = ("-W", "ignore::RuntimeWarning:runpy")
 
 
 class FailedError(Exception):
@@ -58,17 +56,9 @@ class Worker:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
         self.patience = self.END_SECONDS
-        # -P: files of the current directory are no modules, unless the user's program says so.
-        command = [sys.executable, "-P", *QUIET, "-m", "tilewright.tune.worker", str(theirs.fileno())]
-        self.process = subprocess.Popen(
-            command,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.errors,
-            env=knobs.environment_of_children() | dict(environment or {}),
-        )
-        theirs.close()
+        with theirs:
+            handles = theirs.fileno(), self.errors.fileno()
+            self.process = forkserver.server().fork(*handles, environment or {})
         self.connection = Connection(ours.detach())
         if kind is not None:
             self.call(kind, *arguments, timeout=self.START_SECONDS)
@@ -123,15 +113,8 @@ class Worker:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
         if not self.errors.closed:
-            self.last_words = self._last_line()
+            self.last_words = forkserver.last_line(self.errors) or self.process.last_words
             self.errors.close()
-
-    def _last_line(self) -> str:
-        """What the process has said last, of which a Python error is the most telling."""
-        most = 2000
-        self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - most))
-        lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else ""
 
 
 class Local:
@@ -408,9 +391,7 @@ def end_with_parent(handle: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-if __name__ == "__main__":
-    # A terminal's comes to all of its processes; the parent says what ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent(int(sys.argv[1]))
-    serve(Connection(int(sys.argv[1])))
-    os._exit(0)  # no clean-up of a context that may be lost
+def main(handle: int) -> None:
+    """What a fork does."""
+    end_with_parent(handle)
+    serve(Connection(handle))
