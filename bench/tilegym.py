@@ -154,13 +154,22 @@ class Server:
 
 
 def fill_caches(checkout: Path, files: list[Path], seconds: float, limit: float, jobs: int) -> None:
-    def once(work: tuple[Path, str]) -> None:
-        server = Server(checkout, work[1], seconds, limit, once=True)
-        server.run(work[0])
+    work = [(file, whose) for file in files for whose in WHOSE]
+    done = 0
+
+    def once(item: tuple[Path, str]) -> None:
+        nonlocal done
+        file, whose = item
+        start = time.monotonic()
+        server = Server(checkout, whose, seconds, limit, once=True)
+        server.run(file)
         server.close()
+        done += 1
+        took = time.monotonic() - start
+        print(f"compiled {done} of {len(work)}: {file.stem} by {whose}, {took:.0f} s", file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(once, [(file, whose) for file in files for whose in WHOSE]))
+        list(pool.map(once, work))
 
 
 def side_by_side(file: Path, servers: list[Server]) -> list[Row]:
