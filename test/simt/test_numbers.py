@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,53 @@ def test_numbers_of_the_host(name: str) -> None:
     value = getattr(device, name)(1)
     assert (value.shape, value.ndim, value.size) == ((), 0, 1)
     assert as_dtype(value.dtype) is getattr(device, name)
+
+
+@device.kernel
+def whole(x, n, out):
+    i = device.tid(1)
+    n[0, i] = math.floor(x[i])
+    n[1, i] = math.ceil(x[i])
+    n[2, i] = math.trunc(x[i])
+    n[3, i] = int(x[i])
+    n[4, i] = device.int64(x[i])
+    out[i] = x[i]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_that_no_integer_is_are_some_integer(run: Any, dtype: Any) -> None:
+    x = np.array([np.nan, 2.5, np.inf, -2.5, -np.inf, -np.nan, -0.0, 7], dtype)
+    n, out = np.zeros((5, 8), np.int64), np.zeros(8, dtype)
+    run(whole, x, n, out, block=8)
+    np.testing.assert_array_equal(out, x)
+    np.testing.assert_array_equal(n[:, [1, 3, 6, 7]], [[2, -3, 0, 7], [3, -2, 0, 7], *[[2, -2, 0, 7]] * 3])
+    assert (abs(n[:4]) <= 2**31).all()
+
+
+@device.kernel
+def wider(x):
+    total = device.int32(0)
+    for i in range(3):
+        total = total + x[i]
+    x[0] = total
+
+
+@device.kernel
+def either(x):
+    y = device.int32(1) if x[0] > 0 else x[1]
+    if x[0] > 2:
+        y = device.float64(2)
+    x[0] = y
+
+
+@pytest.mark.parametrize(("kernel", "told"), [(wider, "changes type in the loop"), (either, "changes type")])
+def test_the_reference_refuses_what_a_launch_refuses(kernel: Any, told: str) -> None:
+    x = np.ones(4, np.float32)
+    with pytest.raises(TileTypeError, match=told) as launched:
+        device.launch(kernel, x, grid=1, block=1)
+    with pytest.raises(TileTypeError) as interpreted:
+        kernel.interpret((x,), 1, 1)
+    assert str(interpreted.value) == str(launched.value) and (x == 1).all()
 
 
 LIMITS = {name: (as_dtype(name).min, as_dtype(name).max) for name in INTEGERS}

@@ -97,6 +97,7 @@ class kernel(_tile_kernel):
         """Run the Python body itself, thread after thread, on NumPy arrays: breakpoints work."""
         from ..reference.device import run
 
+        self._ask_front_end(tuple(map(records.argument, args)))
         run(self.function, args, grid, block, shared)
 
 

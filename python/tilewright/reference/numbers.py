@@ -66,7 +66,7 @@ class Number:
         return bool(self._value)
 
     def __int__(self) -> int:
-        return int(self._value)
+        return _whole(self._value, dt.int32)
 
     def __float__(self) -> float:
         return float(self._value)
@@ -93,18 +93,31 @@ class Number:
         return Number(~self._value, self.dtype)
 
     def __trunc__(self) -> int:
-        return math.trunc(float(self._value)) if self.dtype.is_float else int(self._value)
+        return int(self)
+
+    def __floor__(self) -> int:
+        return _whole(np.floor(float(self._value)), dt.int32) if self.dtype.is_float else int(self._value)
+
+    def __ceil__(self) -> int:
+        return _whole(np.ceil(float(self._value)), dt.int32) if self.dtype.is_float else int(self._value)
 
 
 def int32(value: int) -> Number:
     return Number(value, dt.int32)
 
 
+def _whole(value: Any, dtype: DType) -> int:
+    """Towards zero. What NaN and infinity become is open, and some integer of the format."""
+    if isinstance(value, int | np.integer) or math.isfinite(value):
+        return int(value)
+    return 0 if math.isnan(value) else dtype.max if value > 0 else dtype.min
+
+
 def as_format(value: Any, dtype: DType) -> Any:
     """A number as a NumPy scalar of a format: integers wrap, floats round once."""
     value = value.value if isinstance(value, Number) else value
     if dtype.is_integral:
-        whole = int(value) & ((1 << dtype.bits) - 1)
+        whole = _whole(value, dtype) & ((1 << dtype.bits) - 1)
         return dtype.numpy.type(whole - (1 << dtype.bits) if dtype.signed and whole >> (dtype.bits - 1) else whole)
     if dtype.is_bool:
         return np.bool_(bool(value))
