@@ -133,7 +133,7 @@ def entry(name: str, value: Any, example: str, result: str) -> str:
 
 
 def functions_of(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if inspect.isfunction(value) and name not in HOST}
+    return {name: value for name, value in values.items() if inspect.isroutine(value) and name not in HOST}
 
 
 def page() -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from .dtype import DType, int32, int64
 from .errors import TileTypeError, TileValueError
+from .quiet import quiet
 
 T = TypeVar("T")
 
@@ -72,7 +73,38 @@ class ConstantAnnotation:
 
 
 # `n: ct.Constant[int]` or `n: ct.Constant`: a static type checker sees plain `int`.
-Constant = Annotated[T, ConstantAnnotation()]
+if TYPE_CHECKING:
+    Constant = Annotated[T, ConstantAnnotation()]
+else:
+
+    class _Constant:
+        """`Annotated[T, ConstantAnnotation()]`, whose brackets refuse in words of ours what is no type."""
+
+        __origin__ = T
+        __metadata__ = (ConstantAnnotation(),)
+
+        @quiet
+        def __getitem__(self, kind: Any) -> Any:
+            if isinstance(kind, bool | int | float | complex | bytes | tuple | list | dict | set):
+                raise TileTypeError(
+                    f"ct.Constant takes a type, as in ct.Constant[int], found {kind!r}; a launch says the value, "
+                    "or a default: n: ct.Constant[int] = 3"
+                )
+            return Annotated[kind, *self.__metadata__]
+
+        def __or__(self, other: Any) -> Any:
+            return self[T] | other
+
+        def __ror__(self, other: Any) -> Any:
+            return other | self[T]
+
+        def __repr__(self) -> str:
+            return repr(self[T])
+
+        def __reduce__(self) -> str:
+            return "Constant"
+
+    Constant = _Constant()
 
 
 _MOST_AXES = 8  # of an array

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .dtype import BY_NAME, DType, _from_numpy
-from .errors import DriverError, TileTypeError, TileValueError
+from .errors import DriverError, TileIndexError, TileTypeError, TileValueError
+from .quiet import quiet, quiet_methods
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,6 +98,7 @@ def _steps(shape: tuple[int, ...], item: int, order: str = "C") -> tuple[int, ..
     return tuple(steps if order == "F" else steps[::-1])
 
 
+@quiet_methods
 class Array(_core.DeviceArray):
     """An array on a GPU or on the CPU, made by `to_device`, `empty`, `zeros` or `as_array`.
 
@@ -156,7 +158,7 @@ class Array(_core.DeviceArray):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("an array without axes has no length")
+            raise TileTypeError("an array without axes has no length")
         return self.shape[0]
 
     def __bool__(self) -> bool:
@@ -235,7 +237,7 @@ class Array(_core.DeviceArray):
         count = sum(i is not None and i is not Ellipsis for i in indices)
         dots = [at for at, i in enumerate(indices) if i is Ellipsis]
         if count > self.ndim or len(dots) > 1:
-            raise IndexError(f"an array of {self.ndim} axes was given {count} indices and {len(dots)} times '...'")
+            raise TileIndexError(f"an array of {self.ndim} axes was given {count} indices and {len(dots)} times '...'")
         at = dots[0] if dots else len(indices)
         whole = [slice(None)] * (self.ndim - count)
         return [*indices[:at], *whole, *indices[at + 1 :]]
@@ -249,7 +251,7 @@ class Array(_core.DeviceArray):
             ) from None
         extent = self.shape[axis]
         if not -extent <= i < extent:
-            raise IndexError(f"the index {i} is outside of axis {axis} with {extent} elements")
+            raise TileIndexError(f"the index {i} is outside of axis {axis} with {extent} elements")
         return i % extent
 
     def _field(self, name: str) -> Array:
@@ -420,7 +422,7 @@ class Array(_core.DeviceArray):
             host = self._host_view()
             host.flags.writeable = not self.read_only
         elif copy is False:
-            raise ValueError("an array on a GPU cannot be a NumPy array without a copy")
+            raise TileValueError("an array on a GPU cannot be a NumPy array without a copy")
         else:
             host = self.to_numpy()
         return host if dtype is None else host.astype(dtype, copy=False)
@@ -452,6 +454,7 @@ class _Memory:
         self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
 
 
+@quiet
 def empty(shape: Any, dtype: Any = float, *, device: Any = None, stream: Any = None, order: str = "C") -> Array:
     """An array whose elements are undefined: on the first GPU (None), on another one, or on the CPU."""
     extents, form, place = _extents(shape), _format(dtype), _device(device)
@@ -463,6 +466,7 @@ def empty(shape: Any, dtype: Any = float, *, device: Any = None, stream: Any = N
     return Array(memory, memory.address, extents, _steps(extents, form[2], order), form, False)
 
 
+@quiet
 def zeros(shape: Any, dtype: Any = float, *, device: Any = None, stream: Any = None, order: str = "C") -> Array:
     """An array of zeros."""
     array = empty(shape, dtype, device=device, stream=stream, order=order)
@@ -481,11 +485,13 @@ def order_like(other: Any) -> str:
     return "F" if fortran else "C"
 
 
+@quiet
 def empty_like(other: Any, *, device: Any = None, stream: Any = None) -> Array:
     """An undefined array of the shape, dtype and order of another one."""
     return empty(other.shape, other.dtype, device=device, stream=stream, order=order_like(other))
 
 
+@quiet
 def to_device(obj: Any, *, device: Any = None, stream: Any = None) -> Array:
     """A copy of what NumPy can read, or of another Array, on a device."""
     import numpy as np
@@ -498,6 +504,7 @@ def to_device(obj: Any, *, device: Any = None, stream: Any = None) -> Array:
     return array
 
 
+@quiet
 def as_array(obj: Any) -> Array:
     """A view of an array on a GPU that has the CUDA Array Interface; it keeps `obj` alive."""
     if isinstance(obj, Array):
@@ -513,6 +520,7 @@ def as_array(obj: Any) -> Array:
     return from_interface(interface, owner=obj)
 
 
+@quiet
 def from_interface(interface: Mapping[str, Any], owner: Any = None) -> Array:
     """A view of what a CUDA Array Interface describes. The caller keeps the memory alive, or `owner` does."""
     found = _core.describe_interface(interface)

@@ -113,6 +113,14 @@ class TileValueError(TileError, ValueError):
     """A value out of its range."""
 
 
+class TileIndexError(TileError, IndexError):
+    """An index that an array does not have."""
+
+
+class TileZeroDivisionError(TileError, ZeroDivisionError):
+    """A division by zero that the host asked for."""
+
+
 class TileUnsupportedFeatureError(TileError):
     """What the language has and this compiler, or this target, has not."""
 

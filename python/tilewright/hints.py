@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from . import _core
 from .errors import TileTypeError, TileValueError
 from .names import hint_advice
+from .quiet import quiet
 
 Value: TypeAlias = int | str
 
@@ -32,10 +33,11 @@ _TEXT = re.compile(r"[ -!#-\[\]-~]{1,1000}")  # what stands in the quotes of an 
 class ByTarget:
     """A hint that differs by target: `ByTarget(sm_90=4, default=8)`."""
 
+    @quiet
     def __init__(self, *, default: Any = None, **values: Any) -> None:
         for name in values:
             if re.fullmatch(r"sm_\d+[af]?|cpu", name) is None:
-                raise ValueError(f"Invalid GPU architecture name: {name}, expected sm_<major><minor>, or cpu")
+                raise TileValueError(f"Invalid GPU architecture name: {name}, expected sm_<major><minor>, or cpu")
         self.default = default
         self.values = values
 

@@ -11,7 +11,6 @@ package keeps all of them.
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import os
 import types
@@ -22,8 +21,8 @@ from . import _core
 from .errors import TileError, TileInternalError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_C = TypeVar("_C", bound=type)
 _FOLDER = os.path.dirname(__file__) + os.sep
-_OURS = (_FOLDER, os.path.dirname(concurrent.futures.__file__) + os.sep)
 
 
 class _Quiet(_core.Quiet):
@@ -34,9 +33,20 @@ class _Quiet(_core.Quiet):
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)  # type: ignore[attr-defined]
+
     def __reduce__(self) -> str:
         """A function of a module is found by its name."""
         return self.__qualname__  # type: ignore[attr-defined]
+
+
+def quiet_methods(kind: _C) -> _C:
+    """A class whose methods are quiet, those with a name of Python's, too."""
+    for name, value in list(vars(kind).items()):
+        if isinstance(value, types.FunctionType) and (not name.startswith("_") or name.endswith("__")):
+            setattr(kind, name, quiet(value))
+    return kind
 
 
 if TYPE_CHECKING:
@@ -49,13 +59,16 @@ else:
 
 def leave_out(error: BaseException) -> None:
     """Takes our frames out of the traceback of an error, and of those that led to it."""
+    import concurrent.futures  # which takes longer than all of `tile`, and an import of that needs none
+
+    ours = (_FOLDER, os.path.dirname(concurrent.futures.__file__) + os.sep)
     seen: set[int] = set()
     left: BaseException | None = error
     while left is not None and id(left) not in seen:
         seen.add(id(left))
         frames = _frames(left.__traceback__)
         if not _is_fault(left, frames):
-            left.__traceback__ = _joined([f for f in frames if not _file(f).startswith(_OURS)])
+            left.__traceback__ = _joined([f for f in frames if not _file(f).startswith(ours)])
             if left.__context__ is not None and _is_fault(left.__context__, _frames(left.__context__.__traceback__)):
                 left.__suppress_context__ = True  # what we caught on the way
         left = left.__cause__ or (None if left.__suppress_context__ else left.__context__)
@@ -88,4 +101,4 @@ def _joined(frames: list[types.TracebackType]) -> types.TracebackType | None:
     return behind
 
 
-__all__ = ["leave_out", "quiet"]
+__all__ = ["leave_out", "quiet", "quiet_methods"]

@@ -78,7 +78,9 @@ from .errors import (
     TileTypeError as TileTypeError,
     TileUnsupportedFeatureError as TileUnsupportedFeatureError,
     TileValueError as TileValueError,
+    TileZeroDivisionError,
 )
+from .quiet import quiet
 
 if TYPE_CHECKING:
     from . import compilation as compilation, tune as tune
@@ -158,7 +160,7 @@ _MODULES = {"compilation", "tune"}
 _HELPERS = {
     *("TYPE_CHECKING", "annotations", "F", "OPS", "op", "Index", "Order", "Shape"),
     *("ARRAY_ATTRIBUTES", "BINARY_OPERATORS", "COMPARISONS", "TILE_METHODS"),
-    *("make_scalar", "HostCallError", "check_scalar", "constant_of"),
+    *("make_scalar", "HostCallError", "TileZeroDivisionError", "check_scalar", "constant_of", "quiet"),
 }
 
 
@@ -216,6 +218,7 @@ def op(name: str, *, host: Callable[..., Any] | None = None) -> Callable[[F], F]
     def declare(declaration: F) -> F:
         signature = inspect.signature(declaration)
 
+        @quiet
         @functools.wraps(declaration)
         def call(*args: Any, **kwargs: Any) -> Any:
             from . import interpret
@@ -263,7 +266,16 @@ def num_tiles(array: Array, /, axis: int, shape: Shape, order: Order = "C") -> T
     """
 
 
-@op("cdiv", host=lambda x, y: -(-x // y))
+def _host_cdiv(x: Any, y: Any) -> Any:
+    for value in (x, y):
+        if not hasattr(value, "__floordiv__"):
+            raise TileTypeError(f"ct.cdiv divides integers, found {value!r}")
+    if isinstance(y, int) and y == 0:
+        raise TileZeroDivisionError(f"ct.cdiv divides {x!r} by zero")
+    return -(-x // y)
+
+
+@op("cdiv", host=_host_cdiv)
 def cdiv(x: Any, y: Any, /) -> Any:
     """x divided by y, rounded up, of integers (tiles, scalars, constants): promoted.
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import pickle
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import tilewright.tile as ct
 from cuda import device
-from tilewright import checking, kernel
+from tilewright import arrays, checking, kernel
+from tilewright.annotations import T
 from tilewright.errors import TileError, TileInternalError, TileTypeError
 from tilewright.numba import cuda, float32, vectorize
 from tilewright.quiet import quiet
@@ -76,9 +78,25 @@ LAUNCHES: dict[str, Callable[[], Any]] = {
     "compile_ptx": lambda: cuda.compile_ptx(of_numba, "void(float32[:])"),
     "vectorize": lambda: elementwise(X),
     "reduce": lambda: joined(X),
+    "an element that an array lacks": lambda: arrays.to_device(X, device="cpu")[5],
+    "a value for it": lambda: operator.setitem(arrays.to_device(X, device="cpu"), 5, 1),
+    "a number of several elements": lambda: int(arrays.to_device(X, device="cpu")),
+    "the length of an array without axes": lambda: len(arrays.zeros((), device="cpu")),
+    "a shape of other elements": lambda: arrays.to_device(X, device="cpu").reshape(3),
+    "a copy into another shape": lambda: arrays.to_device(X, device="cpu").copy_to_host(np.zeros(3)),
+    "an array of no shape": lambda: arrays.empty("shape"),
+    "ByTarget of no GPU": lambda: ct.ByTarget(blackwell=3),
+    "cdiv by zero": lambda: ct.cdiv(3, 0),
+    "cdiv of a text": lambda: ct.cdiv(3, "0"),
+    "tile code on the host": lambda: ct.load(X, 0, 4),
+    "a constant of a number": lambda: ct.Constant[3],
+    "a constant of two types": lambda: ct.Constant[int, int],
     "cuda.compile": lambda: cuda.compile(lambda x: x.nothing, float32(float32)),
 }
 FOLDER = str(Path(ct.__file__).parent)
+
+
+def tiles_of_constants(n: ct.Constant, m: ct.Constant[int]): ...
 
 
 @pytest.mark.parametrize("launch", LAUNCHES.values(), ids=LAUNCHES)
@@ -92,6 +110,24 @@ def test_no_frame_of_ours(launch) -> None:
     ]
     files = [frame.filename for error in left if error for frame in traceback.extract_tb(error.__traceback__)]
     assert files and not [file for file in files if file.startswith(FOLDER)]
+
+
+def test_errors_of_the_host_say_what_to_write() -> None:
+    with pytest.raises(ZeroDivisionError, match="divides 3 by zero"):
+        ct.cdiv(3, 0)
+    with pytest.raises(IndexError, match="index 5 is outside of axis 0 with 4 elements"):
+        arrays.to_device(X, device="cpu")[5]
+    with pytest.raises(
+        TypeError, match=r"takes a type, as in ct.Constant\[int\], found 3; .* n: ct.Constant\[int\] = 3"
+    ):
+        ct.Constant[3]
+
+
+def test_a_constant_is_an_annotation_as_any() -> None:
+    assert ct.Constant[int] == Annotated[int, *ct.Constant.__metadata__] and repr(ct.Constant) == repr(ct.Constant[T])
+    assert get_type_hints(tiles_of_constants, include_extras=True) == {"n": ct.Constant, "m": ct.Constant[int]}
+    assert pickle.loads(pickle.dumps(ct.Constant)) is ct.Constant
+    assert ct.Constant[int] in get_args(ct.Constant[int] | None) and get_args(None | ct.Constant)[1] == ct.Constant[T]
 
 
 def test_export_has_none(tmp_path: Path) -> None:
@@ -110,9 +146,10 @@ def test_what_the_reference_runs_shows_the_program() -> None:
         x[0] = helper(x)
 
     def helper(x):
-        raise KeyError("here")
+        assert x[0] > 0, "here"
+        return x[0]
 
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(AssertionError, match="here") as caught:
         wrong.interpret((X,), 1, 1)
     assert [e.name for e in caught.traceback] == ["test_what_the_reference_runs_shows_the_program", "wrong", "helper"]
 

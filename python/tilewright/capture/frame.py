@@ -91,6 +91,7 @@ def _copied(value: Any) -> Any:
 
 
 _AS_THEY_ARE = {bool, int, float, str, type(None), types.FunctionType, types.BuiltinFunctionType, Tile, Array}
+_AS_THEY_ARE.add(type(ct.load))  # of all operations
 
 
 @dataclasses.dataclass(eq=False)

@@ -15,6 +15,7 @@ import dataclasses
 import types
 from typing import TYPE_CHECKING, Any
 
+from .. import tile as ct
 from ..dtype import DType
 from ..structure import is_record, parts_of, with_parts
 from .values import Array, LocalFunction, Tile, Unusable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 _PLAIN = {int, bool, str, type(None)}
-_BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, DType)
+_BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, type(ct.load), types.ModuleType, type, DType)
 
 
 class _UnlikeError(Exception):

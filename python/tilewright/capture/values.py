@@ -236,8 +236,8 @@ def describe(value: Any) -> str:
         return "a range"
     if isinstance(value, types.ModuleType):
         return f"the module '{value.__name__}'"
-    if isinstance(value, types.FunctionType | LocalFunction):
-        return f"the function '{getattr(value, '__name__', None) or value.name}'"  # type: ignore[union-attr]
+    if isinstance(value, types.FunctionType | LocalFunction) or hasattr(value, "__tw_op__"):
+        return f"the function '{getattr(value, '__name__', None) or value.name}'"
     text = repr(value)
     return f"{text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + '…'} ({type(value).__name__})"
 
