@@ -230,16 +230,20 @@ static cell_t *cell_of(uint64_t address) {
   return &last_page->cells[address % PAGE_BYTES];
 }
 
-/* Blocks of a cluster have their shared memory at one address; it is told apart here. */
+enum { TAG_SHIFT = 56, FIRST_ROW_TAG = 1 << 7 }; /* above: of arrays, as a block of the program sees them */
+_Static_assert(MOST_MEMBERS < FIRST_ROW_TAG, "a tag says whether memory is shared");
+
+/* Blocks of a cluster have their shared memory at one address; it is told apart here. So is an array for blocks of the
+ * program that start as one: blocks of a grid are not compared. */
 static uint64_t place_of(uint64_t address, int m) {
-  enum { MEMBER_SHIFT = 56 };
   bool shared = address - (uint64_t)(uintptr_t)emu_shared < SHARED_BYTES;
-  return shared ? address | (uint64_t)(m + 1) << MEMBER_SHIFT : address;
+  int row = row_of_program(), tag = shared ? m + 1 : row > 0 ? FIRST_ROW_TAG + row : 0;
+  return address | (uint64_t)tag << TAG_SHIFT;
 }
 
 static void complain(const char *what, uint64_t place, const char *other, int thread, bool under_way) {
   uint64_t address = place << 8 >> 8;
-  bool shared = place != address;
+  bool shared = place != address && place >> TAG_SHIFT < FIRST_ROW_TAG;
   const char *kind = "thread";
   if (thread >= num_threads() + MOST_BARRIERS) {
     thread -= num_threads() + MOST_BARRIERS;

@@ -99,6 +99,7 @@ static void check_registers(void) {
 static int is_simt(void) { return kernel->num_threads == 0; }
 /* Whether rows of threads are blocks of the program. */
 static int has_rows(void) { return kernel->joined && !is_simt(); }
+int row_of_program(void) { return has_rows() ? current % per_block / 32 : 0; }
 static int64_t shared_bytes(void);
 
 int32_t emu_sreg(int32_t which) {

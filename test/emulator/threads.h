@@ -47,11 +47,12 @@ extern int per_block;       /* threads */
 extern int members, member; /* blocks of the cluster, and the one whose shared memory is at emu_shared */
 extern int at_once;         /* whether what may be late comes at once, as in odd blocks */
 
-void enter(int m);       /* block m of the cluster runs */
-int first_thread(int m); /* of block m */
-int num_threads(void);   /* of the cluster */
-void check_runs(int m);  /* gives up if block m has ended */
-void emu_warp(void);     /* the threads of a warp meet */
+void enter(int m);        /* block m of the cluster runs */
+int first_thread(int m);  /* of block m */
+int num_threads(void);    /* of the cluster */
+int row_of_program(void); /* the thread's block of the program, of those that start as one */
+void check_runs(int m);   /* gives up if block m has ended */
+void emu_warp(void);      /* the threads of a warp meet */
 bool emu_elect(void);
 void check_bounds(const void *at, int64_t bytes); /* gives up behind the block's shared memory, if it is in that */
 void check_goes_on(const void *at);               /* gives up where memory of others is accessed too early */

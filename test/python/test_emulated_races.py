@@ -58,6 +58,16 @@ def kernel(x, meet: device.ConstExpr):
 def launch():
     device.launch(kernel, np.zeros(32, np.int32), MEET, grid=1, block=32)
 """
+PACKED = f"""{HEAD}
+@ct.kernel
+def kernel(X):
+    X.tiled_view(4, traversal_steps=2).store(ct.bid(0), ct.full(4, ct.bid(0) + 1, X.dtype))
+
+def launch():
+    x = np.zeros(8, np.int32)
+    ct.launch(None, 3, kernel, (x,))
+    assert x[:2].tolist() == [1, 1] and x[6:].tolist() == [3, 3], x
+"""
 BARRIER, COPIED, WARP = "@llvm.nvvm.barrier.", "@llvm.nvvm.cp.async.wait", "@llvm.nvvm.bar.warp"
 # (program, target, the calls that are taken from its code, what is said)
 FAULTS = {
@@ -108,3 +118,7 @@ def test_races_are_said(fault: str, tmp_path: Path) -> None:
 
 def test_a_shuffle_orders_nothing(tmp_path: Path) -> None:
     assert "which thread 1 writes" in said(NEIGHBOURS.replace("MEET", "False"), "sm_80", "", "", tmp_path)
+
+
+def test_blocks_of_a_grid_are_not_compared_where_they_start_as_one(tmp_path: Path) -> None:
+    assert said(PACKED, "sm_90a", "", "", tmp_path) == ""
