@@ -253,15 +253,8 @@ static bool add_arguments(tw_emitter_t *e, MlirOperation old, int num_words) {
   return ok;
 }
 
-/* What a kernel does, from which what ptxas is told of its registers follows. */
-typedef struct {
-  bool computes; /* has products */
-  bool folds;    /* has loops, reductions or scans */
-  int registers; /* of a thread, for its largest tile, or all that a loop carries */
-} work_t;
-
 static MlirWalkResult look_at_work(MlirOperation op, void *user) {
-  work_t *work = user;
+  twg_work_t *work = user;
   int all = 0;
   work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
   work->folds |= tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE) || tw_op_combines(op);
@@ -273,8 +266,8 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static work_t work_of(MlirOperation function) {
-  work_t work = {false, false, 0};
+static twg_work_t work_of(MlirOperation function) {
+  twg_work_t work = {false, false, 0};
   mlirOperationWalk(function, look_at_work, &work, MlirWalkPreOrder);
   return work;
 }
@@ -306,8 +299,7 @@ static tw_emitter_t new_emitter(MlirOperation kernel, int num_strings) {
   e->num_warps = (int)tw_num_warps(kernel, FEW_WARPS);
   if (e->num_warps < 1) /* of text that no pass wrote: the layouts will not fit */
     e->num_warps = FEW_WARPS;
-  enum { FEW_REGISTERS = 16 };
-  e->has_small_tiles = work_of(kernel).registers <= FEW_REGISTERS;
+  e->work = work_of(kernel);
   return made;
 }
 
@@ -337,7 +329,7 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
   enum { STREAMING_WARPS = 16, MANY_WARPS = 40, A_FEW = 8, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
   enum { FEW_BLOCKS = 4, MOST_BLOCKS = 16 /* that each GPU holds */ };
-  work_t work = work_of(function);
+  twg_work_t work = e->work;
   if (work.computes)
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;

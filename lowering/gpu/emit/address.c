@@ -76,10 +76,11 @@ static int64_t num_starts(MlirOperation op, const tw_layout_t *l, int dim) {
  * to 32 bits before. A loop cuts it in front, and where tiles fill the registers what is left shall take one. What is
  * left of a thread must not overflow: a start of 32 bits cannot. */
 static bool is_compared_wide(const tw_emitter_t *e, MlirOperation op, const tw_layout_t *l, int dim, MlirValue index) {
-  enum { FEW = 4 };
-  return e->outside.ptr == NULL && e->has_small_tiles && (tw_op_loads_tile(op) || tw_op_stores_tile(op)) &&
-         tw_layout_disjoint(l, dim) && mlirTypeIsAInteger(mlirValueGetType(index)) &&
-         mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32 && num_starts(op, l, dim) <= FEW;
+  enum { FEW = 4, FEW_REGISTERS = 16 };
+  return e->outside.ptr == NULL && e->work.registers <= FEW_REGISTERS &&
+         (tw_op_loads_tile(op) || tw_op_stores_tile(op)) && tw_layout_disjoint(l, dim) &&
+         mlirTypeIsAInteger(mlirValueGetType(index)) && mlirIntegerTypeGetWidth(mlirValueGetType(index)) == 32 &&
+         num_starts(op, l, dim) <= FEW;
 }
 
 MlirValue twg_owner_guard(tw_emitter_t *e, const tw_layout_t *l) {

@@ -56,6 +56,13 @@ typedef struct {
 
 enum { TWG_MAX_LOADED = 64 };
 
+/* What a kernel does, from which what ptxas is told of its registers follows. */
+typedef struct {
+  bool computes; /* has products */
+  bool folds;    /* has loops, reductions or scans */
+  int registers; /* of a thread, for its largest tile, or all that a loop carries */
+} twg_work_t;
+
 typedef struct tw_emitter {
   MlirContext context;
   MlirLocation location;      /* of the op at hand */
@@ -69,7 +76,7 @@ typedef struct tw_emitter {
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
-  bool has_small_tiles; /* none takes many registers of a thread */
+  twg_work_t work; /* of the old function */
   MlirValue thread, lane, warp,
       shared_base;     /* in entry; where all threads of producers work, these number their warps from 0 */
   MlirValue warpgroup; /* in entry, made for the first product */
