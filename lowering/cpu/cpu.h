@@ -15,7 +15,7 @@
 #include "lowering/ir.h"
 #include "tilewright/machine.h"
 
-enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16 };
+enum { CPU_MAX_DEPTH = 64, CPU_MAX_OPERANDS = 16, CPU_MOST_KEPT = 4 };
 
 /* A position along one axis: base + offset, in i64; a null base is zero. `depth` is the innermost open scope that the
  * base depends on. */
@@ -109,6 +109,9 @@ typedef struct cpu {
   bool rows;                            /* warps are parts of the rows of a block along x */
   bool apart;                           /* lanes of a warp may meet at different times: only as fibers */
   int64_t scratch_used, scratch_peak;
+  MlirOperation kept[CPU_MOST_KEPT]; /* addresses that cpu_place_kept completes, and the bytes there */
+  int64_t kept_bytes[CPU_MOST_KEPT];
+  int num_kept;
   tw_map_t constants; /* attribute -> value in the entry block */
   tw_map_t slots;     /* value -> cpu_slot_t */
   tw_map_t arrays;    /* array argument -> cpu_array_t */
@@ -236,6 +239,19 @@ MlirValue cpu_branch_end(cpu_t *cx, cpu_branch_t *branch, MlirValue value);
 MlirValue cpu_address(cpu_t *cx, MlirValue pointer, MlirType element, cpu_index_t offset);
 MlirValue cpu_load(cpu_t *cx, MlirValue pointer, MlirType type, int align);
 void cpu_store(cpu_t *cx, MlirValue value, MlirValue pointer, int align);
+
+/* --- keep.c: tiles that a thread prepares once for several blocks ---------------------------------------- */
+
+/* A tile at `pointer`, and the side of a branch in which it is prepared. */
+typedef struct {
+  MlirValue pointer, tag, at, missing;
+  MlirBlock block;
+} cpu_kept_t;
+/* Whether a tile that is loaded is worth keeping and may be: ops that prepare it follow then, up to cpu_kept. */
+bool cpu_keep(cpu_t *cx, MlirValue tile, int64_t bytes, cpu_kept_t *out);
+void cpu_kept(cpu_t *cx, cpu_kept_t *kept);
+/* Once all scratch memory is taken. */
+void cpu_place_kept(cpu_t *cx);
 
 /* --- functions.c: private functions beside the kernel ------------------------------------------------- */
 

@@ -32,8 +32,12 @@ typedef struct {
   MlirValue steps; /* steps of k in which not all elements are zero, i64 */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
+  int unroll;               /* steps of k that an iteration takes */
   bool pairs;               /* an i32 is two numbers of 16 bits, of two steps of k, which are one then */
 } matmul_t;
+
+/* x86 adds a register once, twice or not at all to an address. */
+enum { MOST_ROWS = 6, ROWS_OF_A_POINTER = 3 };
 
 static int64_t width_of(const matmul_t *p) { return (int64_t)p->lanes * p->columns; }
 
@@ -74,19 +78,29 @@ static void block(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], cpu_i
       at[r * p->columns + c] = cpu_index_add(cx, base[2], offset);
       sums[r * p->columns + c] = load_at(cx, p, p->acc, at[r * p->columns + c], p->lanes);
     }
-  cpu_loop_t loop;
-  cpu_index_t k = cpu_loop_begin(cx, &loop, cpu_index(0), (cpu_index_t){.base = p->steps}, 1, rows * p->columns, sums);
-  MlirValue strips[16];
-  for (int c = 0; c < p->columns; c++) {
-    cpu_index_t row = cpu_index_add(cx, first, cpu_index_times(cx, k, p->rhs.stride, 0));
-    strips[c] = load_at(cx, p, p->rhs.pointer, cpu_index_plus(row, (int64_t)c * p->lanes), p->lanes);
-  }
-  for (int r = 0; r < rows; r++) {
+  MlirValue groups[MOST_ROWS / ROWS_OF_A_POINTER];
+  for (int r = 0; r < rows; r += ROWS_OF_A_POINTER) {
     cpu_index_t row = cpu_index_times(cx, cpu_index_plus(i, r), p->lhs.stride, 0);
-    MlirValue x = load_at(cx, p, p->lhs.pointer, cpu_index_add(cx, base[0], cpu_index_add(cx, row, k)), 1);
-    x = cpu_splat(cx, x, p->lanes);
-    for (int c = 0; c < p->columns; c++)
-      sums[r * p->columns + c] = multiply_add(cx, p, x, strips[c], loop.args[r * p->columns + c]);
+    groups[r / ROWS_OF_A_POINTER] = cpu_address(cx, p->lhs.pointer, p->type, cpu_index_add(cx, base[0], row));
+  }
+  cpu_loop_t loop;
+  cpu_index_t k =
+      cpu_loop_begin(cx, &loop, cpu_index(0), (cpu_index_t){.base = p->steps}, p->unroll, rows * p->columns, sums);
+  for (int s = 0; s < rows * p->columns; s++)
+    sums[s] = loop.args[s];
+  for (int u = 0; u < p->unroll; u++) {
+    MlirValue strips[16];
+    for (int c = 0; c < p->columns; c++) {
+      cpu_index_t row = cpu_index_add(cx, first, cpu_index_times(cx, cpu_index_plus(k, u), p->rhs.stride, 0));
+      strips[c] = load_at(cx, p, p->rhs.pointer, cpu_index_plus(row, (int64_t)c * p->lanes), p->lanes);
+    }
+    for (int r = 0; r < rows; r++) {
+      cpu_index_t row = cpu_index_times(cx, cpu_index(r % ROWS_OF_A_POINTER), p->lhs.stride, 0);
+      MlirValue x = load_at(cx, p, groups[r / ROWS_OF_A_POINTER], cpu_index_add(cx, cpu_index_plus(k, u), row), 1);
+      x = cpu_splat(cx, x, p->lanes);
+      for (int c = 0; c < p->columns; c++)
+        sums[r * p->columns + c] = multiply_add(cx, p, x, strips[c], sums[r * p->columns + c]);
+    }
   }
   cpu_loop_end(cx, &loop, sums, sums);
   for (int s = 0; s < rows * p->columns; s++)
@@ -146,9 +160,12 @@ static void choose_block(cpu_t *cx, matmul_t *p) {
   p->columns = cx->avx512 ? 4 : 2;
   while (p->n % ((int64_t)p->lanes * p->columns) != 0)
     p->columns /= 2;
-  p->rows = 6;
+  p->rows = MOST_ROWS;
   if (p->rows > p->m)
     p->rows = (int)p->m;
+  enum { MOST_UNROLLED = 48 };
+  p->unroll = MOST_UNROLLED / (p->rows * p->columns);
+  p->unroll = p->unroll >= 4 ? 4 : p->unroll >= 2 ? 2 : 1;
 }
 
 /* Bytes, in a buffer of wider integers. */
@@ -228,7 +245,8 @@ static MlirValue steps_of(cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue
       !is_zero_outside(rhs))
     return cpu_i64_const(cx, p->k);
   MlirValue left = cpu_slot(cx, lhs)->access->limit[1], right = cpu_slot(cx, rhs)->access->limit[0];
-  return cpu_cast(cx, "arith.extui", cpu_bin(cx, "arith.maxsi", left, right), cpu_int(cx, 64));
+  MlirValue steps = cpu_cast(cx, "arith.extui", cpu_bin(cx, "arith.maxsi", left, right), cpu_int(cx, 64));
+  return cpu_bin_i(cx, "arith.andi", cpu_bin_i(cx, "arith.addi", steps, p->unroll - 1), -p->unroll);
 }
 
 /* --- panels ----------------------------------------------------------------------------------------------- */
@@ -295,28 +313,37 @@ static void fill_panels(cpu_t *cx, const matmul_t *p, MlirValue tile, MlirValue 
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
 
-static rows_t packed(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_unsigned) {
+static void pack(cpu_t *cx, const matmul_t *p, MlirValue tile, MlirValue panels, bool is_unsigned) {
   MlirType type = mlirValueGetType(tile);
-  rows_t rows = {cpu_new_buffer(cx, tw_with_element(type, p->type)), cpu_i64_const(cx, width_of(p)),
-                 cpu_i64_const(cx, p->k * width_of(p))};
   if (!is_in_place(cx, tile, p->type)) {
     cpu_plan(cx, type, 1, &tile, tw_null_op());
-    fill_panels(cx, p, tile, rows.pointer, NULL, is_unsigned);
+    fill_panels(cx, p, tile, panels, NULL, is_unsigned);
     cpu_planned(cx);
-    return rows;
+    return;
   }
   const cpu_access_t *access = cpu_slot(cx, tile)->access;
   MlirBlock then = mlirBlockCreate(0, NULL, NULL), other = mlirBlockCreate(0, NULL, NULL);
   MlirValue whole = is_whole(cx, access, type, false);
   cpu_scope_push(cx, then);
-  fill_panels(cx, p, tile, rows.pointer, access, false);
+  fill_panels(cx, p, tile, panels, access, false);
   cpu_op0(cx, "scf.yield", 0, NULL);
   cpu_scope_pop(cx);
   cpu_scope_push(cx, other);
-  fill_panels(cx, p, tile, rows.pointer, NULL, false);
+  fill_panels(cx, p, tile, panels, NULL, false);
   cpu_op0(cx, "scf.yield", 0, NULL);
   cpu_scope_pop(cx);
   cpu_if(cx, whole, then, other, 0, NULL);
+}
+
+static rows_t packed(cpu_t *cx, const matmul_t *p, MlirValue tile, bool is_unsigned) {
+  MlirType type = tw_with_element(mlirValueGetType(tile), p->type);
+  rows_t rows = {{NULL}, cpu_i64_const(cx, width_of(p)), cpu_i64_const(cx, p->k * width_of(p))};
+  cpu_kept_t kept;
+  bool keep = cpu_keep(cx, tile, p->k * p->n * tw_bytes(p->type), &kept);
+  rows.pointer = keep ? kept.pointer : cpu_new_buffer(cx, type);
+  pack(cx, p, tile, rows.pointer, is_unsigned);
+  if (keep)
+    cpu_kept(cx, &kept);
   return rows;
 }
 
@@ -374,12 +401,12 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
   p.n = tw_extent(type, rank - 1);
   p.k = tw_extent(left, rank - 1);
   choose_block(cx, &p);
-  p.steps = steps_of(cx, &p, lhs, rhs);
   p.pairs = can_pair(cx, &p, lhs, rhs);
-  if (p.pairs) {
-    p.k /= 2;
-    p.steps = cpu_i64_const(cx, p.k);
-  }
+  int64_t steps = p.pairs ? p.k / 2 : p.k;
+  while (steps % p.unroll != 0)
+    p.unroll /= 2;
+  p.steps = p.pairs ? cpu_i64_const(cx, steps) : steps_of(cx, &p, lhs, rhs);
+  p.k = steps;
   p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
   p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
   p.acc = cpu_buffer_for(cx, result);

@@ -186,7 +186,7 @@ static MlirOperation build_again(cpu_t *cx, MlirOperation kernel, MlirOperation 
   mlirOperationDestroy(thread);
   cx->apart = cx->rows = false;
   tw_set_attr(unsplit, "sym_name", tw_attr(kernel, "sym_name"));
-  cx->scratch_peak = cx->scratch_used = 0;
+  cx->scratch_peak = cx->scratch_used = cx->num_kept = 0;
   return build_entry(cx, unsplit);
 }
 
@@ -273,6 +273,7 @@ static bool lower_kernel(MlirOperation module, MlirOperation kernel, int *num_st
               .emit_block = emit_block};
   read_target(&cx);
   MlirOperation unsplit = unsplit_of(&cx, kernel), entry = build_entry(&cx, kernel);
+  cpu_place_kept(&cx);
   *num_strings = cx.num_strings;
   static const char *const kept[] = {TW_HINTS, TW_LAUNCH, "tile.simt"};
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)

@@ -108,6 +108,37 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 
 // -----
 
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// A thread keeps the panels for the blocks that follow: behind its other scratch memory, with the tile that they are.
+// CHECK-LABEL: func.func @kept
+// CHECK-SAME: no_alias = [{array = {bits = 32 : i32, rank = 2 : i32, word = 5 : i32}
+// CHECK: %[[KEPT:.*]] = llvm.getelementptr %arg4[{{[1-9][0-9]*}}]
+// CHECK: "llvm.intr.memset"(%[[KEPT]], %c-1_i8, %c256_i64)
+// CHECK: scf.for
+// CHECK: %[[PLACE:.*]] = arith.minui %{{.*}}, %c31_i64
+// CHECK: %[[TAG:.*]] = arith.ori
+// CHECK: %[[AT:.*]] = llvm.getelementptr %[[KEPT]][%[[PLACE]]]
+// CHECK: %[[OTHER:.*]] = arith.cmpi ne, %{{.*}}, %[[TAG]]
+// CHECK: %[[FILL:.*]] = arith.ori %{{.*}}, %[[OTHER]]
+// CHECK: scf.if %[[FILL]]
+// CHECK: llvm.store %[[TAG]], %[[AT]]
+// CHECK: call @tw_mma_1x64x128x64_f32
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @kept(%a: !array, %b: !array, %c: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+    %x = tile.load %a[%i, %c0] padding zero : !array, i32, i32 -> tensor<64x64xf32>
+    %y = tile.load %b[%c0, %c0] padding zero : !array, i32, i32 -> tensor<64x128xf32>
+    %d = tile.mma %x, %y, %zero : tensor<64x64xf32>, tensor<64x128xf32>, tensor<64x128xf32>
+    tile.store %d, %c[%i, %c0] : tensor<64x128xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
 !bytes = memref<?x?xi8, strided<[?, 1]>>
 
 // Bytes multiply as pairs of 16 bits, of two steps of k: half as many.
