@@ -26,6 +26,7 @@ enum {
   MAX_THREADS = 256,
   CHUNKS_PER_THREAD = 8,
   SMALL_NANOSECONDS = 20000, /* a job shorter than this is not worth waking anybody */
+  AWAKE_NANOSECONDS = 50000, /* as long as a thread takes to wake up */
   STACK_BYTES = 8 << 20
 };
 
@@ -39,7 +40,7 @@ typedef struct job {
   _Atomic int64_t taken;  /* blocks handed out */
   _Atomic int64_t failed; /* threads that had no memory for scratch */
   tw_interrupt_t interrupt;
-  int users; /* workers inside; under the lock */
+  _Atomic int users; /* workers inside; written under the lock */
 } job_t;
 
 static struct {
@@ -47,9 +48,10 @@ static struct {
   pthread_cond_t work; /* a job arrived */
   pthread_cond_t idle; /* a worker left a job */
   job_t *jobs;
+  _Atomic unsigned arrivals; /* counts jobs; written under the lock */
   int workers;
   bool fork_handler;
-} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, false};
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, false};
 
 /* --- how many -------------------------------------------------------------------------------------- */
 
@@ -201,15 +203,37 @@ static job_t *find_work(void) {
   return NULL;
 }
 
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/* Stays awake for a moment, in which a job often comes. The lock is held, but not meanwhile. */
+static void await_arrival(void) {
+  unsigned known = atomic_load_explicit(&pool.arrivals, memory_order_relaxed);
+  pthread_mutex_unlock(&pool.lock);
+  int64_t until = nanoseconds() + AWAKE_NANOSECONDS;
+  while (atomic_load_explicit(&pool.arrivals, memory_order_relaxed) == known && nanoseconds() < until)
+    relax();
+  pthread_mutex_lock(&pool.lock);
+}
+
 static void *worker_main(void *unused) {
   (void)unused;
+  bool tired = false;
   pthread_mutex_lock(&pool.lock);
   for (;;) {
     job_t *job = find_work();
     if (!job) {
-      pthread_cond_wait(&pool.work, &pool.lock);
+      if (tired)
+        pthread_cond_wait(&pool.work, &pool.lock);
+      else
+        await_arrival();
+      tired = !tired;
       continue;
     }
+    tired = false;
     job->users++;
     pthread_mutex_unlock(&pool.lock);
     run_chunks(job, 0, false);
@@ -258,6 +282,13 @@ static void run_timed(tw_cpu_kernel_t *kernel, job_t *job, int64_t limit) {
 
 /* The lock is held. Somebody who asks does so now and then meanwhile. */
 static void wait_for_workers(job_t *job) {
+  if (job->users) { /* for a last chunk */
+    pthread_mutex_unlock(&pool.lock);
+    int64_t until = nanoseconds() + AWAKE_NANOSECONDS;
+    while (atomic_load_explicit(&job->users, memory_order_relaxed) && nanoseconds() < until)
+      relax();
+    pthread_mutex_lock(&pool.lock);
+  }
   while (job->users) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -280,6 +311,7 @@ static void run_shared(tw_cpu_kernel_t *kernel, job_t *job, int threads) {
     start_workers(threads - 1);
   job->next = pool.jobs;
   pool.jobs = job;
+  pool.arrivals++;
   pthread_cond_broadcast(&pool.work);
   pthread_mutex_unlock(&pool.lock);
   run_timed(kernel, job, 0);
