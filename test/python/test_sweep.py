@@ -4,6 +4,7 @@ told of bad input, and the page."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html.parser
 import io
 import os
@@ -13,7 +14,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,9 @@ from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
-from tilewright.sweep.station import Decided, Settings, Station, Task, compiling_at_once, gpu_count, serve
+from tilewright.sweep.station import Decided, Known, Settings, Station, Task, compiling_at_once, gpu_count, serve
 from tilewright.tune.memory import PREFIX
+from tilewright.tune.search import SAME
 from tilewright.tune.statistics import Measurement
 from tilewright.tune.worker import FailedError, SafeBench, Worker
 
@@ -318,6 +322,66 @@ def test_candidates_of_one_program_are_measured_once(place: str, tmp_path: Path)
     assert "    5 more come to the same programs as these\n" in command.table(outcome)
 
 
+@pytest.mark.parametrize("on", ["cpu", "dask://local*1"])
+def test_programs_that_have_records_are_not_measured_again(place: str, tmp_path: Path, on: str) -> None:
+    """A CPU has no warps: each tile's size is one program, whoever has measured it."""
+    if on.startswith("dask"):
+        pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    swept(plan(place, "T=32,128", "warps=1", sampler="exhaustive"), tmp_path)
+    sweep, _ = swept(plan(place, "T=32,128", "warps=1,2", on=on, sampler="exhaustive"), tmp_path)
+    found = {records.choice_text(r.choice): r for r in sweep.outcomes[0].records}
+    assert len(found) == 5 and sweep.outcomes[0].reused == 3 and all(r.program for r in found.values())
+    for twin, whose in (("T=32 num_warps=2", "T=32 num_warps=1"), ("T=128 num_warps=2", "T=128 num_warps=1")):
+        assert found[twin].why == f"is the same program as: {whose}"
+        assert (found[twin].program, found[twin].us) == (found[whose].program, found[whose].us)
+
+
+class InTurns(workers.Local):
+    """Two workers: the second has its first task when the first's was told, and the first its next one then."""
+
+    def __init__(self, base: records.Record) -> None:
+        self.names, self.count, self.settings, self.is_stopped = ["cpu", "cpu"], 2, Settings("none"), False
+        self.base, self.heard = base, dict[int, list[Any]]()
+        self.told, self.second = threading.Event(), threading.Event()
+
+    def _worker(self, number: int) -> Any:
+        return types.SimpleNamespace(call=functools.partial(self.called, number))
+
+    def called(self, number: int, method: str, task: Task, mine: list[Task], _: None, news: Any, timeout: float) -> Any:
+        if number == 1:
+            self.second.set()
+        if number == 1 or self.heard:
+            assert self.told.wait(60) and self.second.wait(60)
+        self.heard.setdefault(number, []).append([one.choice for one in news])
+        return dataclasses.replace(self.base, choice=dict(task.choice), status="measured", us=1.0, program=str(number))
+
+
+def test_what_one_worker_has_measured_is_known_to_the_others() -> None:
+    base = records.Record("d", "", "", "k", "", "", "", {}, "failed")
+    pool, known = InTurns(base), list[Known]()
+    tasks = [Task(shapes.Shape((), (), "1"), (("T", n),)) for n in range(8)]
+
+    def found(task: Task, outcome: records.Record | str) -> None:
+        assert isinstance(outcome, records.Record)
+        measured = Known.of(outcome)
+        assert measured is not None
+        known.append(measured)
+        if outcome.program == "0":
+            pool.told.set()
+
+    pool.run(lambda: tasks.pop() if tasks else None, found, lambda task: None, 0, known)
+    told = [one.choice for one in known]
+    assert (
+        len(told) == 8
+        and pool.heard[1][0][0] == told[0]
+        and told[0] == next(one.choice for one in known if one.program == "0")
+    )
+    for news in pool.heard.values():  # each in its order, and once
+        every = [choice for some in news for choice in some]
+        assert every == told[: len(every)]
+    assert Known.of(dataclasses.replace(base, status="measured", us=1.0, program="p", why=f"{SAME}: x")) is None
+
+
 class Turns:
     """A pool that knows what candidates really take, in microseconds."""
 
@@ -510,7 +574,8 @@ def test_what_is_interrupted_is_no_failure(place: str, tmp_path: Path) -> None:
             time.sleep(0.05)
         os.killpg(sweep.pid, signal.SIGINT)
         told, problems = sweep.communicate()
-    assert sweep.returncode == 130 and "Traceback" not in problems and "3 measured, 0 failed\n" in told
+    assert sweep.returncode == 130, problems
+    assert "Traceback" not in problems and "3 measured, 0 failed\n" in told
     found = list(records.read([tmp_path]).records.values())
     assert len(found) == 3 and all(r.measured for r in found)
 

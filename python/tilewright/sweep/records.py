@@ -64,6 +64,7 @@ class Record:
     given: dict[str, Any] = dataclasses.field(default_factory=dict)  # numbers and constants without a choice
     grid: str = ""  # its expression, and what that gives without a choice
     launched: dict[str, Any] = dataclasses.field(default_factory=dict)  # hints that the launch added
+    program: str = ""  # a digest of the code and the grid, by which workers know what others have measured
     version: str = ""
     date: str = ""
 
@@ -115,6 +116,7 @@ _TEXTS = (
     "grid",
     "status",
     "why",
+    "program",
     "version",
     "date",
 )

@@ -28,7 +28,7 @@ from .claims import Claims
 from .expressions import Expression
 from .records import Followed, Record, Writer
 from .shapes import Shape
-from .station import Decided, Settings, Task, figures_of
+from .station import Decided, Known, Settings, Task, figures_of
 from .workers import GoneError, Pool, open_pools, side_by_side
 
 FINALISTS, MOST_DECISIONS = 4, 3
@@ -230,9 +230,9 @@ class Sweep:
         self.outcomes.append(outcome)
         trials = _Trials(self, outcome, base, sampler, given)
         try:
-            pool.run(trials.next, trials.found, trials.begins, sampler.ahead)
+            pool.run(trials.next, trials.found, trials.begins, sampler.ahead, trials.known)
             while trials.wait():
-                pool.run(trials.next, trials.found, trials.begins, sampler.ahead)
+                pool.run(trials.next, trials.found, trials.begins, sampler.ahead, trials.known)
         finally:
             trials.give_up()
         if not outcome.measured and outcome.records:
@@ -299,6 +299,7 @@ class _Trials:
         self.elsewhere: list[Task] = []  # other sweeps measure them
         self.left: list[Task] = []  # by sweeps that have ended: ours now
         self.claimed: set[Any] = set()  # keys of what is ours and has no record yet
+        self.known: list[Known] = []  # programs of this sweep that have been measured, by whomever
 
     def next(self) -> Task | None:
         while not self.sweep._is_over():
@@ -394,6 +395,8 @@ class _Trials:
     def _add(self, record: Record, reused: bool) -> None:
         self.outcome.add(record)
         self.outcome.reused += reused
+        if (measured := Known.of(record)) is not None:
+            self.known.append(measured)
         self.sampler.told(self.rows[key_of(record.choice)], 1e-6 * record.us if record.measured else None)
         total = 1 + self.sampler.count if hasattr(self.sampler, "count") else None
         event = Event(self.outcome.shape, record, len(self.outcome.records), total, self.outcome.quickest, reused)

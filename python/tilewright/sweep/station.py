@@ -15,6 +15,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Session:
         self.bench: SafeBench | None = None
         self.numbers = 0
         self.counted: dict[Any, cost.Work] = {}
-        self.times: dict[Any, tuple[str, Measurement]] = {}  # of programs: by which candidate, and the time
+        self.times: dict[str, tuple[str, Measurement]] = {}  # of programs: by which candidate, and the time
 
     @functools.cached_property
     def base(self) -> Record:
@@ -172,13 +173,18 @@ class Session:
         self, program: Program, choice: dict[str, Any], assemblers: Assemblers | None
     ) -> tuple[Measurement, str]:
         """The time of a candidate, and whose program it has if that has been measured: once is enough."""
-        key = hashlib.sha256(program.image).digest(), program.grid
+        key = digest_of(program)
         if key in self.times:
             twin, found = self.times[key]
             return found, twin
         found = self._measured(program, assemblers)
         self.times[key] = choice_text(choice), found
         return found, ""
+
+    def learn(self, known: Sequence[Known]) -> None:
+        """What others have measured."""
+        for one in known:
+            self.times.setdefault(one.program, (one.choice, one.measurement))
 
     def _measured(self, program: Program, assemblers: Assemblers | None) -> Measurement:
         bench, timeout = self.start(assemblers), self.settings.timeout
@@ -206,6 +212,11 @@ class Session:
         self.memory.close()
 
 
+def digest_of(program: Program) -> str:
+    """The same of what runs the same code on the same grid, in every process."""
+    return hashlib.sha256(repr(program.grid).encode() + program.image).hexdigest()[:32]
+
+
 def machine_figures(machine: cost.Machine) -> dict[str, float]:
     """A machine as a record has it."""
     figures = dataclasses.asdict(machine)
@@ -218,6 +229,23 @@ def figures_of(found: Measurement) -> dict[str, Any]:
     """A measurement as a record has it."""
     us, low, high = (1e6 * seconds for seconds in (found.median, found.low, found.high))
     return {"us": us, "low_us": low, "high_us": high, "samples": found.samples}
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The time of a program, and the candidate by which it was measured."""
+
+    program: str
+    choice: str
+    measurement: Measurement
+
+    @classmethod
+    def of(cls, record: Record) -> Known | None:
+        """None of a record that has the time of another, or none."""
+        if not record.measured or record.is_twin or not record.program:
+            return None
+        median, low, high = (1e-6 * us for us in (record.us, record.low_us, record.high_us))
+        return cls(record.program, choice_text(record.choice), Measurement(median, low, high, record.samples))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -299,10 +327,17 @@ class Station:
         fetch = artefacts.reader(self.settings.secret, artefact, self._take) if artefact is not None else None
         return session.compiled(session.problem.candidate(dict(task.choice)), self.assemblers, fetch)
 
-    def measure(self, task: Task, expected: list[Task], artefact: artefacts.Artefact | None = None) -> Record:
+    def measure(
+        self,
+        task: Task,
+        expected: list[Task],
+        artefact: artefacts.Artefact | None = None,
+        known: Sequence[Known] = (),
+    ) -> Record:
         """What comes of a candidate, perhaps with what another worker has compiled. Those that are `expected` next are
-        compiled meanwhile."""
+        compiled meanwhile; what is `known` is not measured again."""
         session, start = self._session(task.shape), time.monotonic()
+        session.learn(known)
         for one in (task, *expected):
             if one.shape == task.shape and one not in self.compiling:
                 self.compiling[one] = self.threads.submit(
@@ -317,7 +352,9 @@ class Station:
         try:
             work, predicted, program, launched = self.compiling[task].result(self.settings.compile_timeout)
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
-            base = dataclasses.replace(base, work=counted, predicted_us=1e6 * predicted, launched=launched)
+            base = dataclasses.replace(
+                base, work=counted, predicted_us=1e6 * predicted, launched=launched, program=digest_of(program)
+            )
             with self.measuring:
                 found, twin = session.time_of(program, base.choice, self.assemblers)
         except TimeoutError:

@@ -31,7 +31,7 @@ from ..tune.worker import FailedError, LostError, Worker
 from . import artefacts
 from .records import Record
 from .shapes import Shape
-from .station import COMPILING, Settings, Task, compiling_at_once, gpu_count, serve
+from .station import COMPILING, Known, Settings, Task, compiling_at_once, gpu_count, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
 CONNECT_SECONDS = 10
@@ -58,10 +58,12 @@ class Pool(Protocol):
         found: Callable[[Task, Record | str], None],
         begins: Callable[[Task], None],
         ahead: int | None = None,
+        known: Sequence[Known] = (),
     ) -> None:
         """Measures what `source` gives until that is None. `begins` hears of each that a worker of this host takes up,
         `found` what came of it: a record, or why none. A worker takes at most `ahead` tasks beside the one that it
-        measures; None: as many as it compiles at a time."""
+        measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not measured
+        again."""
 
     def stop(self) -> None:
         """Nothing is told any more, and `run` ends soon, in whatever thread it is."""
@@ -214,6 +216,7 @@ class Local:
         found: Callable[[Task, Record | str], None],
         begins: Callable[[Task], None],
         ahead: int | None = None,
+        known: Sequence[Known] = (),
     ) -> None:
         lock = threading.Lock()
         returned: queue.SimpleQueue[Task] = queue.SimpleQueue()
@@ -231,13 +234,13 @@ class Local:
                 begins(task)
 
         def serve_one(number: int) -> None:
-            self._serve(number, next_task, begin, tell, returned, self._ahead(number, ahead))
+            self._serve(number, next_task, begin, tell, returned, self._ahead(number, ahead), known)
 
         problems = side_by_side(serve_one, range(self.count), self.stop)
         if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
             raise problems[0]
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
-            self.run(lambda: None if returned.empty() else returned.get(), found, begins, ahead)
+            self.run(lambda: None if returned.empty() else returned.get(), found, begins, ahead, known)
 
     def _ahead(self, number: int, most: int | None) -> int:
         at_once = compiling_at_once(self.settings.stations, device_of(self.names[number]))
@@ -251,8 +254,9 @@ class Local:
         tell: Callable[[Task, Record | str], None],
         returned: queue.SimpleQueue[Task],
         ahead: int,
+        known: Sequence[Known],
     ) -> None:
-        mine, deaths = list[Task](), 0
+        mine, deaths, told = list[Task](), 0, 0
         try:
             while True:
                 while len(mine) <= ahead and (task := next_task()) is not None:
@@ -262,15 +266,17 @@ class Local:
                 task = mine.pop(0)
                 begin(task)
                 outcome: Record | str
+                news = known[told:]
+                told += len(news)
                 try:
-                    outcome = self._worker(number).call("measure", task, mine, timeout=self._limit())
+                    outcome = self._worker(number).call("measure", task, mine, None, news, timeout=self._limit())
                     deaths = 0
                 except FailedError as error:
                     outcome = str(error)
                 except LostError as error:
                     self.workers.pop(number, None)
                     outcome = f"its worker {error}"
-                    deaths += 1
+                    deaths, told = deaths + 1, 0
                 if self.is_stopped:
                     return
                 tell(task, outcome)
@@ -418,19 +424,19 @@ class Cluster:
             serve, self.settings, self.device, method, *arguments, pure=False, resources=self.resources or None
         )
 
-    def _measured(self, task: Task) -> Any:
+    def _measured(self, task: Task, known: Sequence[Known]) -> Any:
         """The future of a task; it waits for that of its artefact, whose bytes go from worker to worker."""
         if self.compilers and task.shape not in self.wanted:
             self.wanted[task.shape] = self.ask("wanted", task.shape)
         wanted = self.wanted.get(task.shape)
         if wanted is None:
-            return self._submit("measure", task, [])
+            return self._submit("measure", task, [], None, known)
         self._check()
         secret, place, choice = self.settings.secret, self.settings.place, dict(task.choice)
         made = self.client.submit(
             artefacts.compiled, secret, place, wanted, choice, pure=False, resources=self.compilers
         )
-        return self._submit("measure", task, [], made)
+        return self._submit("measure", task, [], made, known)
 
     def ask(self, method: str, *arguments: Any) -> Any:
         return self._result(self._submit(method, *arguments))
@@ -456,6 +462,7 @@ class Cluster:
         found: Callable[[Task, Record | str], None],
         begins: Callable[[Task], None],
         ahead: int | None = None,
+        known: Sequence[Known] = (),
     ) -> None:
         from distributed import as_completed
 
@@ -465,7 +472,7 @@ class Cluster:
 
         def feed() -> None:
             while len(waiting) < most and (task := source()) is not None:
-                future = self._measured(task)
+                future = self._measured(task, list(known))
                 waiting[future] = task
                 pool.add(future)
 

@@ -55,7 +55,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
         self.last_words = ""
-        self.patience = self.END_SECONDS
+        self.patience, self.lock = self.END_SECONDS, threading.Lock()
         with theirs:
             handles = theirs.fileno(), self.errors.fileno()
             self.process = forkserver.server().fork(*handles, environment or {})
@@ -112,9 +112,10 @@ class Worker:
         self.process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
-        if not self.errors.closed:
-            self.last_words = forkserver.last_line(self.errors) or self.process.last_words
-            self.errors.close()
+        with self.lock:  # who waits for an answer closes it, and so does who has it stop
+            if not self.errors.closed:
+                self.last_words = forkserver.last_line(self.errors) or self.process.last_words
+                self.errors.close()
 
 
 class Local:
