@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,38 @@ def test_assemblers_that_start_ahead_take_what_is_small_too() -> None:
         assemblers.close()
     with pytest.raises(TileCompilationError, match="is closed"):
         assemblers.call("assemble", b"ret;", "sm_12345")
+
+
+def test_an_assembler_starts_where_one_is_waited_for() -> None:
+    """Each opens a context, which keeps the others from theirs."""
+    assemblers = Assemblers(60.0, 4)
+    try:
+        assemblers.start(0)
+        taken = [assemblers.places.get(timeout=60) for _ in range(2)]
+        assert len(assemblers.all) == 2 and assemblers.waiting == 0
+        with ThreadPoolExecutor(1) as thread:
+            waits = thread.submit(assemblers.call, "assemble", b"ret;", "sm_12345")
+            assert waits.result(60) == b"ret;" and 3 <= len(assemblers.all) <= 4
+        assert assemblers.waiting == 0
+        for worker in taken:
+            assemblers.places.put(worker)
+    finally:
+        assemblers.close()
+
+
+def test_a_spare_process_starts_when_it_is_asked_for() -> None:
+    """The next one would open its device while others are waited for."""
+    spare = Spare(0 if has_gpu() else 77)
+    try:
+        spare.take("assembler").close()
+        assert spare.next is None
+        spare.take("assembler").close()  # a fresh one
+        spare.renew()
+        renewed = spare.next
+        spare.renew()
+        assert renewed is not None and spare.next is renewed
+    finally:
+        spare.close()
 
 
 def test_a_spare_process_becomes_what_is_asked_for() -> None:

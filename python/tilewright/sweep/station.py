@@ -264,7 +264,13 @@ class Station:
     def __init__(self, settings: Settings, device: str) -> None:
         self.settings, self.device = settings, device
         self.number = device_of(device)
+        self.spare: Spare | None = None
+        self.assemblers: Assemblers | None = None
+        if self.number is not None:  # first: their devices open while this process opens its own
+            self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, MOST_COMPILING)
+            self.assemblers.start(self.number)
         if device.startswith("cuda") and (self.number or 0) >= gpu_count():
+            self._close_processes()
             raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
@@ -272,11 +278,6 @@ class Station:
         self.threads = ThreadPoolExecutor(at_once)
         self.compiling: dict[Task, Future[Any]] = {}
         self.taken = 0  # artefacts of other workers
-        self.spare: Spare | None = None
-        self.assemblers: Assemblers | None = None
-        if self.number is not None:
-            self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, at_once)
-            self.assemblers.start(self.number)
 
     def _session(self, shape: Shape) -> Session:
         with self.opening:
@@ -349,6 +350,8 @@ class Station:
                 f"this worker is a {base.device}, and the sweep is of a {task.device}; name the devices of one kind, "
                 "or a resource of their workers, as in --on dask://host:8786?GPU=1"
             )
+        if self.spare and self.compiling[task].done():
+            self.spare.renew()  # by now no code is waited for, which processes must open devices for
         try:
             work, predicted, program, launched = self.compiling[task].result(self.settings.compile_timeout)
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
@@ -391,11 +394,14 @@ class Station:
     def close(self) -> None:
         if self.session is not None:
             self.session.close()
+        self._close_processes()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+    def _close_processes(self) -> None:
         if self.assemblers:
             self.assemblers.close()
         if self.spare:
             self.spare.close()
-        self.threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _choice_of(candidate: Candidate) -> dict[str, Any]:

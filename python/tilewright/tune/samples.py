@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import types
@@ -69,6 +70,7 @@ def _random_array(room: memory.Memory, name: str, shape: tuple[int, ...]) -> Any
     return memory.array_at(room.device, base, memory.View(0, 0, name, shape, strides, False))
 
 
+@functools.lru_cache(2)
 def _random_bytes(dtype: Any, size: int) -> Any:
     """At most RANDOM numbers as the bytes of the dtype."""
     generator = np.random.default_rng(0)

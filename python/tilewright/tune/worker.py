@@ -140,7 +140,13 @@ class Spare:
     def __init__(self, device: int) -> None:
         self.device = device
         self.threads = ThreadPoolExecutor(1)
-        self.next: Future[Worker] = self.threads.submit(self._open)
+        self.next: Future[Worker] | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Has the next one start, if there is none: when processes are not needed for something else."""
+        if self.next is None:
+            self.next = self.threads.submit(self._open)
 
     def _open(self) -> Worker:
         worker = Worker()
@@ -153,18 +159,19 @@ class Spare:
 
     def take(self, kind: str, *arguments: Any) -> Worker:
         """As `Worker(kind, ...)`."""
-        try:
-            worker = self.next.result()
-        except (FailedError, LostError):  # what is wrong, a fresh one tells
-            worker = Worker()
-        self.next = self.threads.submit(self._open)
+        found, self.next = self.next, None
+        worker = None
+        with contextlib.suppress(FailedError, LostError):  # what is wrong, a fresh one tells
+            worker = found.result() if found is not None else None
+        worker = worker or Worker()
         worker.call(kind, *arguments, timeout=Worker.START_SECONDS)
         return worker
 
     def close(self) -> None:
         self.threads.shutdown()
         with contextlib.suppress(FailedError, LostError):
-            self.next.result().kill()
+            if self.next is not None:
+                self.next.result().kill()
 
 
 class SafeBench:
@@ -250,14 +257,16 @@ class Assemblers:
         self.lock = threading.Lock()
         self.all: list[Worker] = []
         self.is_closed = False
+        self.wanted, self.waiting = threading.Condition(), 0  # how many wait for a place
         # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
         self.places: queue.LifoQueue[Worker | None] = queue.LifoQueue()
         for _ in range(count):
             self.places.put(None)
 
     def start(self, device: int) -> None:
-        """Has all of them start now, in the background, with a context on the device. Until one is there, who needs it
-        waits: more that start at once would only keep each other from it."""
+        """Has them start in the background, with a context on the device: two at once, and the next one as long as
+        somebody waits. Until one is there, who needs it waits: more that start at once would only keep each other from
+        it."""
         waiting: queue.SimpleQueue[None] = queue.SimpleQueue()
         for _ in range(self.places.qsize()):
             self.places.get()
@@ -274,12 +283,27 @@ class Assemblers:
                     worker = self._start()
                     worker.call("open", device, timeout=Worker.START_SECONDS)
                 self.places.put(None if worker is None or worker.connection.closed else worker)
+                with self.wanted:
+                    self.wanted.wait_for(lambda: self.is_closed or self.waiting > 0)
 
         for _ in range(self.AT_ONCE):
             threading.Thread(target=some, daemon=True).start()
 
+    def _place(self) -> Worker | None:
+        """A place, which is waited for where there is none."""
+        with contextlib.suppress(queue.Empty):
+            return self.places.get_nowait()
+        with self.wanted:
+            self.waiting += 1
+            self.wanted.notify()
+        try:
+            return self.places.get()
+        finally:
+            with self.wanted:
+                self.waiting -= 1
+
     def call(self, method: str, *arguments: Any) -> Any:
-        return self._called(self.places.get(), method, *arguments)
+        return self._called(self._place(), method, *arguments)
 
     def _called(self, worker: Worker | None, method: str, *arguments: Any) -> Any:
         """A call to the process of a place, which is given back."""
@@ -328,6 +352,8 @@ class Assemblers:
         with self.lock:
             self.is_closed = True
             every = list(self.all)
+        with self.wanted:
+            self.wanted.notify_all()
         for worker in every:
             worker.kill()
 
