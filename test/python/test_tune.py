@@ -28,7 +28,7 @@ from tilewright.errors import TileCompilationError, TileError, TileTypeError, Ti
 from tilewright.times import Times
 from tilewright.tune import cost, memory, plot, programs, record, statistics
 from tilewright.tune.compare import Comparer
-from tilewright.tune.search import UNLIKELY, _in_parallel
+from tilewright.tune.search import UNLIKELY, in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Bench, Program, difference
 from tilewright.tune.worker import Assembler, Assemblers, LostError, SafeBench, Spare, Worker
@@ -760,7 +760,7 @@ def test_a_compilation_that_does_not_end_is_left_behind() -> None:
         return b"code"
 
     begin = time.monotonic()
-    outcomes = dict(_in_parallel(work, [0, 1, 2, 3], 0.3, 2))
+    outcomes = dict(in_parallel(work, [0, 1, 2, 3], 0.3, 2))
     assert time.monotonic() - begin < 2
     assert outcomes == {0: b"code", 1: "takes longer than 0 s", 2: "no", 3: b"code"}
 

@@ -12,7 +12,9 @@ import pytest
 from tilewright import tile as ct
 from tilewright import tune
 from tilewright.tune import automatic, exhaustive, trial
+from tilewright.tune.search import Search
 from tilewright.tune.statistics import Measurement
+from tilewright.tune.worker import LostError
 
 
 @ct.kernel
@@ -43,6 +45,60 @@ def test_every_configuration_is_measured_or_told(
     best = result.best
     assert best.num_samples > 1 and best.mean_us > 0 and best.error_margin_us >= 0
     assert "2 succeeded, 1 failed" in capsys.readouterr().out
+
+
+def order_of(monkeypatch: pytest.MonkeyPatch, args_fn: Any) -> list[str]:
+    """What happens to four configurations, one behind the other."""
+    told: list[str] = []
+    monkeypatch.setattr(exhaustive, "BUDGET_SECONDS", 0.05)
+    for name in ("prepare", "measure"):
+        method = getattr(Search, name)
+
+        def watched(search: Search, *given: Any, name: str = name, method: Any = method) -> Any:
+            warm = f" {given[-1]}" if name == "measure" else ""
+            told.append(f"{name}{warm}")
+            return method(search, *given)
+
+        monkeypatch.setattr(Search, name, watched)
+
+    def args(T: int) -> Any:
+        told.append("args")
+        return args_fn(T)
+
+    found = tune.exhaustive_search([16, 64, 256, 1024], None, lambda T: 4096 // T, scale, args, quiet=True)
+    assert [m.config for m in found.successes] == [16, 64, 256, 1024]
+    return told
+
+
+def test_configurations_are_compiled_before_one_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Side by side, and then the device is warm for all of them."""
+    x, y = vectors()
+    told = order_of(monkeypatch, lambda T: (x, y, T))
+    assert told == ["args"] * 4 + ["prepare"] * 4 + ["measure 0.3"] + ["measure 0.0"] * 3
+
+
+def test_arrays_of_their_own_are_of_one_configuration_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = order_of(monkeypatch, lambda T: (*vectors(), T))
+    turn = ["args", "prepare", "measure 0.3"]
+    assert told == ["args", *turn * 3, *turn[1:]]  # one is asked for ahead, to see whose arrays it has
+
+
+def test_what_processes_cannot_assemble_is_assembled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU may have no room for contexts of theirs."""
+    monkeypatch.setattr(exhaustive._Helpers, "SMALL", 0)
+    monkeypatch.setattr("tilewright.compile.assemble", lambda ptx, target: b"here")
+    monkeypatch.setattr("tilewright._core.device_count", lambda: 1)
+    with exhaustive._helpers(exhaustive.FEWEST_FOR_PROCESSES - 1) as none:
+        assert none is None
+    with exhaustive._helpers(exhaustive.FEWEST_FOR_PROCESSES) as helpers:
+        assert helpers is not None
+
+        def fail() -> Any:
+            raise LostError("has no memory")
+
+        monkeypatch.setattr(helpers, "_start", fail)
+        assert helpers.assemble(b"ret;", "sm_90a") == b"here"
+        helpers.call("load", b"", "kernel", "sm_90a", 0)
 
 
 def test_kernels_of_a_function_and_processes(monkeypatch: pytest.MonkeyPatch) -> None:

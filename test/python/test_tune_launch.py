@@ -21,7 +21,7 @@ from fake_launches import Fake
 from tilewright import _core, compile, tune
 from tilewright import tile as ct
 from tilewright.tune.progress import Progress
-from tilewright.tune.search import _Search
+from tilewright.tune.search import Search
 from tilewright.tune.space import Problem
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def arrays_that_overlap() -> None:
         x, w, y = on_gpu((4096, 64), (64, 64), (4096, 64))
         later = producers.CudaArray(producers.device_address(0, 1280), (4096, 64), "<f2")  # ten rows of X
         args = (x, w, later if overlap else y, 64)
-        search = _Search(Problem(rows, args, 1), None, 10.0, 60.0, Progress(False))
+        search = Search(Problem(rows, args, 1), None, 10.0, 60.0, Progress(False))
         search._compile(search._rank(search.problem.candidates({}), None), False)
         assert len(made) == variants
         _core.launch(None, 1, rows, args)
@@ -144,7 +144,7 @@ def arrays_that_overlap() -> None:
 def kept(path: str) -> None:
     """The kernel as given is not accepted, so that the best is another."""
     args = (*product(1024, 1024, 1024), 128, 256, 7)
-    search = _Search(Problem(matmul, args, tiles(1024, 1024)), None, 10.0, 60.0, Progress(False))
+    search = Search(Problem(matmul, args, tiles(1024, 1024)), None, 10.0, 60.0, Progress(False))
     result = search.run({"TM": (128,), "TK": (64,)}, None, 0.1, False, path)
     assert str(result.best.candidate) == "TK=64" and list(result.best.launched) == ["slice_tiles"]
     found = tune.best(matmul, args, record_file=path)

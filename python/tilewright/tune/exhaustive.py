@@ -1,25 +1,33 @@
 """cuTile's search: every configuration of a list, each with a grid, arguments and hints of its own.
 
-Each is measured as `search` measures a kernel as given; `search` itself has a cost model, compiles in parallel,
-compares results and stops early.
+Each is measured as `search` measures a kernel as given; `search` itself has a cost model, compares results and stops
+early. Configurations are compiled side by side and then measured one after the other, with nothing beside them. So
+`args_fn` is asked for several ahead, as long as they have the arrays of the first: new ones might be more than fits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-from ..errors import TileError
+from .. import _core, compile
+from ..errors import TileCompilationError, TileError
 from ..kernel import kernel as tile_kernel
 from .progress import Progress
-from .search import search
+from .search import WARM_UP_SECONDS, Search
+from .space import Problem
 from .statistics import Measurement
+from .worker import MAX_ASSEMBLERS, Assemblers
 
 T = TypeVar("T")  # a configuration
 
 BUDGET_SECONDS = 2.0  # for measuring a configuration
+FEWEST_FOR_PROCESSES = 6  # configurations; to begin takes a process as long as to assemble some
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,19 +85,32 @@ def exhaustive_search(
     """
     if len(search_space) == 0:
         raise ValueError("Search space is empty.")
+
+    def launch_of(config: Any) -> _Launch:
+        made = kernel if isinstance(kernel, tile_kernel) else kernel(config)
+        made = made.replace_hints(**(hints_fn(config) if hints_fn is not None else {}))
+        try:
+            problem = Problem(made, args_fn(config), grid_fn(config))
+            return _Launch(config, Search(problem, None, single_run_timeout_sec or 60.0, 60.0, Progress(False)))
+        except TileError as error:
+            return _Launch(config, error)
+
     successes: list[Measurement] = []
     failures: list[tuple[Any, type[BaseException], str]] = []
-    with Progress(False if quiet else None) as progress:
-        step = progress.step("measure", len(search_space))
-        for config in search_space:
-            made = kernel if isinstance(kernel, tile_kernel) else kernel(config)
-            made = made.replace_hints(**(hints_fn(config) if hints_fn is not None else {}))
-            try:
-                measured = _measure(made, args_fn(config), grid_fn(config), single_run_timeout_sec, flush_l2)
-                successes.append(dataclasses.replace(measured, config=config))
-            except TileError as error:
-                failures.append((config, type(error), str(error)))
-            step()
+    isolate = single_run_timeout_sec is not None
+    with Progress(False if quiet else None) as progress, _helpers(len(search_space)) as assemblers:
+        compiled, measured = (progress.step(what, len(search_space)) for what in ("compile", "measure"))
+        for launches in _together(map(launch_of, search_space)):
+            _prepare(launches, assemblers, compiled)
+            is_cold = True
+            for one in launches:
+                try:
+                    found = one.measured(isolate, flush_l2, WARM_UP_SECONDS if is_cold else 0.0)
+                    successes.append(dataclasses.replace(found, config=one.config))
+                    is_cold = isolate  # in a process of its own
+                except TileError as error:
+                    failures.append((one.config, type(error), str(error)))
+                measured()
     if not successes:
         config, kind, text = failures[0]
         raise ValueError(f"No valid config found in search space: {config}: {kind.__name__}: {text}")
@@ -100,20 +121,77 @@ def exhaustive_search(
     return result
 
 
-def _measure(
-    kernel: tile_kernel, args: tuple[Any, ...], grid: Any, timeout: float | None, flush_l2: bool
-) -> Measurement:
-    found = search(
-        kernel,
-        args,
-        space=[],
-        grid=grid,
-        budget=BUDGET_SECONDS,
-        timeout=timeout or 60.0,
-        isolate=timeout is not None,
-        flush_l2=flush_l2,
-        record_file=False,
-        progress=False,
-    )
-    assert found.best.measurement is not None, "else the search had raised"
-    return found.best.measurement
+class _Launch:
+    """Of a configuration; its search, or why there is none."""
+
+    def __init__(self, config: Any, search: Search | TileError) -> None:
+        self.config, self.search = config, search
+
+    def prepare(self, assemblers: Assemblers | None) -> None:
+        if isinstance(self.search, Search):
+            self.search.prepare([], None, assemblers)
+
+    def measured(self, isolate: bool, flush_l2: bool, warm_up_seconds: float) -> Measurement:
+        search, self.search = self.search, TileError("was measured")  # whose arrays are of no use any more
+        if not isinstance(search, Search):
+            raise search
+        search.flush_l2 = flush_l2
+        found = search.measure(BUDGET_SECONDS, isolate, False, warm_up_seconds)
+        assert found.best.measurement is not None, "else the search had raised"
+        return found.best.measurement
+
+    def arrays(self) -> set[tuple[int, int]]:
+        return set(self.search.layout.segments) if isinstance(self.search, Search) else set()
+
+
+def _together(launches: Iterable[_Launch]) -> Iterator[list[_Launch]]:
+    """Those one behind the other whose arrays the first one has."""
+    some: list[_Launch] = []
+    for one in launches:
+        if some and not one.arrays() <= some[0].arrays():
+            yield some
+            some = []
+        some.append(one)
+    yield some
+
+
+def _prepare(launches: list[_Launch], assemblers: Assemblers | None, done: Callable[[], None]) -> None:
+    """Compiles them side by side."""
+    threads = ThreadPoolExecutor(max(1, min(len(launches), len(os.sched_getaffinity(0)))))
+    try:
+        for _ in threads.map(lambda one: one.prepare(assemblers), launches):
+            done()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Helpers(Assemblers):
+    """Processes that assemble beside this one. What they cannot do, for want of a context or of memory for it, is done
+    here."""
+
+    def assemble(self, ptx: bytes, target: str) -> bytes:
+        try:
+            return super().assemble(ptx, target)
+        except TileCompilationError:
+            return compile.assemble(ptx, target)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        if method == "assemble":
+            return super().call(method, *arguments)
+        with contextlib.suppress(TileCompilationError):  # the driver assembles what it loads here
+            super().call(method, *arguments)
+
+
+@contextlib.contextmanager
+def _helpers(configurations: int) -> Iterator[Assemblers | None]:
+    """For as many configurations, on a GPU: the driver assembles one kernel at a time in a process."""
+    try:
+        wanted = _core.device_count() and configurations >= FEWEST_FOR_PROCESSES
+    except TileError:
+        wanted = 0
+    found = _Helpers(60.0, min(MAX_ASSEMBLERS, configurations // 2, len(os.sched_getaffinity(0)))) if wanted else None
+    try:
+        yield found
+    finally:
+        if found:
+            found.close()

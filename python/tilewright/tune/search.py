@@ -181,7 +181,7 @@ def search(
 
     What hangs, faults, fails to compile or gives another result is dropped; `Result.trials` says why.
     """
-    found = _Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress))
+    found = Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress))
     found.flush_l2 = flush_l2
     return found.run(space, limit, budget, isolate, record_file)
 
@@ -189,10 +189,10 @@ def search(
 def search_problem(problem: Problem, space: Space, budget: float, timeout: float, keep: bool) -> Result:
     """All candidates of a space in turns, beside the kernel as given; with `keep` the best is kept where tune.launch
     finds it."""
-    return _Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, keep)
+    return Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, keep)
 
 
-class _Search:
+class Search:
     flush_l2 = True
 
     def __init__(
@@ -215,10 +215,33 @@ class _Search:
         record_file: str | os.PathLike[str] | bool | None,
     ) -> Result:
         with self.progress:
-            self._compile(self._rank(self.problem.candidates(space), limit), isolate)
-            with self._bench(isolate) as bench:
-                self._try(bench)
-                best = self._time(bench, budget)
+            with self._assemblers(isolate) as assemblers:
+                self.prepare(space, limit, assemblers)
+            return self.measure(budget, isolate, record_file)
+
+    @contextlib.contextmanager
+    def _assemblers(self, isolate: bool) -> Iterator[Assemblers | None]:
+        found = Assemblers(self.compile_timeout) if isolate and self.layout.device is not None else None
+        try:
+            yield found
+        finally:
+            if found:
+                found.close()
+
+    def prepare(self, space: Space, limit: int | None, assemblers: Assemblers | None) -> None:
+        """Compiles what shall be measured."""
+        self._compile(self._rank(self.problem.candidates(space), limit), assemblers)
+
+    def measure(
+        self,
+        budget: float,
+        isolate: bool,
+        record_file: str | os.PathLike[str] | bool | None,
+        warm_up_seconds: float = WARM_UP_SECONDS,
+    ) -> Result:
+        with self._bench(isolate) as bench:
+            self._try(bench)
+            best = self._time(bench, budget, warm_up_seconds)
         result = Result(self.problem, self.machine, self.trials, self.trials[best])
         if record_file is not None and record_file is not False:
             result.path = record.default_path() if record_file is True else Path(record_file)
@@ -252,20 +275,15 @@ class _Search:
 
     # --- compilation --------------------------------------------------------------------------------------------------
 
-    def _compile(self, numbers: list[int], isolate: bool) -> None:
+    def _compile(self, numbers: list[int], assemblers: Assemblers | None) -> None:
         """Fills `programs` with what launches of these candidates run."""
         step = self.progress.step("compile", len(numbers))
-        assemblers = Assemblers(self.compile_timeout) if isolate and self.layout.device is not None else None
         outcomes = {}
         threads = min(len(os.sched_getaffinity(0)), MAX_ASSEMBLERS) if assemblers else len(os.sched_getaffinity(0))
-        try:
-            work = functools.partial(self._program, assemblers)
-            for number, outcome in _in_parallel(work, numbers, self.compile_timeout, threads):
-                step()
-                outcomes[number] = outcome
-        finally:
-            if assemblers:
-                assemblers.close()
+        work = functools.partial(self._program, assemblers)
+        for number, outcome in in_parallel(work, numbers, self.compile_timeout, threads):
+            step()
+            outcomes[number] = outcome
         same: dict[tuple[bytes, tuple[int, int, int]], int] = {}
         for number, outcome in sorted(outcomes.items()):
             if isinstance(outcome, str):
@@ -318,7 +336,7 @@ class _Search:
 
     # --- timing -------------------------------------------------------------------------------------------------------
 
-    def _time(self, bench: SafeBench, budget: float) -> int:
+    def _time(self, bench: SafeBench, budget: float, warm_up_seconds: float) -> int:
         """Rounds in which every candidate that may still be the best has its turn; the number of the best.
 
         The kernel as given always has one: what the best is compared with is measured at the same clocks. Each round
@@ -329,7 +347,7 @@ class _Search:
         counts = dict.fromkeys(alive, 1)
         step = self.progress.step("time", MAX_ROUNDS)
         with alone(self.layout.device):
-            self._warm_up(bench, alive[0])
+            self._warm_up(bench, alive[0], warm_up_seconds)
         deadline = time.monotonic() + budget
         for turn in range(MAX_ROUNDS):
             with alone(self.layout.device) as waited:
@@ -369,8 +387,8 @@ class _Search:
             counts[number] = launches_at_once(taken[0])
         return alive
 
-    def _warm_up(self, bench: SafeBench, number: int) -> None:
-        end = time.monotonic() + WARM_UP_SECONDS
+    def _warm_up(self, bench: SafeBench, number: int, seconds: float) -> None:
+        end = time.monotonic() + seconds
         with contextlib.suppress(FailedError, LostError):
             while time.monotonic() < end:
                 bench.call("time", number, 1, self.flush_l2, timeout=self.timeout)
@@ -399,7 +417,7 @@ class _Search:
         )
 
 
-def _in_parallel(
+def in_parallel(
     work: Callable[[int], Done], numbers: list[int], timeout: float, threads: int
 ) -> Iterator[tuple[int, Done | str]]:
     """Runs `work` on each number in threads; (number, result or why there is none) as they come.
