@@ -97,6 +97,8 @@ typedef struct {
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
 
+enum { LOG_UNIT = 4 }; /* addresses and distances are in pieces of 16 bytes */
+
 /* Bytes from the start of the stage to a step of k, and to `at` of the other axis. */
 static int64_t step_bytes(const wgmma_product_t *p, const tw_wgmma_operand_t *o, int step) {
   const int steps_in_line = (int)o->line / TW_WGMMA_K_BYTES;
@@ -113,19 +115,6 @@ static int64_t descriptor_constant(const tw_wgmma_operand_t *o) {
   int64_t leading = o->k_major ? 1 : o->k * o->line / 16, stride = LINES * o->line / 16;
   uint64_t swizzle = o->line == 128 ? 1 : o->line == 64 ? 2 : 3;
   return (int64_t)(swizzle << 62 | (uint64_t)stride << 32 | (uint64_t)leading << 16);
-}
-
-/* The descriptor of the stage at operand `at`, moved by `offset` bytes (null: none). */
-static MlirValue descriptor(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, const tw_wgmma_operand_t *o,
-                            MlirValue offset) {
-  enum { ADDRESS_MASK = 0x3FFF };
-  MlirValue address = twg_cast(e, "llvm.ptrtoint", e->i32, twg_stage_pointer(e, p->op, at));
-  if (offset.ptr)
-    address = twg_binary(e, "llvm.add", address, offset);
-  address = twg_binary(e, "llvm.lshr", address, twg_const_i32(e, 4));
-  address = twg_binary(e, "llvm.and", address, twg_const_i32(e, ADDRESS_MASK));
-  return twg_binary(e, "llvm.or", twg_cast(e, "llvm.zext", e->i64, address),
-                    twg_const_int(e, e->i64, descriptor_constant(o)));
 }
 
 /* Index of the warpgroup, the same in all lanes as far as the assembler can tell; found once. */
@@ -154,6 +143,37 @@ static MlirValue group_offset(tw_emitter_t *e, const wgmma_product_t *p, bool rh
   if (!rhs || p->split.same > 1)
     index = twg_binary(e, "llvm.and", index, twg_const_i32(e, parts - 1));
   return twg_binary(e, "llvm.mul", index, twg_const_i32(e, other_bytes(p, o, o->other / parts)));
+}
+
+/* The lower word of the descriptor of a buffer's first stage. */
+static MlirValue first_word(tw_emitter_t *e, const wgmma_product_t *p, MlirValue buffer, bool rhs, uint32_t constant) {
+  enum { ADDRESS_MASK = 0x3FFF };
+  MlirValue offset = group_offset(e, p, rhs);
+  MlirValue word = twg_cast(e, "llvm.ptrtoint", e->i32, twg_lookup(e, buffer).at[0]);
+  if (offset.ptr)
+    word = twg_binary(e, "llvm.add", word, offset);
+  word = twg_binary(e, "llvm.lshr", word, twg_const_i32(e, LOG_UNIT));
+  word = twg_binary(e, "llvm.and", word, twg_const_i32(e, ADDRESS_MASK));
+  return twg_binary(e, "llvm.or", word, twg_const_i32(e, constant));
+}
+
+/* The descriptor of the stage at operand `at`. All but the stage is known before the loop, so that one multiply-add
+ * stands between its number and a product that a warpgroup waits for. A sum of addresses in shared memory has no more
+ * bits than these. */
+static MlirValue descriptor(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, bool rhs) {
+  enum { WORD_BITS = 32 };
+  MlirValue buffer = mlirOperationGetOperand(p->op, at);
+  uint64_t constant = (uint64_t)descriptor_constant(rhs ? &p->rhs : &p->lhs);
+  MlirBlock here = e->block;
+  twg_loop_t *loop = twg_loop_without(e, buffer);
+  if (loop)
+    e->block = loop->before;
+  MlirValue word = first_word(e, p, buffer, rhs, (uint32_t)constant);
+  e->block = here;
+  int64_t units = tw_stage_bytes(mlirValueGetType(buffer)) >> LOG_UNIT;
+  MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, p->op, at + 1).at[0], twg_const_i32(e, units));
+  word = twg_cast(e, "llvm.zext", e->i64, twg_binary(e, "llvm.add", word, distance));
+  return twg_binary(e, "llvm.or", word, twg_const_int(e, e->i64, (int64_t)(constant >> WORD_BITS << WORD_BITS)));
 }
 
 /* ---- one block of rows --------------------------------------------------------------------------- */
@@ -386,9 +406,9 @@ static bool describe(tw_emitter_t *e, MlirOperation op, wgmma_product_t *p) {
   p->k_steps = (int)(k / p->kind.k);
   p->part = (int)(tw_attr_int(op, "promoted", 0) / p->kind.k);
   find_choice(e, p);
-  p->rhs_descriptor = descriptor(e, p, last - 2, &p->rhs, group_offset(e, p, true));
+  p->rhs_descriptor = descriptor(e, p, last - 2, true);
   if (p->lhs_shared)
-    p->lhs_descriptor = descriptor(e, p, 0, &p->lhs, group_offset(e, p, false));
+    p->lhs_descriptor = descriptor(e, p, 0, false);
   else
     keep_lhs(e, p);
   return true;
@@ -401,6 +421,7 @@ typedef struct {
   MlirType element;
   int count;
   MlirValue *in, *out;
+  bool is_sum; /* of a product: else each thread has computed it */
 } ordered_t;
 
 /* Words that a wait only reads. */
@@ -435,7 +456,7 @@ static void emit_wait(tw_emitter_t *e, int pending, int count, const ordered_t *
       twg_asm(e, text, constraints.start ? constraints.start : "", results, tied + held.count, operands, TW_PTX_FENCE);
   for (int i = 0, first = 0; i < count; i++) {
     int words = words_of(values[i].element, values[i].count);
-    from_words(e, values[i].element, words, all, first, true, values[i].out);
+    from_words(e, values[i].element, words, all, first, values[i].is_sum, values[i].out);
     first += words;
   }
   free(constraints.start);
@@ -503,7 +524,7 @@ static void emit_promoted_piece(tw_emitter_t *e, const wgmma_product_t *p, const
   for (int i = 0; i < count; i++)
     sum[i] = anything;
   emit_piece(e, p, piece, sum, sum);
-  emit_wait(e, 0, 1, &(ordered_t){p->acc, count, sum, sum}, (held_t){NULL, 0});
+  emit_wait(e, 0, 1, &(ordered_t){p->acc, count, sum, sum, true}, (held_t){NULL, 0});
   for (int i = 0; i < count; i++)
     out[i] = adds ? twg_binary(e, "llvm.fadd", out[i], sum[i]) : sum[i];
 }
@@ -568,6 +589,16 @@ static int groups_of(MlirOperation product) {
   return steps_under_way((int)(tw_extent(lhs, 1) * tw_memory_bits(tw_element(lhs)) / 8 / TW_WGMMA_K_BYTES));
 }
 
+/* Whether the value is the sum of a product, by the name of any wait; true where that is not seen. */
+static bool is_sum(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  while (!mlirOperationIsNull(op) && tw_op_waits_for_products(op)) {
+    value = mlirOperationGetOperand(op, mlirOpResultGetResultNumber(value));
+    op = tw_def(value);
+  }
+  return mlirOperationIsNull(op) || tw_op_is_async_product(op);
+}
+
 bool twg_emit_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
   int pending = (int)tw_attr_int(op, "pending", 0) * groups_of(tw_def(mlirOperationGetOperand(op, 0))), count = 0;
   bool done = pending == 0 || tw_has_attr(op, "complete"); /* else the values may be under way: no one touches them */
@@ -577,7 +608,8 @@ bool twg_emit_wgmma_wait(tw_emitter_t *e, MlirOperation op) {
     tw_values_t in = twg_operand(e, op, i);
     MlirType element = tw_element(mlirValueGetType(mlirOperationGetOperand(op, i)));
     if (!is_held(op, i))
-      values[count++] = (ordered_t){element, in.count, in.at, done ? twg_new_values(e, in.count).at : in.at};
+      values[count++] = (ordered_t){element, in.count, in.at, done ? twg_new_values(e, in.count).at : in.at,
+                                    is_sum(mlirOperationGetOperand(op, i))};
   }
   emit_wait(e, pending, done ? count : 0, values, held_by(e, op));
   for (intptr_t i = 0, next = 0; i < num_values; i++)

@@ -1,5 +1,6 @@
 // A product on an operand that the loop carries starts before the loads that the next operand is made of.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
+// RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=CODE
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
@@ -13,6 +14,12 @@
 // CHECK: tile.local_load
 // CHECK: tile.barrier_arrive
 // CHECK: tile.mma_wait %[[D]], 0 with
+// What the wait orders is no sum that a product left: it may be taken apart as it is.
+// CODE-LABEL: @scaled
+// CODE: wgmma.wait_group.sync.aligned 1;
+// CODE: wgmma.wait_group.sync.aligned 0;
+// CODE-NOT: xor.b32
+// CODE: llvm.fmul
 module attributes {tile.target = "sm_90a"} {
   func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32

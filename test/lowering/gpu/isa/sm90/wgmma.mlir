@@ -122,7 +122,8 @@ module attributes {tile.target = "sm_90a"} {
 // SELECT-LABEL: @narrow
 // SELECT: tile.family = "wgmma", tile.places = "ss"
 // NVVM-LABEL: @narrow
-// NVVM-DAG: llvm.mlir.constant(-9223371899399045120 : i64)
+// NVVM-DAG: llvm.mlir.constant(16777216 : i32)
+// NVVM-DAG: llvm.mlir.constant(-9223371899415822336 : i64)
 // NVVM: wgmma.mma_async.sync.aligned.m64n32k16
 module attributes {tile.target = "sm_90a"} {
   func.func @narrow(%x: !A {tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
