@@ -155,6 +155,23 @@ def test_positions_below_a_number(backends: Backends, n: int) -> None:
     backends.run_all(sides_of, (1,), lambda: [np.zeros((1, 512), np.int32), n])
 
 
+@ct.kernel
+def sides_of_diagonals(Y):
+    rows, columns = ct.arange(64, dtype=ct.int32)[:, None], ct.arange(128, dtype=ct.int32)[None, :]
+    bits = ct.zeros((64, 128), ct.int32)
+    bits = bits + ct.where(rows < columns, 1, 0) + ct.where(rows <= columns, 2, 0) + ct.where(rows > columns, 4, 0)
+    bits = bits + ct.where(rows >= columns, 8, 0) + ct.where(rows == columns, 16, 0) + ct.where(columns != rows, 32, 0)
+    wide = rows.astype(ct.uint32) < columns.astype(ct.uint32)
+    ct.store(Y, (0, 0), bits + ct.where(wide, 64, 0) + ct.where(columns <= columns, 128, 0))
+
+
+def test_places_along_two_axes(backends: Backends) -> None:
+    args = backends.run_all(sides_of_diagonals, (1,), lambda: [np.zeros((64, 128), np.int32)])
+    x, y = np.arange(64)[:, None], np.arange(128)[None, :]
+    want = 67 * (x < y) + 12 * (x > y) + 26 * (x == y) + 32 * (x != y) + 128
+    assert np.array_equal(args[0], want)
+
+
 def by_name(op: Any) -> str:
     return op if isinstance(op, str) else getattr(op, "name", getattr(op, "__tw_op__", str(op)))
 

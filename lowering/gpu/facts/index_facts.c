@@ -235,6 +235,25 @@ bool tw_counts_from_zero(MlirValue tile) {
   return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_IOTA);
 }
 
+int tw_counted_axis(MlirValue tile) {
+  int rank = tw_rank(mlirValueGetType(tile)), axis = -1;
+  MlirOperation op = tw_def(tile);
+  if (!mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BROADCAST))
+    tile = mlirOperationGetOperand(op, 0);
+  if (!tw_is_tile(mlirValueGetType(tile)))
+    return -1;
+  int leading = rank - tw_rank(mlirValueGetType(tile)); /* axes that a broadcast adds */
+  for (int d = 0; d < rank - leading; d++)
+    if (tw_extent(mlirValueGetType(tile), d) > 1) {
+      if (axis >= 0)
+        return -1;
+      axis = d + leading;
+    }
+  for (op = tw_def(tile); !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_RESHAPE); op = tw_def(tile))
+    tile = mlirOperationGetOperand(op, 0);
+  return tw_counts_from_zero(tile) ? axis : -1;
+}
+
 int tw_equal_neighbours(MlirValue tile, int dim) { return facts_of(tile, dim).same; }
 
 /* ---- gathers and scatters ------------------------------------------------------------------------------------ */

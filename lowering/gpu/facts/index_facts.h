@@ -6,6 +6,8 @@
 
 /* Whether a tile has the numbers from 0 on, one after the other. */
 bool tw_counts_from_zero(MlirValue tile);
+/* The axis along which a tile counts up from 0, the same along others; -1: there is none. */
+int tw_counted_axis(MlirValue tile);
 /* Aligned groups of how many neighbours along `dim` are equal in a tile of indices, or a mask, as log2. */
 int tw_equal_neighbours(MlirValue tile, int dim);
 /* Neighbours that one access of a tile.gather, tile.scatter or tile.async_gather may take, as log2, and the dimension

@@ -274,6 +274,32 @@ static bool compare_positions(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+/* Places along two axes, as in a mask of what is below a diagonal: the difference of a thread's own ones is found once,
+ * so that each register is a comparison with a constant, and those of one diagonal are the same. */
+static bool compare_two_places(tw_emitter_t *e, MlirOperation op) {
+  static const int as_signed[] = {TW_EQ, TW_NE, TW_SLT, TW_SLE, TW_SGT, TW_SGE, TW_SLT, TW_SLE, TW_SGT, TW_SGE};
+  int axes[2];
+  tw_layout_t l;
+  MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
+  if (!tw_is_tile(type) || !mlirTypeEqual(tw_element(type), e->i32) || !tw_layout_of_type(type, &l))
+    return false;
+  for (int i = 0; i < 2; i++) {
+    axes[i] = tw_counted_axis(mlirOperationGetOperand(op, i));
+    if (axes[i] < 0 || !tw_layout_disjoint(&l, axes[i]))
+      return false;
+  }
+  MlirValue between = twg_binary(e, "llvm.sub", twg_thread_coord(e, &l, axes[0]), twg_thread_coord(e, &l, axes[1]));
+  int predicate = as_signed[tw_attr_int(op, "predicate", 0)];
+  tw_values_t out = twg_new_values(e, tw_layout_count(&l, TW_REGISTER));
+  for (int r = 0; r < out.count; r++) {
+    uint32_t image = tw_layout_image(&l, TW_REGISTER, (uint32_t)r);
+    int64_t own = (int64_t)tw_layout_coord(&l, image, axes[1]) - tw_layout_coord(&l, image, axes[0]);
+    out.at[r] = twg_icmp(e, predicate, between, twg_const_i32(e, own));
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 /* Bits of registers that differ in neighbours only for which the mask is equal. */
 static int equal_registers(MlirOperation op) {
   MlirValue mask = mlirOperationGetResult(op, 0);
@@ -288,7 +314,8 @@ static bool rule_compare_ints(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   int equal = equal_registers(op);
   if (equal == 0)
-    return (x.count >= FEW_POSITIONS && compare_positions(e, op)) || twg_each_register(e, op, compare);
+    return (x.count >= FEW_POSITIONS && (compare_positions(e, op) || compare_two_places(e, op))) ||
+           twg_each_register(e, op, compare);
   tw_values_t out = twg_new_values(e, x.count);
   for (int r = 0; r < out.count; r++) {
     MlirValue operands[] = {x.at[r], y.at[y.count == 1 ? 0 : r]};

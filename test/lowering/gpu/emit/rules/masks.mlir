@@ -30,4 +30,22 @@ module attributes {tile.target = "sm_90a"} {
     tile.scatter %a, %x[%at] {check_bounds} : tensor<1024xbf16>, !A, tensor<1024xi32>
     return
   }
+  // Places along two axes: the difference of the thread's own, compared with a constant.
+  // CHECK-LABEL: llvm.func @diagonal
+  // CHECK: %[[BETWEEN:.*]] = llvm.sub
+  // CHECK: llvm.icmp "sge" %[[BETWEEN]], %{{.*}} : i32
+  // CHECK-NOT: llvm.icmp "sge" %{{[^,]*}}, %[[BETWEEN]]
+  // CHECK: llvm.return
+  func.func @diagonal(%y: memref<?x?xi8, strided<[?, 1]>>) attributes {tile.kernel, tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %at = tile.iota : tensor<64xi32>
+    %row = tile.reshape %at : tensor<64xi32> -> tensor<64x1xi32>
+    %column = tile.reshape %at : tensor<64xi32> -> tensor<1x64xi32>
+    %rows = tile.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
+    %columns = tile.broadcast %column : tensor<1x64xi32> -> tensor<64x64xi32>
+    %mask = arith.cmpi sge, %rows, %columns : tensor<64x64xi32>
+    %bytes = arith.extui %mask : tensor<64x64xi1> to tensor<64x64xi8>
+    tile.store %bytes, %y[%c0, %c0] {tile.in_bounds} : tensor<64x64xi8>, memref<?x?xi8, strided<[?, 1]>>, i32, i32
+    return
+  }
 }
