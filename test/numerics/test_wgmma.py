@@ -212,6 +212,37 @@ def test_left_operands_computed_from_loads(
 
 
 @ct.kernel
+def scaled_rows(A, G, H, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant):
+    """Both loops load the left operand; the second one has vectors come with it."""
+    i, j = ct.bid(0), ct.bid(1)
+    sums = ct.zeros((TM, 1), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO)
+        sums = sums + ct.sum(a.astype(ct.float32), axis=1, keepdims=True)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ZERO).astype(ct.float32)
+        g = ct.load(G, index=k, shape=TK, padding_mode=ZERO)
+        h = ct.load(H, index=k, shape=TK, padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ZERO)
+        acc = ct.mma((a * g[None, :] + h[None, :]).astype(b.dtype), b, acc)
+    ct.store(C, index=(i, j), tile=acc + sums)
+
+
+@pytest.mark.parametrize("tile", [(128, 256, 64), (128, 128, 64)], ids=str)
+def test_two_loops_that_load_an_operand(backends: Backends, tile: tuple[int, int, int]) -> None:
+    (tm, tn, tk), kind = tile, ct.bfloat16
+    m, n, k = tm + 44, tn + 16, 10 * tk + 16
+    a, b = integers(kind, (m, k), 1), integers(kind, (k, n), 2)
+    g, h = integers(kind, (k,), 3), integers(kind, (k,), 4)
+    wide = a.astype(np.float64) * g.astype(np.float64) + h.astype(np.float64)
+    args = backends.run_all(
+        scaled_rows, (2, 2), lambda: [a.copy(), g.copy(), h.copy(), b.copy(), np.zeros((m, n), np.float32), *tile]
+    )
+    assert np.array_equal(args[4], wide @ b.astype(np.float64) + a.astype(np.float64).sum(axis=1)[:, None])
+
+
+@ct.kernel
 def scaled_twice(A, B, F, G, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, along: ct.Constant):
     i = ct.bid(0)
     acc = ct.zeros((TM, TN), dtype=ct.float32)

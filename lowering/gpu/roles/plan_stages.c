@@ -142,15 +142,6 @@ static void move_to(MlirOperation copy, MlirOperation place, const tw_slice_t *n
   mlirOperationMoveBefore(copy, place);
 }
 
-/* Whether a copy elsewhere fills such a buffer: then both loops share its stages, as long as they bring the same. */
-static bool shares_stages(const tw_ops_t *copies, MlirOperation copy) {
-  for (int i = 0; i < copies->count; i++)
-    if (!mlirBlockEqual(mlirOperationGetBlock(copies->at[i]), mlirOperationGetBlock(copy)) &&
-        mlirTypeEqual(mlirValueGetType(tw_copy_buffer(copies->at[i])), mlirValueGetType(tw_copy_buffer(copy))))
-      return true;
-  return false;
-}
-
 /* A little copy that is read right behind a large one comes with it: one barrier serves both. */
 static void bring_together(MlirOperation func) {
   tw_ops_t copies = tw_ops_in(func, is_copy, MlirWalkPreOrder);
@@ -159,12 +150,11 @@ static void bring_together(MlirOperation func) {
     MlirOperation copy = copies.at[i], reader = mlirOperationIsNull(large) ? large : first_reader(large);
     tw_stage_fill_t fill = {.copies = {large}};
     tw_slice_t needed = {0};
-    bool together = !mlirOperationIsNull(reader) &&
-                    mlirBlockEqual(mlirOperationGetBlock(large), mlirOperationGetBlock(copy)) &&
-                    tw_op_loads_buffer(reader) && is_little(&fill, copy) && !shares_stages(&copies, large) &&
-                    mlirOperationIsBeforeInBlock(reader, copy) &&
-                    mlirOperationEqual(last_read(reader), last_read(first_reader(copy))) &&
-                    may_stand_at(copy, mlirOperationGetNextInBlock(last), &needed);
+    bool together =
+        !mlirOperationIsNull(reader) && mlirBlockEqual(mlirOperationGetBlock(large), mlirOperationGetBlock(copy)) &&
+        tw_op_loads_buffer(reader) && is_little(&fill, copy) && mlirOperationIsBeforeInBlock(reader, copy) &&
+        mlirOperationEqual(last_read(reader), last_read(first_reader(copy))) &&
+        may_stand_at(copy, mlirOperationGetNextInBlock(last), &needed);
     if (together) {
       move_to(copy, mlirOperationGetNextInBlock(last), &needed);
       last = copy;
@@ -273,10 +263,14 @@ static bool live_at_once(const tw_stage_fill_t *x, const tw_stage_fill_t *y) {
   return covers(a, b.first) || covers(a, b.last) || covers(b, a.first) || covers(b, a.last);
 }
 
+/* Whether the copies that both have go through the same buffers, and what only one has is little. */
 static bool same_form(const tw_stage_fill_t *x, const tw_stage_fill_t *y) {
-  if (x->num_copies != y->num_copies)
-    return false;
-  for (int c = 0; c < x->num_copies; c++)
+  const tw_stage_fill_t *longer = x->num_copies < y->num_copies ? y : x;
+  int both = x->num_copies < y->num_copies ? x->num_copies : y->num_copies;
+  for (int c = both; c < longer->num_copies; c++)
+    if (!is_little(longer, longer->copies[c]) || tw_op_has(longer->copies[c], TW_BY_ELEMENT))
+      return false;
+  for (int c = 0; c < both; c++)
     if (!mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x->copies[c])),
                        mlirValueGetType(tw_copy_buffer(y->copies[c]))) ||
         !mlirStringRefEqual(tw_op_name(x->copies[c]), tw_op_name(y->copies[c])) ||
@@ -317,6 +311,18 @@ static int multibuffer_for(const tw_stage_plan_t *plan, const tw_stage_fill_t *f
   return multibuffer;
 }
 
+/* The multibuffer has the buffers of its longest fill. */
+static void take_form(tw_stage_plan_t *plan, int f) {
+  const tw_stage_fill_t *fill = &plan->fills[f];
+  tw_multibuffer_t *multibuffer = &plan->multibuffers[fill->multibuffer];
+  if (fill->num_copies < plan->fills[multibuffer->first].num_copies)
+    return;
+  multibuffer->first = fill->num_copies > plan->fills[multibuffer->first].num_copies ? f : multibuffer->first;
+  multibuffer->bytes = 0;
+  for (int c = 0; c < fill->num_copies; c++)
+    multibuffer->bytes += copied_bytes(fill->copies[c]);
+}
+
 static bool make_multibuffers(tw_stage_plan_t *plan) {
   for (int f = 0; f < plan->num_fills; f++)
     plan->fills[f].multibuffer = -1;
@@ -328,10 +334,9 @@ static bool make_multibuffers(tw_stage_plan_t *plan) {
       *made = (tw_multibuffer_t){.first = f};
       for (int c = 0; c < fill->num_copies; c++)
         made->multicast |= tw_has_attr(fill->copies[c], TW_MULTICAST);
-      for (int c = 0; c < fill->num_copies; c++)
-        made->bytes += tw_stage_bytes(mlirValueGetType(tw_copy_buffer(fill->copies[c])));
     }
     fill->multibuffer = multibuffer;
+    take_form(plan, f);
     int depth = loops_around(fill->copies[0]);
     plan->multibuffers[multibuffer].depth =
         depth > plan->multibuffers[multibuffer].depth ? depth : plan->multibuffers[multibuffer].depth;

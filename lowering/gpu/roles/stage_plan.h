@@ -5,8 +5,9 @@
  *
  * A *fill* is a run of copies that one op reads first: those of %a and %b, which tile.async_mma reads. They share a
  * barrier. A *multibuffer* is the buffers of a fill, each with as many stages, and the barriers of the stages. Fills of
- * the same form whose contents never live at once share a multibuffer. Where a fill's last read ends (here at the wait)
- * its stage is given back; with products that run on (mma_overlap.h) that is in the next iteration. */
+ * the same form whose contents never live at once share a multibuffer; one may lack little copies that others end with.
+ * Where a fill's last read ends (here at the wait) its stage is given back; with products that run on (mma_overlap.h)
+ * that is in the next iteration. */
 #ifndef TILEWRIGHT_LOWERING_GPU_ROLES_STAGE_PLAN_H
 #define TILEWRIGHT_LOWERING_GPU_ROLES_STAGE_PLAN_H
 

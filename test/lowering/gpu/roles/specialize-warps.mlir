@@ -525,3 +525,54 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+!V = memref<?xbf16, strided<[1]>>
+
+// Two loops share the stages of a tile, of which the second one has a little vector come, too.
+// CHECK-LABEL: @twice
+// CHECK: producer {
+// CHECK: tile.barrier_expect %[[FULL:.*]][%{{.*}}], 16384
+// CHECK-NEXT: tile.tma_load %arg0{{.*}} into %[[X:[0-9]+]][
+// CHECK: tile.barrier_expect %[[FULL]][%{{.*}}], 16512
+// CHECK-NEXT: tile.tma_load %arg0{{.*}} into %[[X]][
+// CHECK-NEXT: tile.tma_load %arg1
+// CHECK: consumer {
+// CHECK: scf.for
+// CHECK: tile.barrier_wait %[[FULL]]
+// CHECK-NEXT: tile.local_load %[[X]]
+// CHECK: scf.for
+// CHECK: tile.barrier_wait %[[FULL]]
+// CHECK-NEXT: tile.local_load %[[X]]
+// CHECK-NOT: tile.barrier_wait
+// CHECK: tile.local_load
+// CHECK: tile.async_mma
+module attributes {tile.target = "sm_90a"} {
+  func.func @twice(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %v: !V {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %z: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %none = arith.constant dense<0.0> : tensor<128x64xf32>
+    %zero = arith.constant dense<0.0> : tensor<128x256xf32>
+    %s = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %none) -> (tensor<128x64xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %f = arith.extf %a : tensor<128x64xbf16> to tensor<128x64xf32>
+      %t = arith.addf %sum, %f : tensor<128x64xf32>
+      scf.yield %t : tensor<128x64xf32>
+    }
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x256xf32>) : i32 {
+      %a = tile.load %x[%c0, %k] padding zero : !A, i32, i32 -> tensor<128x64xbf16>
+      %g = tile.load %v[%k] padding zero : !V, i32 -> tensor<64xbf16>
+      %b = tile.load %w[%k, %c0] padding zero : !A, i32, i32 -> tensor<64x256xbf16>
+      %line = tile.reshape %g : tensor<64xbf16> -> tensor<1x64xbf16>
+      %lines = tile.broadcast %line : tensor<1x64xbf16> -> tensor<128x64xbf16>
+      %f = arith.mulf %a, %lines : tensor<128x64xbf16>
+      %e = tile.mma %f, %b, %acc : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
+      scf.yield %e : tensor<128x256xf32>
+    }
+    tile.store %d, %z[%c0, %c0] : tensor<128x256xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    tile.store %s, %z[%c1, %c0] : tensor<128x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
+    return
+  }
+}
