@@ -1,4 +1,4 @@
-/* early_products.c - tile-specialize-warps: a product on an operand that the loop carries starts before what is loaded
+/* early_products.c - tile-specialize-warps: a product starts before what is loaded for later
  *
  * Before, a consumer loads the tiles that its next operand is made of (tile-pipeline-mma), and only then starts the
  * product on the one that it has: the Tensor Core idles until the loads are there and the fence of their buffer passed.
@@ -17,12 +17,15 @@
  *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
  *   }
  *
- * What must hold: the product has 128 columns or fewer, and is as short as the loads then, or little is computed for
- * the next operand: four words an element. (Where that is more, a warpgroup is not done with it when the other one's
- * product is, and is slower if it begins later: docs/design/measurements.md.) The product reads registers, all that it
- * and its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers stands
- * between: where a load reads the product's stage first, the wait for that stands in front of the load, and holds the
- * product, too. The order of products stays. */
+ * So does a product of two tiles in shared memory that its iteration waits for: the numbers that are loaded an
+ * iteration early (tile-prefetch-loads), their places and what is made of them come beside it.
+ *
+ * What must hold: a product on an operand that the loop carries has 128 columns or fewer, and is as short as the loads
+ * then, or little is computed for the next operand: four words an element. (Where that is more, a warpgroup is not done
+ * with it when the other one's product is, and is slower if it begins later: docs/design/measurements.md.) All that the
+ * product and its waits read is computed without memory, and nothing but loads and barriers of stages of other buffers
+ * stands between: where a load reads the product's stage first, the wait for that stands in front of the load, and
+ * holds the product, too. The order of products stays. */
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/roles.h"
 #include "lowering/gpu/isa/families.h"
@@ -37,11 +40,18 @@ static bool may_be_passed(MlirOperation op) {
          tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_BARRIER_ARRIVE);
 }
 
+/* Whether the iteration waits for the product, which finds both of its operands in shared memory. */
+static bool is_waited_for(MlirOperation product) {
+  MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0));
+  return !tw_mma_reads_registers(product) && !mlirOperationIsNull(wait) && tw_op_waits_for_products(wait) &&
+         tw_attr_int(wait, "pending", 0) == 0;
+}
+
 /* Where a product stands, and where it may. */
 typedef struct {
   MlirOperation first; /* what the product may stand in front of, as far as effects say */
   MlirOperation waits; /* the first of the waits right in front of it, or the product */
-  bool loads;          /* tiles come from shared memory between the two */
+  bool loads;          /* tiles come between the two */
 } early_place_t;
 
 /* The first of the waits right in front of the product; the product if there are none. */
@@ -79,7 +89,8 @@ static early_place_t place_of(MlirOperation product) {
   early_place_t place = {op, first_wait(product), false};
   for (; !mlirOperationEqual(op, place.waits); op = mlirOperationGetNextInBlock(op)) {
     bool passed = may_be_passed(op) && !holds(op, place.waits, product);
-    place.loads = passed && (place.loads || tw_op_is(op, TW_TILE_LOCAL_LOAD));
+    bool loads = tw_op_is(op, TW_TILE_LOCAL_LOAD) || (tw_op_loads(op) && is_waited_for(product));
+    place.loads = passed && (place.loads || loads);
     place.first = passed ? place.first : mlirOperationGetNextInBlock(op);
   }
   return place;
@@ -119,9 +130,10 @@ static int64_t bits_written(MlirOperation product) {
 
 static bool gains(MlirOperation op) {
   enum { SHORT_COLUMNS = 128, WORD_BITS = 32, FEW_BITS = 4 * WORD_BITS };
-  if (!tw_op_is_async_product(op) || !tw_mma_reads_registers(op) ||
-      !tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR))
+  if (!tw_op_is_async_product(op) || !tw_op_is(mlirOperationGetParentOperation(op), TW_SCF_FOR))
     return false;
+  if (!tw_mma_reads_registers(op))
+    return is_waited_for(op);
   bool short_ = tw_extent(mlirValueGetType(mlirOperationGetResult(op, 0)), 1) <= SHORT_COLUMNS;
   return short_ || bits_written(op) <= FEW_BITS;
 }
