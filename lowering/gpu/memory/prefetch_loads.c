@@ -21,10 +21,10 @@
  *   }
  *
  * The last iteration loads one tile too many. Nothing reads it, and outside of the array a load touches no memory, for
- * it checks bounds even where the program said that it need not. It stands behind the last use of the tile before, or
- * of a view of it, whose registers it takes: else the assembler moves it there, and waits for it to do so, between the
- * instructions of the product or as the iteration ends. Where a view is read behind the wait for a product, that would
- * be late: numbers move to other registers first, and the load has all of the iteration:
+ * it checks bounds even where the program said that it need not. It stands behind the last use of the tile before,
+ * whose registers it takes: else the assembler moves it there, and waits for it to do so, between the instructions of
+ * the product. Where a view is read beside a product, such as a broadcast of it, which may be behind the wait, numbers
+ * move to other registers first, and the load has all of the iteration:
  *
  *     %t = tile.settle %s ; %next = tile.load %S[%i, %k + %c]
  *     %d = tile.async_mma ... ; %w = tile.mma_wait %d, 0
@@ -121,21 +121,12 @@ static MlirOperation last_reader(MlirBlock body, MlirValue value) {
   return last;
 }
 
-/* Where the next tile is loaded: behind the last reader of this one, or where that has to wait for a product, behind
- * what gives it another name. */
-static MlirOperation place_of(MlirBlock body, MlirValue value) {
-  MlirOperation wait = tw_first_op(body, tw_op_waits_for_products), reader = last_reader(body, value);
-  bool waits = mlirOperationIsNull(wait) || mlirOperationIsBeforeInBlock(wait, reader);
-  return waits ? last_user(body, value) : reader;
-}
-
-/* Whether a number that is multiplied, of f32, is read through views behind a wait for a product. To load the next one
- * behind that reader would be late; in front of it, it takes other registers, which would be moved at the end of the
- * iteration, and waited for. */
-static bool is_read_late(MlirBlock body, MlirValue value) {
-  return mlirTypeIsAF32(tw_element(mlirValueGetType(value))) &&
-         !mlirOperationIsNull(tw_first_op(body, tw_op_waits_for_products)) &&
-         !mlirOperationEqual(last_reader(body, value), place_of(body, value));
+/* Whether a number that is multiplied, of f32, is read through views beside a product. To load the next one behind that
+ * reader would be late; in front of it, it takes other registers, which would be moved at the end of the iteration, and
+ * waited for. */
+static bool is_read_late(MlirBlock body, MlirValue value, MlirOperation last) {
+  return mlirTypeIsAF32(tw_element(mlirValueGetType(value))) && !mlirOperationEqual(last_reader(body, value), last) &&
+         !mlirOperationIsNull(tw_first_op(body, tw_op_waits_for_products));
 }
 
 /* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
@@ -192,10 +183,9 @@ static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperat
 
 /* Returns the loop that stands in place of the old one. */
 static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
-  MlirBlock body = tw_loop_body(loop);
-  MlirValue tile = mlirOperationGetResult(load, 0);
-  bool settles = is_read_late(body, tile);
-  MlirOperation at = settles ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(place_of(body, tile));
+  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(load, 0));
+  bool settles = is_read_late(tw_loop_body(loop), mlirOperationGetResult(load, 0), last);
+  MlirOperation at = settles ? mlirBlockGetFirstOperation(tw_loop_body(loop)) : mlirOperationGetNextInBlock(last);
   tw_builder_t before = tw_build_before(loop), here = tw_build_before(at);
   before.location = here.location = mlirOperationGetLocation(load);
   MlirValue first = load_for(&before, loop, load, mlirOperationGetOperand(loop, 0));

@@ -9,16 +9,17 @@
 !A = memref<?x?xf32, strided<[?, 1]>>
 !B = !tile.buffer<1x64x64xbf16, #lines>
 
-// The next tile is loaded when this one, or what repeats it, has been used; scalars count.
+// The next tile is loaded when this one has been used; scalars count.
 // CHECK-LABEL: @scales
 // CHECK: %[[F:.*]] = tile.load %arg0[%c0_i32, %c0_i32]
 // CHECK: %[[G:.*]] = tile.gather %arg0[%c0_i32, %c0_i32]{{.*}} -> f32
 // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %[[F]], %[[T:.*]] = %[[G]])
-// CHECK: tensor.splat %[[T]]
-// CHECK: arith.mulf %[[S]]
+// CHECK: %[[U:.*]] = tile.settle %[[T]] : f32
 // CHECK: %[[N:.*]] = arith.addi %[[K]], %c1_i32
-// CHECK-DAG: %[[J:.*]] = tile.gather %arg0[%c0_i32, %[[N]]]{{.*}} -> f32
-// CHECK-DAG: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
+// CHECK: %[[J:.*]] = tile.gather %arg0[%c0_i32, %[[N]]]{{.*}} -> f32
+// CHECK: tensor.splat %[[U]]
+// CHECK: arith.mulf %[[S]]
+// CHECK: %[[I:.*]] = tile.load %arg0[%c0_i32, %[[N]]]
 // CHECK: tile.async_mma
 // CHECK: scf.yield %{{.*}}, %[[I]], %[[J]]
 // What comes early may be beyond the last iteration: there no promise that it lies inside holds.
