@@ -156,6 +156,12 @@ def test_large_tiles(backends: Backends, d: int, mask: int, dtype: Any) -> None:
     check(backends, "rising", BASE_2, mask, 136, 392, d, dtype, tiles=(128, 128))
 
 
+@pytest.mark.parametrize("mask", [NONE, CAUSAL])
+def test_tiles_of_more_than_the_registers(backends: Backends, mask: int) -> None:
+    """Sums, scores and weights of 256 rows: two blocks compute the rows of a tile."""
+    check(backends, "rising", BASE_2, mask, 264, 136, 128, tiles=(256, 128))
+
+
 def test_weights_stay_in_the_range_of_their_type(backends: Backends) -> None:
     """968 is less than what makes a loop find a new maximum for 16 bits, and more than the largest float8_e4m3fn."""
 

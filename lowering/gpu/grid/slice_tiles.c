@@ -34,11 +34,13 @@
  * the number of classes, and of each the word of an extent of an array, or -1, and the extent of the tile; then for 1,
  * 2, 4 ... parts into how many each class is sliced, and the cycles and bytes of an iteration. The first launch that
  * does better with parts has the kernel compiled again, with the hint `slice_tiles`, which is their number; 1: none.
- * Without the hint, tiles whose sums of products no thread's registers can hold are sliced at once. */
+ * Without the hint, tiles whose sums of products no thread's registers can hold are sliced at once: those that a loop
+ * carries, and beside them those of a product that goes into another one, with what is made of them. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/grid/resize_tiles.h"
 #include "lowering/gpu/grid/slices.h"
@@ -56,6 +58,7 @@ typedef struct {
   tw_dims_t dims;
   int64_t warps;
   bool computes;                         /* threads compute operands of its products */
+  bool chains;                           /* a product goes into another one */
   int classes[MAX_CLASSES], num_classes; /* that may be sliced */
   tw_plans_t plans;                      /* a class is a way to slice */
 } slicer_t;
@@ -144,11 +147,11 @@ static int64_t warps_of(const slicer_t *c, const tw_plan_t *plan) {
 }
 
 /* Parts that load the least are as square as possible, and sliced along lines in memory. They load less than before, or
- * nothing is gained. */
+ * nothing is gained; but of products one behind the other, those of fewer rows are shorter, though they load as much. */
 static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
   slicer_t *c = user;
   const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];
-  int64_t before = from->bytes;
+  int64_t before = from->bytes, products_before = from->products;
   if (class && class->extent >> plan->log[way] < class->least)
     return false;
   slice_cost_t cost = {.slicer = c, .plan = plan};
@@ -156,7 +159,8 @@ static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
   plan->computing = c->computes ? tw_computing_cycles(c->func, cost.computed, warps_of(c, plan)) : 0;
   plan->cycles = tw_step_cycles(c->func, cost.flop_cycles, cost.bytes) + plan->computing;
   plan->bytes = cost.bytes;
-  return plan->bytes < before;
+  plan->products = cost.flop_cycles;
+  return plan->bytes < before || (c->chains && plan->products < products_before);
 }
 
 /* ---- where parts are --------------------------------------------------------------------------- */
@@ -236,6 +240,25 @@ static int64_t bits_of(MlirValue tile) {
   return tw_count(type) * tw_memory_bits(tw_element(type));
 }
 
+static MlirWalkResult measure_chain(MlirOperation op, void *most) {
+  if (!tw_op_is_product(op) || !tw_feeds_product(op))
+    return MlirWalkResultAdvance;
+  int64_t operand = 0;
+  for (MlirOperation next = op; !mlirOperationIsNull(next); next = mlirOperationGetNextInBlock(next))
+    if (tw_op_is_product(next) && mlirOperationIsNull(tw_load_behind(mlirOperationGetOperand(next, 0))))
+      operand = bits_of(mlirOperationGetOperand(next, 0));
+  int64_t bits = bits_of(mlirOperationGetResult(op, 0)) + operand;
+  *(int64_t *)most = bits > *(int64_t *)most ? bits : *(int64_t *)most;
+  return MlirWalkResultAdvance;
+}
+
+/* Of a product that goes into another one, and of that one's operand, which is made of it. */
+static int64_t chain_bits(MlirOperation op) {
+  int64_t bits = 0;
+  mlirOperationWalk(op, measure_chain, &bits, MlirWalkPreOrder);
+  return bits;
+}
+
 /* Of a product, or of all that a loop carries. */
 static int64_t sum_bits(MlirOperation op) {
   int64_t bits = 0;
@@ -260,6 +283,7 @@ static MlirWalkResult measure_sums(MlirOperation op, void *most) {
 static int64_t parts_that_fit(slicer_t *c) {
   enum { BITS_OF_WARP = 32 * TW_WARP_LANES }; /* of a register in all of its lanes */
   int64_t registers = tw_register_budget(c->func, TW_BUDGET_SUMS);
+  int64_t all = tw_register_budget(c->func, TW_BUDGET_CONSUMER);
   int64_t bits = 0, parts = 1;
   int64_t warps = tw_num_warps(c->func, 0);
   mlirOperationWalk(c->func, measure_sums, &bits, MlirWalkPreOrder);
@@ -269,6 +293,11 @@ static int64_t parts_that_fit(slicer_t *c) {
     parts *= 2;
   if (parts > 1)
     tw_op_remark(c->func, "has sums of products that no thread's registers can hold");
+  int64_t chain = chain_bits(c->func) + bits;
+  if (c->chains && chain > parts * all * BITS_OF_WARP * warps)
+    tw_op_remark(c->func, "has products one behind the other, whose sums no thread's registers can hold at once");
+  while (c->chains && chain > parts * all * BITS_OF_WARP * warps)
+    parts *= 2;
   int64_t pieces = tw_mma_words_with_pieces(c->func, TW_LEAST_PRODUCT_STEP);
   int64_t beside = tw_mma_budget_with_pieces(c->func) * TW_WARP_LANES * warps;
   if (pieces > parts * beside)
@@ -318,6 +347,7 @@ bool tw_slice_tiles(MlirOperation func) {
   if (!tw_is_of_tiles(func) || wanted == 1 || tw_launch_has_cluster_blocks(func) || tw_hint_coarsen_tiles(func, 0) > 1)
     return true;
   c.dims = tw_dims_of(func);
+  c.chains = chain_bits(func) > 0;
   int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
   const char *why = decide(&c, fitting > 1 ? fitting : wanted);
   if (why != NULL && (wanted > 1 || tw_has_op_like(func, tw_op_is_product)))

@@ -5,6 +5,8 @@
 static bool is_better(const tw_plan_t *plan, const tw_plan_t *than, bool last) {
   if (plan->computing != than->computing)
     return plan->computing < than->computing;
+  if (plan->products != than->products)
+    return plan->products < than->products;
   return plan->bytes < than->bytes || (last && plan->bytes == than->bytes);
 }
 

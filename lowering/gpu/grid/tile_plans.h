@@ -1,8 +1,8 @@
 /* tile_plans.h - into how many slices a tile is divided, or how many tiles a block takes: 1, 2, 4 ..., and what that
  * takes
  *
- * A plan doubles the one before in one of a few ways: that in which its blocks compute the least beside products, and
- * of such that in which they load the least. */
+ * A plan doubles the one before in one of a few ways: that in which its blocks compute the least, first beside products
+ * and then in them, and of such that in which they load the least. */
 #ifndef TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H
 #define TILEWRIGHT_LOWERING_GPU_GRID_TILE_PLANS_H
 
@@ -16,6 +16,7 @@ typedef struct tw_plan {
   int64_t cycles, bytes, sum_bits; /* of an iteration of a block, and what holds its sums */
   int64_t alone;                   /* the cycles, where few others load */
   int64_t computing;               /* of these cycles, those of elements that threads compute */
+  int64_t products;                /* cycles of its products, where ways differ by them */
 } tw_plan_t;
 
 typedef struct tw_plans {

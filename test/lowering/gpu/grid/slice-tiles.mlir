@@ -259,6 +259,40 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+!Q = memref<?x?xbf16, strided<[?, 1]>>
+
+// Of products one behind the other, rows are cut: each part computes the scores of its own. Here 128 sums and 128 scores
+// of a thread, and 64 words of what is made of these, do not fit.
+// REMARK: remark: 'func.func' op has products one behind the other, whose sums no thread's registers can hold at once
+// REMARK: remark: 'func.func' op slices each tile over 2 blocks
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME: grid_scale = array<i32: 2, 1, 1>
+// CHECK: tile.mma {{.*}} tensor<128x128xf32>
+// CHECK: tile.mma {{.*}} tensor<128x128xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @chain(%q: !Q, %k: !Q, %v: !Q, %y: !Q) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %n = tile.dim %k, 1 : !Q
+    %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+    %i = tile.block_id 0
+    %a = tile.load %q[%i, %c0] padding zero : !Q, i32, i32 -> tensor<256x128xbf16>
+    %d = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32>) : i32 {
+      %b = tile.load %k[%c0, %j] padding zero : !Q, i32, i32 -> tensor<128x128xbf16>
+      %s = tile.mma %a, %b, %zero : tensor<256x128xbf16>, tensor<128x128xbf16>, tensor<256x128xf32>
+      %p = arith.truncf %s : tensor<256x128xf32> to tensor<256x128xbf16>
+      %c = tile.load %v[%j, %c0] padding zero : !Q, i32, i32 -> tensor<128x128xbf16>
+      %m = tile.mma %p, %c, %acc : tensor<256x128xbf16>, tensor<128x128xbf16>, tensor<256x128xf32>
+      scf.yield %m : tensor<256x128xf32>
+    }
+    %t = arith.truncf %d : tensor<256x128xf32> to tensor<256x128xbf16>
+    tile.store %t, %y[%i, %c0] : tensor<256x128xbf16>, !Q, i32, i32
+    return
+  }
+}
+
+// -----
+
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Two sums of a loop, 128 of each with eight warps, are no better than one of 256.
