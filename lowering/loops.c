@@ -2,6 +2,7 @@
 #include "lowering/loops.h"
 
 #include "base/memory.h"
+#include "lowering/index_terms.h"
 
 intptr_t tw_carried_position(MlirOperation loop, MlirValue value) {
   if (!mlirValueIsABlockArgument(value) || !mlirBlockEqual(mlirBlockArgumentGetOwner(value), tw_loop_body(loop)))
@@ -18,6 +19,57 @@ MlirOperation tw_enclosing_loop(MlirOperation op) {
     op = mlirOperationGetParentOperation(op);
   while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_SCF_FOR) && !tw_op_is(op, TW_SCF_WHILE));
   return op;
+}
+
+/* By how much the value is a quotient of another one, rounded up; else 1. */
+static int64_t divisor_of(MlirValue value) {
+  MlirOperation op = tw_def(value);
+  int64_t by = 1;
+  bool is_quotient =
+      !mlirOperationIsNull(op) && tw_op_is(op, TW_ARITH_CEILDIVSI) && tw_known_int(mlirOperationGetOperand(op, 1), &by);
+  return is_quotient && by > 0 ? by : 1;
+}
+
+/* The values of which an op makes the least; false where it makes another one. */
+static bool is_least_of(MlirOperation op, MlirValue of[2]) {
+  MlirOperation compare = tw_op_is(op, TW_ARITH_SELECT) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
+  bool selects = !mlirOperationIsNull(compare) && tw_op_is(compare, TW_ARITH_CMPI);
+  if (!selects && !tw_op_is(op, TW_ARITH_MINSI))
+    return false;
+  for (int i = 0; i < 2; i++)
+    of[i] = mlirOperationGetOperand(selects ? compare : op, i);
+  if (!selects)
+    return true;
+  int64_t predicate = tw_attr_int(compare, "predicate", -1);
+  bool below = predicate == TW_SLT || predicate == TW_SLE, above = predicate == TW_SGT || predicate == TW_SGE;
+  return (below || above) && mlirValueEqual(mlirOperationGetOperand(op, below ? 1 : 2), of[0]) &&
+         mlirValueEqual(mlirOperationGetOperand(op, below ? 2 : 1), of[1]);
+}
+
+/* Whether `end` lies at most `step` behind so many times `first`: it is a number more, or the least of what may be so.
+ * Quotients that are rounded up lie no further apart than what is divided. */
+static bool lies_within(MlirValue end, MlirValue first, int64_t times, int64_t step) {
+  MlirOperation op = tw_def(end);
+  MlirValue of[2];
+  tw_index_sum_t sum, other;
+  if (!mlirOperationIsNull(op) && is_least_of(op, of))
+    return lies_within(of[0], first, times, step) || lies_within(of[1], first, times, step);
+  int64_t by = times == 1 ? divisor_of(end) : 1;
+  if (by > 1 && step <= INT32_MAX / by) {
+    bool both = divisor_of(first) == by;
+    return lies_within(mlirOperationGetOperand(op, 0), both ? mlirOperationGetOperand(tw_def(first), 0) : first,
+                       both ? 1 : by, step * by);
+  }
+  if (!tw_read_index_sum(end, &sum) || !tw_read_index_sum(first, &other) || !tw_index_add(&sum, &other, -times))
+    return false;
+  return sum.count == 0 ||
+         (sum.count == 1 && sum.terms[0].num_scalars == 0 && sum.terms[0].axis < 0 && sum.terms[0].factor <= step);
+}
+
+bool tw_runs_once(MlirOperation loop) {
+  int64_t step;
+  return tw_op_is(loop, TW_SCF_FOR) && tw_known_int(mlirOperationGetOperand(loop, 2), &step) && step > 0 &&
+         lies_within(mlirOperationGetOperand(loop, 1), mlirOperationGetOperand(loop, 0), 1, step);
 }
 
 MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block) {

@@ -31,6 +31,8 @@ tw_ops_t tw_loops_in(MlirOperation func, MlirWalkOrder order);
 
 /* The innermost loop around an op, with which the op is done again; null if there is none. */
 MlirOperation tw_enclosing_loop(MlirOperation op);
+/* Whether a loop has one iteration at most: it ends no later than a step behind where it begins. */
+bool tw_runs_once(MlirOperation loop);
 /* The ancestor of `op` (or itself) that lies in `block`; null if there is none. */
 MlirOperation tw_ancestor_in(MlirOperation op, MlirBlock block);
 static inline bool tw_inside(MlirOperation op, MlirBlock block) {

@@ -355,10 +355,11 @@ void tw_split_by_masks(MlirOperation loop) {
   free(split.masks);
 }
 
+/* Of a loop that runs once there is no iteration to spare. */
 static bool split_loops(MlirOperation func) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder); /* inner loops first: an outer one copies them split */
   for (int i = 0; i < loops.count; i++)
-    if (tw_has_op_like(loops.at[i], tw_op_is_product))
+    if (tw_has_op_like(loops.at[i], tw_op_is_product) && !tw_runs_once(loops.at[i]))
       tw_split_by_masks(loops.at[i]);
   tw_ops_free(&loops);
   return true;

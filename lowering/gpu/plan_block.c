@@ -20,7 +20,8 @@
  * leaves it as it is.
  *
  * A hint is a wish: `occupancy` is dropped, with a remark, where a block's share of the registers does not hold the
- * sums of its products, which would go through local memory and one after the other.
+ * sums of its products, which would go through local memory and one after the other, or its share of shared memory
+ * the operands.
  *
  * Where a first plan did not fit, what another one does differently is written down here, too (replan.h). Runs before
  * all passes that plan but tile-resize-tiles, which asks what the products of a whole tile would get. */
@@ -77,6 +78,16 @@ static void check_occupancy(MlirOperation func, int64_t num_warps) {
   int64_t blocks = tw_hint_occupancy(func, 0), threads = num_warps * TW_WARP_LANES, sums = most_sums(func);
   if (blocks <= 1 || sums == 0 || threads == 0)
     return;
+  int64_t bytes =
+      tw_product_bytes(func, (int)num_warps, tw_attr_int(func, TW_PRODUCT_STEP_ATTR, 0), tw_product_has_steps);
+  if (bytes > tw_gpu_share_of(func).shared_bytes) {
+    tw_op_remark(func,
+                 "drops occupancy=%lld: operands of its products need %lld bytes of shared memory, and a share of "
+                 "%lld has %d",
+                 (long long)blocks, (long long)bytes, (long long)blocks, tw_gpu_share_of(func).shared_bytes);
+    tw_drop_hint(func, "occupancy");
+    return;
+  }
   int64_t share = tw_gpu_target_of(func).registers_sm / (blocks * threads);
   int64_t needed = sums / threads + tw_register_budget(func, TW_BUDGET_BESIDE_SUMS);
   if (needed <= share)
@@ -125,12 +136,14 @@ static int64_t step_for_pieces(MlirOperation func, int64_t num_warps) {
 /* Products of which whole operands are too large for the asynchronous family, or for registers on their way into shared
  * memory, take k in steps; so do those that would have few stages. */
 static void choose_step(MlirOperation func, int64_t num_warps) {
-  int64_t step = tw_product_step(func, (int)num_warps), of_pieces = step_for_pieces(func, num_warps);
+  int64_t step = tw_product_step(func, (int)num_warps, tw_product_has_steps),
+          of_pieces = step_for_pieces(func, num_warps);
+  bool fits = step > 0; /* where those that have no steps are whole */
   if (step == 0 && tw_steps_are_iterations(func, TW_PRODUCT_STEP) && tw_has_few_stages(func, (int)num_warps))
     step = TW_PRODUCT_STEP;
   if (of_pieces > 0 && (step == 0 || of_pieces < step))
     step = of_pieces;
-  if (step > 0 && tw_products_have_steps(func, step))
+  if (step > 0 && (fits || tw_products_have_steps(func, step)))
     tw_set_int(func, TW_PRODUCT_STEP_ATTR, tw_i32(mlirOperationGetContext(func)), step);
 }
 

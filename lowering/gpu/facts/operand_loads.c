@@ -220,6 +220,13 @@ const void *tw_loop_around(MlirOperation op) {
   return NULL;
 }
 
+const void *tw_repeating_loop(MlirOperation op) {
+  MlirOperation loop = tw_enclosing_loop(op);
+  while (!mlirOperationIsNull(loop) && (tw_has_attr(loop, TW_PERSISTENT) || tw_runs_once(loop)))
+    loop = tw_enclosing_loop(loop);
+  return loop.ptr;
+}
+
 bool tw_rows_stay_together(MlirOperation mma) {
   MlirBlock block = mlirOperationGetBlock(mma);
   TW_EACH_OP(op, block)

@@ -35,6 +35,8 @@ const char *tw_engine_refusal(MlirOperation load);
 MlirValue tw_gather_if(MlirOperation gather, MlirValue condition);
 /* The innermost loop of the program around an op, by address; NULL if there is none. */
 const void *tw_loop_around(MlirOperation op);
+/* The same of loops with which it may be done again: not of one that runs once at most. */
+const void *tw_repeating_loop(MlirOperation op);
 /* The buffer, of one stage, that it gets. */
 MlirType tw_promoted_type(MlirOperation load);
 

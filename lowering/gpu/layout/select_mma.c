@@ -13,8 +13,8 @@
  * Which products qualify, and where their operands lie, is the family's to say (machine/mma_family.h): in the buffer
  * that one is loaded into ("s"), in a buffer that registers write ("w"), in registers ("r"). A lhs that a loop does not
  * change stays in registers, too, where its products would keep shared memory busy and registers suffice. Everything
- * that products read must fit into shared memory, what is loaded twice: tile-plan-block asks here first whether they
- * would in steps of k, and tile-strip-mine makes the steps. Why a product does not qualify is a remark.
+ * that products read must fit into shared memory, what is loaded again and again twice: tile-plan-block asks here first
+ * whether they would in steps of k, and tile-strip-mine makes the steps. Why a product does not qualify is a remark.
  *
  * Scores of few rows and columns, which a product with more columns reads, are too small for all groups of warps. They
  * share the columns in parts of half the width then (tile.narrow_groups), where k is deep and the right operand can be
@@ -37,7 +37,7 @@
 enum { STAGES = 2, WORD_BITS = 32, LANES = TW_WARP_LANES };
 
 typedef struct {
-  const void *op, *loop; /* a load for products, and the loop that it is in (null: none) */
+  const void *op, *loop; /* a load for products, and the loop that it is done again with (null: none) */
   int64_t bytes;
 } wanted_t;
 
@@ -52,8 +52,9 @@ typedef struct {
   int num_loads;
   int64_t written; /* bytes of operands that are written */
   int64_t step;    /* bytes of k that a product takes at a time; 0: all */
-  bool no_steps;   /* an operand is not loaded beside its product and for it alone */
-  bool narrow;     /* groups of warps share few columns, where they would compute the same */
+  tw_has_steps_t has_steps;
+  bool no_steps; /* an operand is not loaded beside its product and for it alone */
+  bool narrow;   /* groups of warps share few columns, where they would compute the same */
   bool any;
 } selector_t;
 
@@ -76,24 +77,26 @@ static int64_t bytes_wanted(const selector_t *s) {
 
 static int64_t bytes_of(MlirType tile) { return tw_count(tile) * tw_memory_bits(tw_element(tile)) / 8; }
 
-/* In how many steps the product is done. */
+/* In how many steps the product is done; one that has none is done in one, beside others. */
 static int64_t steps_of(const selector_t *s, MlirOperation mma) {
   MlirType lhs = mlirValueGetType(mlirOperationGetOperand(mma, 0));
   int64_t bytes = tw_extent(lhs, tw_rank(lhs) - 1) * tw_memory_bits(tw_element(lhs)) / 8;
-  return s->step > 0 && bytes > s->step ? bytes / s->step : 1;
+  return s->step > 0 && bytes > s->step && s->has_steps(mma, s->step) ? bytes / s->step : 1;
 }
 
 static void note_load(selector_t *s, MlirOperation load, MlirOperation mma) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(load, 0));
   int64_t steps = steps_of(s, mma);
-  s->no_steps |= steps > 1 && tw_loop_around(load) != tw_loop_around(mma);
+  s->no_steps |= steps > 1 && tw_repeating_loop(load) != tw_repeating_loop(mma);
   for (int i = 0; i < s->num_loads; i++)
     if (s->loads[i].op == load.ptr) {
       s->no_steps |= steps > 1;
       return;
     }
   s->loads = tw_room(s->loads, (size_t)s->num_loads, sizeof *s->loads);
-  s->loads[s->num_loads++] = (wanted_t){load.ptr, tw_loop_around(load), bytes_of(type) / steps};
+  const void *loop = tw_repeating_loop(load);
+  int64_t bytes = bytes_of(type) / steps * (steps > 1 && loop == NULL ? STAGES : 1);
+  s->loads[s->num_loads++] = (wanted_t){load.ptr, loop, bytes};
 }
 
 static tw_mma_split_t split_as(const selector_t *s, MlirOperation mma, bool narrow) {
@@ -306,8 +309,9 @@ static bool shares_narrowly(const selector_t *s) {
 }
 
 /* The products of the function, and what they read; false where none may be asynchronous. */
-static bool open_selector(selector_t *s, MlirOperation func, int num_warps, int64_t step) {
-  *s = (selector_t){.func = func, .target = tw_gpu_target_of(func), .num_warps = num_warps, .step = step};
+static bool open_selector(selector_t *s, MlirOperation func, int num_warps, int64_t step, tw_has_steps_t has_steps) {
+  *s = (selector_t){
+      .func = func, .target = tw_gpu_target_of(func), .num_warps = num_warps, .step = step, .has_steps = has_steps};
   s->family = tw_async_family(&s->target);
   if (s->family == NULL || tw_has_attr(func, TW_NO_ASYNC_MMA))
     return false;
@@ -332,18 +336,27 @@ static bool takes_any(const selector_t *s) {
   return false;
 }
 
-static bool takes_any_in(MlirOperation func, int num_warps, int64_t step) {
+static bool takes_any_in(MlirOperation func, int num_warps, int64_t step, tw_has_steps_t has_steps) {
   selector_t s;
-  if (!open_selector(&s, func, num_warps, step))
+  if (!open_selector(&s, func, num_warps, step, has_steps))
     return false;
   bool any = takes_any(&s) && !s.no_steps;
   close_selector(&s);
   return any;
 }
 
-int64_t tw_product_step(MlirOperation func, int num_warps) {
-  bool helps = !takes_any_in(func, num_warps, 0) && takes_any_in(func, num_warps, TW_PRODUCT_STEP);
+int64_t tw_product_step(MlirOperation func, int num_warps, tw_has_steps_t has_steps) {
+  bool helps = !takes_any_in(func, num_warps, 0, NULL) && takes_any_in(func, num_warps, TW_PRODUCT_STEP, has_steps);
   return helps ? TW_PRODUCT_STEP : 0;
+}
+
+int64_t tw_product_bytes(MlirOperation func, int num_warps, int64_t step, tw_has_steps_t has_steps) {
+  selector_t s;
+  if (!open_selector(&s, func, num_warps, step, has_steps))
+    return 0;
+  int64_t bytes = takes_any(&s) ? bytes_wanted(&s) : 0;
+  close_selector(&s);
+  return bytes;
 }
 
 /* Whether the product has more of k than a step, reads both operands where the copy engine puts them, and is so large
@@ -366,7 +379,7 @@ static bool is_long(const selector_t *s, MlirOperation mma) {
 bool tw_has_few_stages(MlirOperation func, int num_warps) {
   enum { FEW = 4 }; /* fewer than these wait for memory, or for the product that has a stage */
   selector_t s;
-  if (tw_has_hint_num_stages(func) || !open_selector(&s, func, num_warps, 0))
+  if (tw_has_hint_num_stages(func) || !open_selector(&s, func, num_warps, 0, NULL))
     return false;
   bool has = s.products.count > 0 && bytes_wanted(&s) / STAGES * FEW > s.target.shared_bytes;
   for (int i = 0; has && i < s.products.count; i++)
@@ -377,7 +390,7 @@ bool tw_has_few_stages(MlirOperation func, int num_warps) {
 
 static bool select_async(MlirOperation func) {
   selector_t s;
-  if (!open_selector(&s, func, (int)tw_num_warps(func, 0), 0))
+  if (!open_selector(&s, func, (int)tw_num_warps(func, 0), 0, NULL))
     return true;
   bool good = true;
   for (int i = 0; good && i < s.products.count; i++) {

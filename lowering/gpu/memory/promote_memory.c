@@ -370,9 +370,9 @@ static void finish_async_mma(promoter_t *p, MlirOperation mma) {
 /* ---- room -------------------------------------------------------------------------------------- */
 
 /* Takes room for the load's buffer, or tells that there is none. Buffers of different loops can
- * share their bytes; those filled outside of loops may live through any of them. */
+ * share their bytes; those filled once, outside of loops, may live through any of them. */
 static bool take_room(promoter_t *p, MlirOperation load, int64_t room) {
-  const void *loop = tw_loop_around(load);
+  const void *loop = tw_repeating_loop(load);
   int64_t bytes = tile_bytes(mlirValueGetType(mlirOperationGetResult(load, 0))) * (loop ? MIN_STAGES : 1);
   int64_t beside = 0, most = 0;
   int at = p->num_taken;

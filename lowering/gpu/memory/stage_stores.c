@@ -82,9 +82,7 @@ static bool take_turns(MlirOperation x, MlirOperation y) {
 
 /* How many stages a buffer has at least that the op fills; more than one where a loop of the program does it. */
 static int times_filled(MlirOperation op) {
-  MlirOperation loop = mlirOperationIsNull(op) ? op : tw_enclosing_loop(op);
-  bool once = !mlirOperationIsNull(op) && (mlirOperationIsNull(loop) || tw_has_attr(loop, TW_PERSISTENT));
-  return once ? 1 : MIN_STAGES;
+  return !mlirOperationIsNull(op) && tw_repeating_loop(op) == NULL ? 1 : MIN_STAGES;
 }
 
 /* What a buffer takes at least, beside those before it. */

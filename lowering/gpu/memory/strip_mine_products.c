@@ -28,6 +28,8 @@
 #include "lowering/layout/layout.h"
 #include "lowering/loops.h"
 
+enum { MOST_LATENCY = 10 }; /* that a load may have */
+
 typedef struct {
   MlirOperation mma;
   int64_t extent, part; /* of k */
@@ -117,6 +119,9 @@ static MlirValue build_part(const product_t *p, MlirValue value, int axis, const
     operands[first + axis] = index_of(p, &at, operands[first + axis], step);
   }
   MlirOperation made = mlirOperationClone(op);
+  int64_t latency = tw_attr_int(op, TW_LATENCY, 0) * parts_of(p); /* a tile is so many parts */
+  if (latency > 0)
+    tw_set_int(made, TW_LATENCY, tw_i32(at.context), latency < MOST_LATENCY ? latency : MOST_LATENCY);
   mlirBlockInsertOwnedOperationBefore(at.block, at.before, made);
   for (intptr_t i = 0; i < num; i++)
     mlirOperationSetOperand(made, i, operands[i]);
@@ -287,6 +292,11 @@ static bool have_steps(MlirOperation func, int64_t bytes, bool iterations) {
   }
   tw_ops_free(&products);
   return ok;
+}
+
+bool tw_product_has_steps(MlirOperation product, int64_t bytes) {
+  product_t p;
+  return in_steps(product, bytes, &p) && can_step(&p);
 }
 
 bool tw_products_have_steps(MlirOperation func, int64_t bytes) { return have_steps(func, bytes, false); }

@@ -10,6 +10,8 @@
 /* On a kernel: bytes of k that its products take at a time. */
 #define TW_PRODUCT_STEP_ATTR "tile.product_step"
 
+/* Whether a product can be done in steps of so many bytes. */
+bool tw_product_has_steps(MlirOperation product, int64_t bytes);
 /* Whether each product with more of k can be done in steps of so many bytes. */
 bool tw_products_have_steps(MlirOperation func, int64_t bytes);
 /* Whether, moreover, each such product is all that its loop does, on tiles that it loads: steps are iterations then. */

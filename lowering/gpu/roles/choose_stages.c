@@ -10,6 +10,7 @@
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/buffer.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/facts/scratch.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
@@ -104,10 +105,18 @@ static bool is_around_others(const tw_stage_plan_t *plan, const tw_multibuffer_t
   return false;
 }
 
+/* Whether the multibuffer is filled in a loop that runs once: only a persistent loop around it fills it again. */
+static bool is_filled_once(const tw_stage_plan_t *plan, const tw_multibuffer_t *multibuffer) {
+  MlirOperation copy = plan->fills[multibuffer->first].copies[0], loop = tw_enclosing_loop(copy);
+  return multibuffer->num_fills == 1 && !mlirOperationIsNull(loop) && tw_runs_once(loop) &&
+         tw_repeating_loop(copy) == NULL;
+}
+
 /* The fewest stages. What an outer loop brings is read until its iteration ends: a second stage is for bringing it
  * ahead, which is of use, but no more than to wait for it in a kernel of one block. */
 static int stages_needed(const tw_stage_plan_t *plan, const tw_multibuffer_t *multibuffer) {
-  return multibuffer->depth == 0 || is_around_others(plan, multibuffer) ? 1 : TW_MIN_STAGES;
+  bool few = multibuffer->depth == 0 || is_around_others(plan, multibuffer) || is_filled_once(plan, multibuffer);
+  return few ? 1 : TW_MIN_STAGES;
 }
 
 /* The most stages that a multibuffer can use: one for each time it is filled. */
@@ -115,7 +124,7 @@ static int stages_wanted(const tw_stage_plan_t *plan, const tw_multibuffer_t *mu
   enum { PREFETCH = 2 };
   if (multibuffer->depth == 0)
     return multibuffer->num_fills;
-  if (is_around_others(plan, multibuffer))
+  if (is_around_others(plan, multibuffer) || is_filled_once(plan, multibuffer))
     return PREFETCH;
   int64_t stages = tw_hint_num_stages(plan->func, 0);
   if (stages == 0)

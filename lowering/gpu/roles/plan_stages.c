@@ -20,10 +20,11 @@ static bool refuse(tw_stage_plan_t *plan, MlirOperation op, const char *reason) 
   return tw_refuse(&plan->refused, op, reason);
 }
 
+/* Loops with which an op is done again. */
 static int loops_around(MlirOperation op) {
   int depth = 0;
   for (op = tw_enclosing_loop(op); !mlirOperationIsNull(op); op = tw_enclosing_loop(op))
-    depth++;
+    depth += tw_runs_once(op) ? 0 : 1;
   return depth;
 }
 
