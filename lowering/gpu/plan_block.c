@@ -10,6 +10,7 @@
  *
  * It is the program's, if that has the hint; else the products decide it (isa/families.h); else the parts in which
  * tile-strip-mine will walk a long row (memory/strip_mine.h); else the tiles that are moved (layout/memory_warps.h). So
+ * products of one row become sums where no instruction takes them (layout/sum_products.c), and
  * products of which the right operand is computed are turned first (layout/swap_operands.c): rows decide the warps of
  * chained products.
  *
@@ -149,8 +150,10 @@ static void choose_step(MlirOperation func, int64_t num_warps) {
 
 bool tw_run_plan_block(MlirOperation func) {
   bool of_tiles = tw_has_attr(func, "tile.kernel") && !tw_has_attr(func, "tile.simt");
-  if (of_tiles)
+  if (of_tiles) {
+    tw_sum_products(func);
     tw_swap_operands(func);
+  }
   int64_t of_products = of_tiles ? tw_mma_num_warps(func) : 0;
   int64_t wanted = tw_hint_num_warps(func, of_products);
   if (of_products > 0)

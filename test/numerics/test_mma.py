@@ -360,6 +360,26 @@ def test_refused_scales(backends: Backends, x: Any, xs: Any, match: str) -> None
     backends.rejects(kernel, 1, list, TileTypeError, match)
 
 
+@ct.kernel
+def joined(X, W, Y, Z, PARTS: ct.Constant, D: ct.Constant):
+    """Parts of a result with their weights: a row times a matrix, and the matrix times a column."""
+    weights = ct.load(W, index=(0,), shape=(PARTS,), padding_mode=ct.PaddingMode.ZERO)
+    parts = ct.load(X, index=(0, ct.bid(0)), shape=(PARTS, D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    row = ct.mma(weights[None, :], parts, ct.full((1, D), 1.0, dtype=ct.float32))
+    column = ct.mma(ct.transpose(parts), weights[:, None], ct.zeros((D, 1), dtype=ct.float32))
+    ct.store(Y, index=(0, ct.bid(0)), tile=row)
+    ct.store(Z, index=(ct.bid(0), 0), tile=column)
+
+
+@pytest.mark.parametrize("parts", [16, 87, 128])
+def test_row_of_weights(backends: Backends, parts: int) -> None:
+    x, w = small_integers(ct.float16, (parts, 200), 1), small_integers(ct.float32, (parts,), 2)
+    tile = 128 if parts > 16 else 16
+    results = backends.run_all(joined, 2, lambda: [x, w, np.zeros((1, 200), "f4"), np.zeros((200, 1), "f4"), tile, 128])
+    y, z = results[2:4]
+    assert np.array_equal(y[0], w @ x.astype("f4") + 1) and np.array_equal(z[:, 0], w @ x.astype("f4"))
+
+
 def test_batch_of_one_operand(backends: Backends) -> None:
     @ct.kernel
     def kernel(X, Y, Z, W):

@@ -7,6 +7,8 @@
 
 #include "mlir-c/IR.h"
 
+/* sum_products.c, in tile-plan-block: products of a row that no instruction takes become sums. */
+void tw_sum_products(MlirOperation func);
 /* swap_operands.c, in tile-plan-block: what is computed becomes the left operand, which may stay in registers. */
 void tw_swap_operands(MlirOperation func);
 /* Whether a product can be done in steps of so many bytes of k (memory/strip_mine_products.h). */
