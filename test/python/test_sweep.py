@@ -621,6 +621,12 @@ def test_stations_share_the_processors_of_their_host(monkeypatch: pytest.MonkeyP
     assert [compiling_at_once(n, None) for n in (0, 1, 8)] == [4, 4, 4], "on a CPU they slow what is measured"
 
 
+def test_a_sweep_has_more_workers_than_candidates(place: str, tmp_path: Path) -> None:
+    """And than there are processors: each is a fork."""
+    sweep, _ = swept(plan(place, "T=16..256*2", on="cpu*24", sampler="exhaustive"), tmp_path)
+    assert len(sweep.outcomes[0].measured) == 5
+
+
 def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:
     sweep, _ = swept(plan(place, "T=16..4096*2", "opt_level", budget=0.001), tmp_path)
     assert sum(len(o.records) for o in sweep.outcomes) == 0
