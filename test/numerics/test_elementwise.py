@@ -82,12 +82,13 @@ def test_quotients_are_the_nearest_floats(backends: Backends) -> None:
     backends.run_all(kernel, blocks(zeros), lambda: (zeros, any_sign, np.zeros_like(zeros)))
 
 
-def rows_near_middles(chance: np.random.Generator, y: np.ndarray) -> np.ndarray:
-    """For each divisor 256 dividends: half of them give quotients next to the middle of two floats; any others."""
+def rows_near_middles(chance: np.random.Generator, y: np.ndarray, most: int = 53) -> np.ndarray:
+    """For each divisor 256 dividends: half of them give quotients next to the middle of two floats, below 2^most; any
+    others."""
     middle = (chance.integers(1 << 23, 1 << 24, (len(y), 128)) + 0.5) * 2.0**-23  # of two neighbours, to be quotients
-    x = chance.normal(size=(len(y), 256)) * 2.0 ** chance.integers(-80, 50, (len(y), 256))
+    x = chance.normal(size=(len(y), 256)) * 2.0 ** chance.integers(-80, most - 3, (len(y), 256))
     with np.errstate(all="ignore"):
-        x[:, ::2] = middle * np.frexp(y)[0] * 2.0 ** chance.integers(-100, 53, middle.shape)
+        x[:, ::2] = middle * np.frexp(y)[0] * 2.0 ** chance.integers(-100, most, middle.shape)
     x[:, 1::16], x[:, 3::32] = -0.0, 2.0 ** chance.integers(-149, -100, x[:, 3::32].shape)
     x = x.astype(np.float32)
     x[::7, ::50] = [[np.inf, np.nan, -np.inf, 2.0**127, 2.0**-149, 2.0**56]]
@@ -121,7 +122,8 @@ def nearest_to_middles(n: int) -> np.ndarray:
 
 
 def test_quotients_of_rows_by_whole_numbers(backends: Backends) -> None:
-    """Whole numbers have few bits, and the first guess is right; not so those of 20 bits and more, which come, too."""
+    """Whole numbers have few bits, and the first guess is right; not so those of 20 bits and more, which come, too.
+    Some quotients are the least of all normal floats, some too large for the short way."""
 
     @ct.kernel
     def kernel(X, Y, Z):
@@ -129,7 +131,12 @@ def test_quotients_of_rows_by_whole_numbers(backends: Backends) -> None:
         ct.store(Z, (i, 0), ct.load(X, (i, 0), (4, 256)) / ct.floor(ct.load(Y, (i, 0), (4, 1))))
 
     chance = np.random.default_rng(3)
-    few = [*range(128), *chance.integers(1 << 10, 1 << 20, 128), *((1 << 20) - np.arange(1, 33))]
+    few = [
+        *range(128),
+        *chance.integers(1 << 10, 1 << 20, 128),
+        *((1 << 20) - np.arange(1, 33)),
+        *((1 << 19) + np.arange(-32, 32)),
+    ]
     many = [
         *((1 << 20) + np.arange(32)),
         *((1 << 23) + np.arange(1601, 2112, 2)),
@@ -137,10 +144,13 @@ def test_quotients_of_rows_by_whole_numbers(backends: Backends) -> None:
     ]
     y = np.array([*few, *many, *(2.0 ** np.arange(25, 57)), 2.0**127, np.inf, np.nan, -0.0], np.float32)
     y = np.concatenate([y, -y])[:, None]
-    x = rows_near_middles(chance, y)
+    x = rows_near_middles(chance, y, 37)
     for row in np.flatnonzero((y[:, 0] > 1) & (y[:, 0] < 1 << 24)):
         if y[row, 0] % 2 == 1:
-            x[row, 64:128] = nearest_to_middles(int(y[row, 0]))
+            n = int(y[row, 0])
+            x[row, 64:128] = nearest_to_middles(n)
+            x[row, 160:224] = x[row, 64:128] * 2.0 ** (n.bit_length() + chance.integers(0, 20, 64) - 149.0)
+    x[::5, 128:160] = 2.0 ** chance.integers(30, 128, x[::5, 128:160].shape)
     backends.run_all(kernel, len(y) // 4, lambda: (x, y, np.zeros_like(x)), tolerance=TWICE_ROUNDED)
 
 

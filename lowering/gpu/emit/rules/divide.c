@@ -6,9 +6,9 @@
  * "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), and the quotient back; some 20
  * instructions without a branch. A quotient below the normal floats is rounded twice: it may be 2^-149 off.
  * Several x of a thread with one divisor are looked at together: where none of them is large, and the divisor neither,
- * each takes six instructions and half a look (below), else those 20; by whole numbers three and a look. A thread that
- * has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are allowed, x is
- * multiplied by an inverse, which several x share. */
+ * each takes six instructions and half a look (below), else those 20; by whole numbers three and half a look. A thread
+ * that has one pair leaves it to the assembler, whose common case is shorter. Where 2 ulp do not show, or are allowed,
+ * x is multiplied by an inverse, which several x share. */
 #include "base/memory.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/facts/accuracy.h"
@@ -213,9 +213,12 @@ static MlirValue divide_exact(tw_emitter_t *e, MlirOperation op, const MlirValue
  *
  * Nor does a quotient lie within 1 / (2 * n) ulp of such a middle, where n is the odd factor of the divisor's bits as a
  * whole number: x less n times the middle is a multiple of half of an ulp of the quotient, and not 0, since n times the
- * middle, which has 25 bits and is odd, is no float. Where n is below 2^20, as that of whole numbers up to there, the
- * first q is the nearest float. It is found with 2^72 in `down` and `low`, so that x has no product of its own with it:
- * what `low` gives is 0 or at least 2^(-149 - 48 + 72), a normal float, and so is q. */
+ * middle, which has 25 bits and is odd, is no float. Where n is below 2^19, as that of whole numbers up to there, that
+ * is 2^-20 ulp, and the first q, off by 2^-21 before it is rounded, is the nearest float. It is found with 2^24 in
+ * `down` and `low`, so that x has no product of its own with it. Of a divisor of 1 or more, q is at least 2^24 times
+ * what it comes back to, and an ulp of that, if it is a normal float, at least 2^-149: what `low` gives, off by 2^-150
+ * where it is no normal float, is off by 2^-25 ulp of q. And q is finite where x is below 2^104, as the product of two
+ * is where those x are below 2^39. */
 typedef struct {
   MlirValue divisor, size, near, down, low, back;
 } exact_inverse_t;
@@ -230,6 +233,8 @@ static MlirValue times_power(tw_emitter_t *e, MlirValue x, double power) {
   return times(e, x, twg_const_float(e, e->f32, power));
 }
 
+enum { WHOLE_SCALE = 24 }; /* log2 */
+
 static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirValue y, bool whole) {
   in_range_t by = bring_in_range(e, op, y);
   MlirValue near = refined_inverse(e, by.size, twg_inverse_of_large(e, by.size));
@@ -237,25 +242,28 @@ static exact_inverse_t invert_exactly(tw_emitter_t *e, MlirOperation op, MlirVal
   MlirValue rest = twg_bitcast(e, twg_fma(e, less, near, one), e->i32);
   MlirValue below = twg_binary(e, "llvm.ashr", rest, twg_const_i32(e, 31));
   MlirValue down = twg_bitcast(e, twg_binary(e, "llvm.add", twg_bitcast(e, near, e->i32), below), e->f32);
-  MlirValue low = times(e, twg_fma(e, less, down, one), near), back = times_power(e, by.back, 0x1p-72);
-  if (whole)
-    return (exact_inverse_t){y, by.size, near, times_power(e, down, 0x1p72), times_power(e, low, 0x1p72), back};
-  return (exact_inverse_t){y, by.size, near, down, low, back};
+  MlirValue low = times(e, twg_fma(e, less, down, one), near);
+  if (!whole)
+    return (exact_inverse_t){y, by.size, near, down, low, times_power(e, by.back, 0x1p-72)};
+  double scale = ldexp(1, WHOLE_SCALE);
+  return (exact_inverse_t){
+      y, by.size, near, times_power(e, down, scale), times_power(e, low, scale), times_power(e, by.back, 1 / scale)};
 }
 
-/* Whether 2^-126 <= |y| < 2^50, where 2^-72 of the way back is a normal float, and which bits y has: a size that is
- * small enough, or an odd factor. */
+/* Whether 2^-126 <= |y| < 2^50, or 1 <= |y| for a whole number, where 2^-72 of the way back is a normal float, and
+ * which bits y has: a size that is small enough, or an odd factor. */
 static MlirValue is_plain_divisor(tw_emitter_t *e, MlirValue y, bool whole) {
-  enum { LEAST = 0x00800000, MOST = 0x58800000, LAST = 0x007FFFC0, BEHIND_FACTOR = 0xF };
-  MlirValue above = twg_binary(e, "llvm.sub", bits_and(e, y, INT32_MAX), twg_const_i32(e, LEAST));
-  MlirValue in_range = twg_icmp(e, TW_ULT, above, twg_const_i32(e, MOST - LEAST));
+  enum { NORMAL = 0x00800000, ONE = 0x3F800000, MOST = 0x58800000, LAST = 0x007FFFC0, BEHIND_FACTOR = 0x1F };
+  int32_t least = whole ? ONE : NORMAL;
+  MlirValue above = twg_binary(e, "llvm.sub", bits_and(e, y, INT32_MAX), twg_const_i32(e, least));
+  MlirValue in_range = twg_icmp(e, TW_ULT, above, twg_const_i32(e, MOST - least));
   MlirValue bits = whole ? twg_icmp(e, TW_EQ, bits_and(e, y, BEHIND_FACTOR), twg_const_i32(e, 0))
                          : twg_icmp(e, TW_NE, bits_and(e, y, LAST), twg_const_i32(e, LAST));
   return twg_binary(e, "llvm.and", in_range, bits);
 }
 
-/* x / size * 2^72. What is not 0 is a normal float when it is multiplied by 2^72, and so are its remainders; what
- * becomes infinity has NaN for a remainder. */
+/* x / size * 2^72, or 2^24 by whole numbers. What is not 0 is a normal float when it is multiplied by 2^72, and so are
+ * its remainders; what becomes infinity has NaN for a remainder. */
 static MlirValue divide_plain(tw_emitter_t *e, MlirValue x, const exact_inverse_t *by, bool whole) {
   if (whole)
     return twg_fma(e, x, by->down, times(e, x, by->low));
@@ -271,14 +279,12 @@ static MlirValue are_plain_divisors(tw_emitter_t *e, const exact_inverse_t *know
   return plain;
 }
 
-/* Whether all are finite: 0 * x + y is not where x is not, or y. */
+/* Whether all are finite, and not too large: the sum of their products is not where one of them is not. */
 static MlirValue are_finite(tw_emitter_t *e, const MlirValue *x, int count) {
-  if (count == 1)
-    return twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", x[0]), twg_const_float(e, e->f32, INFINITY));
-  MlirValue pairs[AT_ONCE];
-  for (int i = 0; i < count; i += 2)
-    pairs[i / 2] = i + 1 < count ? twg_fma(e, x[i], twg_const_float(e, e->f32, 0), x[i + 1]) : x[i];
-  return are_finite(e, pairs, (count + 1) / 2);
+  MlirValue sum = count > 1 ? times(e, x[0], x[1]) : x[0];
+  for (int i = 2; i < count; i += 2)
+    sum = twg_fma(e, x[i], x[i + 1 < count ? i + 1 : i], sum);
+  return twg_fcmp(e, TW_OLT, twg_unary(e, "llvm.intr.fabs", sum), twg_const_float(e, e->f32, INFINITY));
 }
 
 /* Whether they are, and no quotient is NaN; infinite ones by whole numbers were not looked at before. */

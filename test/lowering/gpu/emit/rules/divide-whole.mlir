@@ -1,5 +1,5 @@
-// A row by a whole number, which has few bits: each quotient takes one product and one fma, and another one looks for
-// what is infinite. Where one is, or the number has too many bits, all go the long way.
+// A row by a whole number, which has few bits: each quotient takes one product and one fma, and for two of them another
+// one looks for what is infinite. Where one is, or the number has too many bits, all go the long way.
 // RUN: tw-opt %s --pass-pipeline='builtin.module(tile-to-nvvm)' | FileCheck %s
 
 #l = #tile.linear<register = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
@@ -10,9 +10,9 @@
 // CHECK: llvm.fmul %[[X:.*]], %[[LOW:.*]] {{.*}} : f32
 // CHECK-NEXT: llvm.intr.fma(%[[X]], %[[DOWN:.*]], %{{.*}})
 // CHECK-COUNT-3: llvm.intr.fma(%{{.*}}, %[[DOWN]], %{{.*}})
-// CHECK-NEXT: llvm.intr.fma(%{{.*}}, %[[ZERO:.*]], %{{.*}})
-// CHECK-NEXT: llvm.intr.fma(%{{.*}}, %[[ZERO]], %{{.*}})
-// CHECK-NEXT: llvm.intr.fma(%{{.*}}, %[[ZERO]], %[[LAST:.*]])
+// CHECK: %[[PAIR:.*]] = llvm.fmul
+// CHECK-NEXT: %[[SUM:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[PAIR]])
+// CHECK: llvm.intr.fabs(%[[SUM]])
 // CHECK: llvm.fcmp "olt"
 // CHECK-NEXT: %[[ALL:.*]] = llvm.and %[[DIVISOR]]
 // CHECK-NEXT: llvm.cond_br %[[ALL]]
