@@ -201,6 +201,40 @@ def test_small_fields_of_words(backends: Backends, kernel_of: Any, field: str, s
     backends.run_all(kernel, (1,), lambda: [x.copy(), np.zeros((4, 256), np.float32)])
 
 
+ROUNDED_TO_SHORT = """
+from tilewright import tile as ct
+
+
+@ct.kernel
+def kernel(X, FLOOR, CEIL, BOTH):
+    i = (ct.bid(0),)
+    x = ct.load(X, i, (128,))
+    low = ct.floor(x)
+    ct.store(FLOOR, i, low.astype(ct.{target}))
+    ct.store(CEIL, i, ct.ceil(x).astype(ct.{target}))
+    ct.store(BOTH, i, low)
+"""
+
+
+@pytest.mark.parametrize("source", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32"])
+def test_whole_numbers_become_short(backends: Backends, kernel_of: Any, target: str, source: str) -> None:
+    """Each integer that there is, what lies around it, and zeros of both signs."""
+    limits = np.iinfo(target)
+    whole = np.unique(np.linspace(max(limits.min, -40000), min(limits.max, 66000), 700).round())
+    near = np.concatenate([whole, whole - 0.5, whole + 0.5, whole - 2**-7, whole + 2**-7, [-0.0, 0.0, -(2.0**-40)]])
+    with np.errstate(over="ignore"):
+        x = near.astype(source)
+    wide = x.astype(np.float64)
+    x = x[(np.floor(wide) >= limits.min) & (np.ceil(wide) <= limits.max)]
+    kernel = kernel_of(ROUNDED_TO_SHORT.format(target=target))
+    backends.run_all(
+        kernel,
+        (-(-len(x) // 128),),
+        lambda: [x.copy(), np.zeros(x.shape, target), np.zeros(x.shape, target), np.zeros_like(x)],
+    )
+
+
 def halfway(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Dividends and divisors whose quotients lie halfway between two numbers of 8 bits, but for the rounding of one."""
     numbers = np.unique(np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32))

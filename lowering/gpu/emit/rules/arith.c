@@ -369,7 +369,42 @@ static MlirValue float_to_int(tw_emitter_t *e, MlirOperation op, const MlirValue
   return twg_cast(e, "llvm.trunc", to, twg_float_to_int(e, llvm_name(op), e->i32, y)); /* bytes of words pack as is */
 }
 
-static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) { return twg_each_register(e, op, float_to_int); }
+/* The addition that rounds as an op does that gives whole numbers; null: there is none. */
+static const char *addition_rounded_as(MlirOperation op) {
+  switch (mlirOperationIsNull(op) ? TW_NUM_OP_KINDS : tw_op_kind(op)) {
+  case TW_MATH_FLOOR: return "llvm.nvvm.add.rm.f";
+  case TW_MATH_CEIL: return "llvm.nvvm.add.rp.f";
+  case TW_MATH_ROUNDEVEN: return "llvm.nvvm.add.rn.f";
+  default: return NULL;
+  }
+}
+
+/* A float of 32 bits that is rounded to a whole number, and then to an integer of 8 or 16 bits: instructions that
+ * convert are few a cycle. Added to 1.5 * 2^23, whose neighbours are whole numbers, it is rounded so, and the lowest
+ * bits of the sum are the integer's, two's complement too. Of an integer that is too large for them no bit is told
+ * anyway. */
+static bool round_to_short(tw_emitter_t *e, MlirOperation op) {
+  MlirOperation rounding = tw_def(mlirOperationGetOperand(op, 0));
+  const char *addition = addition_rounded_as(rounding);
+  MlirType to = twg_register_type(e, tw_result_element(op));
+  if (addition == NULL || e->simt || e->c != NULL || !mlirTypeIsAF32(tw_operand_element(op, 0)) ||
+      (tw_bits(to) != 8 && tw_bits(to) != 16))
+    return false;
+  tw_values_t x = twg_operand(e, rounding, 0), out = twg_new_values(e, x.count);
+  for (int r = 0; r < x.count; r++) {
+    MlirValue terms[] = {x.at[r], twg_const_float(e, e->f32, 12582912.0)}, sum = {NULL};
+    bool same = r > 0 && mlirValueEqual(x.at[r], x.at[r - 1]);
+    if (!same)
+      sum = twg_intrinsic(e, addition, e->f32, 2, terms, TW_PTX_NOTHING);
+    out.at[r] = same ? out.at[r - 1] : twg_cast(e, "llvm.trunc", to, twg_bitcast(e, sum, e->i32));
+  }
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
+static bool rule_float_to_int(tw_emitter_t *e, MlirOperation op) {
+  return round_to_short(e, op) || twg_each_register(e, op, float_to_int);
+}
 
 static MlirValue bitcast(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {
   return twg_bitcast(e, x[0], twg_register_type(e, tw_result_element(op)));
