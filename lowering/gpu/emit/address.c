@@ -3,6 +3,7 @@
 
 #include "lowering/gpu/emit/row_ends.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/loops.h"
 #include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
@@ -117,10 +118,11 @@ static void find_what_is_left(tw_emitter_t *e, tw_placed_t *p, MlirValue array, 
   p->left[dim] = p->disjoint[dim] ? twg_binary(e, "llvm.sub", left, coord) : left;
 }
 
-/* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's
- * first element. */
-static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue old) {
-  int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK];
+/* Dimension `dim` of the tile runs along `axis` of the array; returns what it adds to the thread's first element, but
+ * for constant bytes: tiles of one row share the rest. */
+static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue array, int axis, int dim, MlirValue old,
+                                 int64_t *bytes) {
+  int64_t tile = tw_layout_extent(&p->layout, dim), strides[TW_MAX_RANK], number;
   MlirValue index = twg_lookup(e, old).at[0];
   MlirValue start = twg_binary(e, "llvm.mul", to_i64(e, index), twg_const_int(e, e->i64, tile));
   MlirValue coord = twg_thread_coord(e, &p->layout, dim);
@@ -129,14 +131,29 @@ static MlirValue place_dimension(tw_emitter_t *e, tw_placed_t *p, MlirValue arra
   p->stride[dim] = twg_array_stride(e, array, axis);
   p->fixed[dim] = tw_static_strides(mlirValueGetType(array), strides) ? strides[axis] : -1;
   p->guard_at[dim] = UINT32_MAX;
+  if (p->fixed[dim] == 1 && p->disjoint[dim] && p->bits >= 8 && tw_known_int(old, &number)) {
+    *bytes += number * tile * p->bits / 8;
+    return to_i64(e, coord);
+  }
   MlirValue along = p->disjoint[dim] ? twg_binary(e, "llvm.add", start, to_i64(e, coord)) : start;
   return p->fixed[dim] == 1 ? along : twg_binary(e, "llvm.mul", along, p->stride[dim]);
 }
 
+/* Whether nothing of where a tile lies is computed in the branch that is being emitted. */
+static bool is_placed_outside(const tw_emitter_t *e, MlirOperation op, intptr_t first, int rank) {
+  bool outside = e->aside.ptr != NULL && mlirBlockEqual(mlirOperationGetBlock(op), e->branch);
+  for (intptr_t i = first - 1; i < first + rank && outside; i++)
+    outside = !tw_defined_in(mlirOperationGetOperand(op, i), e->branch);
+  return outside;
+}
+
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *p) {
   intptr_t first;
-  int64_t order[TW_LAYOUT_MAX_RANK];
+  int64_t order[TW_LAYOUT_MAX_RANK], bytes = 0;
   MlirValue array = tw_access_array(op, &first), sum = {NULL};
+  MlirBlock here = e->block;
+  if (is_placed_outside(e, op, first, layout->rank))
+    e->block = e->aside;
   *p = (tw_placed_t){
       .layout = *layout, .bits = tw_memory_bits(element), .inside = tw_has_attr(op, TW_IN_BOUNDS), .row_dim = -1};
   tw_access_order(op, layout->rank, order);
@@ -146,12 +163,14 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
     p->wide[d] = is_compared_wide(e, op, layout, d, mlirOperationGetOperand(op, first + d));
   }
   for (int d = 0; d < layout->rank; d++) {
-    MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d));
+    MlirValue along = place_dimension(e, p, array, (int)order[d], d, mlirOperationGetOperand(op, first + d), &bytes);
     sum = sum.ptr ? twg_binary(e, "llvm.add", sum, along) : along;
   }
   p->pointer = twg_array_pointer(e, array);
   if (sum.ptr)
     p->pointer = twg_offset_pointer(e, p->pointer, twg_to_bytes(e, sum, p->bits));
+  p->pointer = twg_add_bytes(e, p->pointer, bytes);
+  e->block = here;
 }
 
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at) {

@@ -65,14 +65,16 @@ typedef struct {
 
 typedef struct tw_emitter {
   MlirContext context;
-  MlirLocation location;      /* of the op at hand */
-  MlirRegion region;          /* body of the new function */
-  MlirBlock entry;            /* constants and values that depend on the thread only */
-  MlirBlock block;            /* where ops are appended */
-  MlirBlock outside;          /* the block in front of the innermost scf.for; null: there is none */
-  twg_loop_t *loop;           /* the innermost loop around; null: there is none */
-  tw_map_t values, constants; /* by old value; by attribute */
-  tw_chunk_t *chunks;         /* memory of value arrays */
+  MlirLocation location; /* of the op at hand */
+  MlirRegion region;     /* body of the new function */
+  MlirBlock entry;       /* constants and values that depend on the thread only */
+  MlirBlock block;       /* where ops are appended */
+  MlirBlock aside,
+      branch;        /* the block in front of a branch that only starts copies, and the old one of that; or null */
+  MlirBlock outside; /* the block in front of the innermost scf.for; null: there is none */
+  twg_loop_t *loop;  /* the innermost loop around; null: there is none */
+  tw_map_t values, constants;                                          /* by old value; by attribute */
+  tw_chunk_t *chunks;                                                  /* memory of value arrays */
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;

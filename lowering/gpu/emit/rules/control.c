@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "lowering/gpu/emit/c_entry.h"
 #include "lowering/gpu/emit/rules.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/barrier.h"
 #include "lowering/gpu/facts/equal_groups.h"
 #include "lowering/gpu/facts/local_arrays.h"
@@ -207,7 +208,36 @@ static bool emit_arm(tw_emitter_t *e, MlirOperation op, int region, MlirBlock ar
   return true;
 }
 
+/* Whether an if starts copies of tiles and does nothing else. */
+static bool only_copies(MlirOperation op) {
+  bool copies = false, only = mlirOperationGetNumResults(op) == 0 && mlirBlockIsNull(tw_region_block(op, 1));
+  MlirBlock body = tw_region_block(op, 0);
+  TW_EACH_OP(inner, body) {
+    bool copy = tw_is_async_copy(inner);
+    copies = copies || copy;
+    only = only && (copy || tw_op_is(inner, TW_SCF_YIELD) || tw_op_form(inner) == TW_FORM_ELEMENTWISE);
+  }
+  return copies && only;
+}
+
+/* Where the tiles lie is computed in front of it: a row's, of which each has an if, have most of that in common. */
+static bool emit_copies(tw_emitter_t *e, MlirOperation op) {
+  MlirBlock then = twg_new_block(e, 0, NULL), join = {NULL}, before = e->block, aside = e->aside, branch = e->branch;
+  e->aside = before;
+  e->branch = tw_region_block(op, 0);
+  bool ok = emit_arm(e, op, 0, then, &join);
+  e->aside = aside;
+  e->branch = branch;
+  e->block = before;
+  if (ok)
+    twg_branch_if(e, twg_operand(e, op, 0).at[0], then, 0, NULL, join, 0, NULL);
+  e->block = join;
+  return ok;
+}
+
 static bool rule_if(tw_emitter_t *e, MlirOperation op) {
+  if (only_copies(op))
+    return emit_copies(e, op);
   MlirBlock then = twg_new_block(e, 0, NULL), otherwise = twg_new_block(e, 0, NULL), join = {NULL};
   twg_branch_if(e, twg_operand(e, op, 0).at[0], then, 0, NULL, otherwise, 0, NULL);
   if (!emit_arm(e, op, 0, then, &join) || !emit_arm(e, op, 1, otherwise, &join))
