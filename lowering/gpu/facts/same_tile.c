@@ -128,6 +128,19 @@ static bool split_alike(MlirOperation quotient, MlirOperation mask) {
          mlirValueEqual(mlirOperationGetOperand(quotient, 0), mlirOperationGetOperand(mask, 0));
 }
 
+/* Of m or m + %d, whichever has the sign of %d, as Python has a remainder, m; else the op itself. Both are what is left
+ * over but for a multiple of %d, so that with a quotient rounded down either tells the number. */
+static MlirOperation without_sign(MlirOperation rest) {
+  for (int i = 1; i <= 2 && tw_op_is(rest, TW_ARITH_SELECT); i++) {
+    MlirOperation sum = tw_def(mlirOperationGetOperand(rest, i)), m = tw_def(mlirOperationGetOperand(rest, 3 - i));
+    if (!mlirOperationIsNull(sum) && tw_op_is(sum, TW_ARITH_ADDI) && !mlirOperationIsNull(m) &&
+        tw_op_is(m, TW_ARITH_REMSI) && mlirValueEqual(mlirOperationGetOperand(sum, 0), mlirOperationGetResult(m, 0)) &&
+        mlirValueEqual(mlirOperationGetOperand(sum, 1), mlirOperationGetOperand(m, 1)))
+      return m;
+  }
+  return rest;
+}
+
 /* Whether one index is the quotient of a number that moves, and the other what is left over: both do not come again
  * together. */
 static bool move_together(MlirOperation loop, MlirValue x, MlirValue y) {
@@ -136,6 +149,8 @@ static bool move_together(MlirOperation loop, MlirValue x, MlirValue y) {
       !moves(loop, mlirOperationGetOperand(quotient, 0)))
     return false;
   bool is_signed = tw_op_is(quotient, TW_ARITH_FLOORDIVSI) || tw_op_is(quotient, TW_ARITH_DIVSI);
+  if (tw_op_is(quotient, TW_ARITH_FLOORDIVSI))
+    rest = without_sign(rest);
   if (tw_op_is(rest, TW_ARITH_ANDI))
     return split_alike(quotient, rest);
   return (is_signed ? tw_op_is(rest, TW_ARITH_REMSI)
