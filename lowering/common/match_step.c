@@ -112,13 +112,32 @@ static bool may_repeat(MlirOperation op) {
   return computes && mlirOperationGetNumRegions(op) == 0 && mlirOperationGetNumResults(op) == 1;
 }
 
+/* Whether the op gives the same for its first two operands in the other order. */
+static bool commutes(MlirOperation op) {
+  tw_op_class_t class = tw_op_class(op);
+  return tw_op_is(op, TW_ARITH_ADDF) || class == TW_CLASS_FLOAT_PRODUCT || class == TW_CLASS_FLOAT_EXTREME ||
+         class == TW_CLASS_MULTIPLE || class == TW_CLASS_EXTREME;
+}
+
+static bool has_constant_behind(MlirOperation op) {
+  MlirOperation second = tw_def(mlirOperationGetOperand(op, 1));
+  return !mlirOperationIsNull(second) && tw_is_constant(second);
+}
+
+/* What a carried value is in a step beside the loop may be a constant, which MLIR has moved behind the other operand.
+ */
+static bool is_turned(MlirOperation op, MlirOperation other) {
+  return commutes(op) && has_constant_behind(other) && !has_constant_behind(op);
+}
+
 static bool is_same_op(tw_step_match_t *m, MlirOperation op, MlirOperation other) {
   if (mlirOperationIsNull(op) || mlirOperationIsNull(other) || !may_repeat(op) ||
       !mlirIdentifierEqual(mlirOperationGetName(op), mlirOperationGetName(other)) ||
       mlirOperationGetNumOperands(op) != mlirOperationGetNumOperands(other) || !has_same_attributes(op, other))
     return false;
+  bool turned = is_turned(op, other);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
-    if (!tw_match_step(m, mlirOperationGetOperand(op, i), mlirOperationGetOperand(other, i)))
+    if (!tw_match_step(m, mlirOperationGetOperand(op, i), mlirOperationGetOperand(other, turned && i < 2 ? 1 - i : i)))
       return false;
   m->loads += tw_op_loads(op);
   return true;

@@ -143,3 +143,59 @@ func.func @not_two(%A: !m, %b: !h, %n: i32) -> (!s, i32) {
   }
   return %r#0, %r#1 : !s, i32
 }
+
+// -----
+
+!m = memref<?x?xf16, strided<[?, 1]>>
+!h = tensor<16x16xf16>
+!s = tensor<16x16xf32>
+
+// What a step in front starts from is a constant, behind the other operand.
+// CHECK-LABEL: @from_a_constant
+// CHECK: scf.for %[[K:.*]] = %c0_i32 to %c8_i32 step %c1_i32 iter_args(%[[X:.*]] = %[[LEAST:.*]]) -> (tensor<16x16xf32>)
+// CHECK: %[[A:.*]] = tile.load %arg0[%c0_i32, %[[K]]]
+// CHECK: arith.maxnumf %[[X]],
+// CHECK-NOT: tile.load
+func.func @from_a_constant(%A: !m) -> !s {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c8 = arith.constant 8 : i32
+  %least = arith.constant dense<-1.0> : !s
+  %a0 = tile.load %A[%c0, %c0] : !m, i32, i32 -> !h
+  %f0 = arith.extf %a0 : !h to !s
+  %m0 = arith.maxnumf %f0, %least : !s
+  %r = scf.for %k = %c1 to %c8 step %c1 iter_args(%x = %m0) -> !s : i32 {
+    %a = tile.load %A[%c0, %k] : !m, i32, i32 -> !h
+    %f = arith.extf %a : !h to !s
+    %m = arith.maxnumf %x, %f : !s
+    scf.yield %m : !s
+  }
+  return %r : !s
+}
+
+// -----
+
+!m = memref<?x?xf16, strided<[?, 1]>>
+!h = tensor<16x16xf16>
+!s = tensor<16x16xf32>
+
+// A difference is another one in the other order.
+// CHECK-LABEL: @difference
+// CHECK: tile.load
+// CHECK: scf.for {{.*}} = %c1_i32 to
+func.func @difference(%A: !m) -> !s {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c8 = arith.constant 8 : i32
+  %start = arith.constant dense<-1.0> : !s
+  %a0 = tile.load %A[%c0, %c0] : !m, i32, i32 -> !h
+  %f0 = arith.extf %a0 : !h to !s
+  %m0 = arith.subf %f0, %start : !s
+  %r = scf.for %k = %c1 to %c8 step %c1 iter_args(%x = %m0) -> !s : i32 {
+    %a = tile.load %A[%c0, %k] : !m, i32, i32 -> !h
+    %f = arith.extf %a : !h to !s
+    %m = arith.subf %x, %f : !s
+    scf.yield %m : !s
+  }
+  return %r : !s
+}
