@@ -15,7 +15,6 @@ import inspect
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +79,12 @@ def has_zeros_outside(load: ast.Call) -> bool:
 
 class Rewriting(ast.NodeTransformer):
     changed = 0
+    parameters: tuple[str, ...] = ()  # integers that the kernel takes besides
+
+    @staticmethod
+    def launched(grid: Any, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The launch that does the same."""
+        return grid, arguments
 
     def done(self, node: Any) -> Any:
         self.changed += 1
@@ -120,6 +125,50 @@ class Step(Loops):
         (loop,) = statements(text, first=first, end=end)
         loop.body += body
         return [loop]
+
+
+class First(Loops):
+    """The first step in front of the loop; there is one."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        (loop,) = statements(f"for {name} in range((first) + 1, end):\n    pass", first=first, end=end)
+        loop.body = body
+        return [*statements(f"{name} = first", first=first), *copy.deepcopy(body), loop]
+
+
+class Last(Loops):
+    """The last step behind the loop; there is one."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        loop, last = statements(
+            f"for {name} in range(first, (end) - 1):\n    pass\n{name} = (end) - 1", first=first, end=end
+        )
+        loop.body = body
+        return [loop, last, *copy.deepcopy(body)]
+
+
+class Two(Loops):
+    """Two steps in one; behind the end there are zeros, which add nothing."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        text = (
+            f"for two_{name} in range(first, end, 2):\n    {name} = two_{name}\n    pass\n    {name} = two_{name} + 1"
+        )
+        (loop,) = statements(text, first=first, end=end)
+        loop.body = [loop.body[0], *body, loop.body[2], *copy.deepcopy(body)]
+        return [loop]
+
+    def visit_For(self, node: ast.For) -> Any:
+        return super().visit_For(node) if all(map(self.adds_nothing, node.body)) else node
+
+    def adds_nothing(self, stmt: Any) -> bool:
+        """Where all that it loads is zero: a load, or a sum of products."""
+        loads = calls_in(stmt, "load", "gather")
+        sums = is_call(getattr(stmt, "value", None), "mma") and ast.unparse(stmt.value.args[2]) == ast.unparse(
+            stmt.targets[0]
+        )
+        zeros = is_load(stmt) and is_call(stmt.value, "load") and has_zeros_outside(stmt.value)
+        return zeros or (sums and not loads)
 
 
 # ---- sums of products -----------------------------------------------------------------------------------------------
@@ -303,7 +352,103 @@ class Ahead(Rewriting):
         return statements(f"{load.targets[0].id}{suffix} = value", value=Fill(now).visit(copy.deepcopy(load.value)))[0]
 
 
-REWRITINGS: dict[str, Callable[[], Rewriting]] = {
+# ---- arithmetic -----------------------------------------------------------------------------------------------------
+
+
+TURNED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
+
+
+class Commuted(Rewriting):
+    """a * b as b * a, a + b as b + a, a < b as b > a."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Mult | ast.Add | ast.BitAnd | ast.BitOr):
+            return node
+        return self.done(ast.BinOp(node.right, node.op, node.left))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        turned = TURNED.get(type(node.ops[0]))
+        if len(node.ops) > 1 or turned is None:
+            return node
+        return self.done(ast.Compare(node.comparators[0], [turned()], [node.left]))
+
+
+# ---- the grid -------------------------------------------------------------------------------------------------------
+
+
+class Grid(Rewriting):
+    """Another grid, of which a kernel may be told more."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        asked = [ast.unparse(argument(call, 0, "axis")) for call in calls_in(node, "bid")]
+        ends = any(isinstance(x, ast.Return) for x in ast.walk(node)) or node.args.defaults or node.args.kwonlyargs
+        if calls_in(node, "num_blocks", "threads") or ends or not self.takes(set(asked)):
+            return node
+        self.generic_visit(node)
+        node.body = self.done(node).body
+        self.whole(node)
+        node.args.args += [ast.arg(name) for name in self.parameters]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        return expression(self.numbers(int(ast.unparse(node.args[0])))) if is_call(node, "bid") else node
+
+    def takes(self, axes: set[str]) -> bool:
+        return axes == {"0", "1"}
+
+    def numbers(self, axis: int) -> str:
+        raise AssertionError
+
+    def whole(self, node: ast.FunctionDef) -> None:
+        """What else the function needs."""
+
+
+class Turned(Grid):
+    def takes(self, axes: set[str]) -> bool:
+        return {"0", "1"} <= axes
+
+    def numbers(self, axis: int) -> str:
+        return f"ct.bid({(1, 0, 2)[axis]})"
+
+    @staticmethod
+    def launched(grid: tuple[int, ...], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        return (grid[1], grid[0], *grid[2:]), arguments
+
+
+class Folded(Grid):
+    parameters = ("ROWS_OF_GRID",)
+
+    def numbers(self, axis: int) -> str:
+        return f"(ct.bid(0) {'%' if axis == 0 else '//'} ROWS_OF_GRID)"
+
+    @staticmethod
+    def launched(grid: tuple[int, ...], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        return (grid[0] * grid[1],), (*arguments, grid[0])
+
+
+class Strided(Grid):
+    """Each block goes along the grid in steps of its length."""
+
+    parameters = ("ROWS_OF_GRID", "COLUMNS_OF_GRID")
+
+    def numbers(self, axis: int) -> str:
+        return f"(tile_of_grid {'%' if axis == 0 else '//'} ROWS_OF_GRID)"
+
+    def whole(self, node: ast.FunctionDef) -> None:
+        text = "for tile_of_grid in range(ct.bid(0), ROWS_OF_GRID * COLUMNS_OF_GRID, ct.num_blocks(0)):\n    pass"
+        (loop,) = statements(text)
+        loop.body = node.body
+        node.body = [loop]
+
+    @staticmethod
+    def launched(grid: tuple[int, ...], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        return (min(3, grid[0] * grid[1]),), (*arguments, grid[0], grid[1])
+
+
+REWRITINGS: dict[str, type[Rewriting]] = {
     "while": While,
     "step": Step,
     "zeros": Zeros,
@@ -316,6 +461,13 @@ REWRITINGS: dict[str, Callable[[], Rewriting]] = {
     "early": Early,
     "swapped": Swapped,
     "ahead": Ahead,
+    "first": First,
+    "last": Last,
+    "two": Two,
+    "commuted": Commuted,
+    "turned": Turned,
+    "folded": Folded,
+    "strided": Strided,
 }
 
 
@@ -335,6 +487,11 @@ def rewritten(kernel: Any, name: str, folder: Path) -> Any:
     return scope[function.__name__]
 
 
+def key_of(name: str, key: Any) -> Any:
+    """What a launch of the rewritten kernel knows, from what one of the kernel knows."""
+    return (*key, *(("scalar", "int32", 1) for _ in REWRITINGS[name].parameters))
+
+
 def show(names: list[str]) -> None:
     import plan
 
@@ -348,7 +505,7 @@ def show(names: list[str]) -> None:
             print(f"{title}: {plain}", flush=True)
             for name in REWRITINGS:
                 other = rewritten(kernel, name, Path(folder))
-                found = plan.of(other, key) if other else plain
+                found = plan.of(other, key_of(name, key)) if other else plain
                 if not found.is_as_good_as(plain):
                     print(f"  ! {name}: {found}", flush=True)
 
