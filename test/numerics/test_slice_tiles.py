@@ -54,6 +54,47 @@ def heads(X, Y, H: ct.Constant[int], T: ct.Constant[int]):
     ct.store(X, index=(i, 0, 0), tile=ct.reshape(twice, (H, T, T)))
 
 
+@ct.kernel
+def gated(X, Y, Z, TN: ct.Constant[int]):
+    """More elements than threads compute well: blocks take parts of the row, without a hint."""
+    i, columns = ct.bid(0), ct.arange(TN, dtype=ct.int32)
+    x = ct.gather(X, (i, columns), padding_value=0).astype(ct.float32)
+    y = ct.gather(Y, (i, columns), padding_value=0).astype(ct.float32)
+    ct.scatter(Z, (i, columns), (x / (1 + ct.exp(-x)) * y).astype(Z.dtype))
+
+
+@ct.kernel
+def standardized(X, W, Y, ROWS: ct.Constant[int], TN: ct.Constant[int]):
+    """A persistent loop over rows, each block in its part of a tile of them."""
+    w = ct.load(W, index=(0,), shape=(TN,), padding_mode=ZERO).astype(ct.float32)
+    for i in range(ct.bid(0), ct.cdiv(X.shape[0], ROWS), ct.num_blocks(0)):
+        x = ct.load(X, index=(i, 0), shape=(ROWS, TN), padding_mode=ZERO).astype(ct.float32)
+        mean = ct.sum(x, axis=1, keepdims=True) / TN
+        y = (x - mean) * ct.rsqrt(ct.sum(x * x, axis=1, keepdims=True) / TN - mean * mean + 1e-5)
+        ct.store(Y, index=(i, 0), tile=(y * w[None, :]).astype(Y.dtype))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_many_elements(backends: Backends, in_place: bool) -> None:
+    x, y = np.random.default_rng(1).standard_normal((2, 3, 11008)).astype("f4")
+
+    def arguments() -> list[Any]:
+        first = x.copy()
+        return [first, y, first if in_place else np.zeros_like(x), 16384]
+
+    z = backends.run_all(gated, 3, arguments, tolerance={0: Tolerance(ulp=16), 2: Tolerance(ulp=16)})[2]
+    np.testing.assert_allclose(z, x / (1 + np.exp(-x)) * y, rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_many_elements(backends: Backends) -> None:
+    x, w = np.random.default_rng(1).standard_normal((21, 2048)).astype("f4"), np.linspace(-1, 1, 2048).astype("f4")
+    y = backends.run_all(
+        standardized, 2, lambda: [x, w, np.zeros_like(x), 8, 2048], tolerance={2: Tolerance(absolute=1e-4)}
+    )[2]
+    want = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * w
+    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("shape", "tiles", "parts"),
     [

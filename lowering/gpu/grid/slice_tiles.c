@@ -35,7 +35,9 @@
  * 2, 4 ... parts into how many each class is sliced, and the cycles and bytes of an iteration. The first launch that
  * does better with parts has the kernel compiled again, with the hint `slice_tiles`, which is their number; 1: none.
  * Without the hint, tiles whose sums of products no thread's registers can hold are sliced at once: those that a loop
- * carries, and beside them those of a product that goes into another one, with what is made of them. */
+ * carries, and beside them those of a product that goes into another one, with what is made of them. So are tiles of
+ * which a thread would compute many elements, in a kernel without products, if parts do nothing again: threads with
+ * fewer elements are more, and more loads are under way. */
 #include "dialect/layouts.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
@@ -147,7 +149,8 @@ static int64_t warps_of(const slicer_t *c, const tw_plan_t *plan) {
 }
 
 /* Parts that load the least are as square as possible, and sliced along lines in memory. They load less than before, or
- * nothing is gained; but of products one behind the other, those of fewer rows are shorter, though they load as much. */
+ * nothing is gained; but of products one behind the other, those of fewer rows are shorter, though they load as much.
+ */
 static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
   slicer_t *c = user;
   const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];
@@ -308,8 +311,41 @@ static int64_t parts_that_fit(slicer_t *c) {
   return parts;
 }
 
-/* Why tiles stay whole; else the kernel is rewritten or the launcher told. */
-static const char *decide(slicer_t *c, int64_t wanted) {
+/* ---- tiles of many elements ---------------------------------------------------------------------- */
+
+static MlirWalkResult measure_elements(MlirOperation op, void *most) {
+  MlirType type =
+      mlirOperationGetNumResults(op) == 1 ? mlirValueGetType(mlirOperationGetResult(op, 0)) : (MlirType){NULL};
+  if (tw_computed_elements(op) > 0 && tw_is_float(tw_element(type)) && tw_count(type) > *(int64_t *)most)
+    *(int64_t *)most = tw_count(type);
+  return MlirWalkResultAdvance;
+}
+
+/* The fewest parts of which a thread of a block computes few elements; one where the program says how many warps there
+ * are. */
+static int64_t parts_of_few(slicer_t *c) {
+  enum { WARPS = 8, FEW = WARPS * TW_WARP_LANES * 16 };
+  int64_t elements = 0, parts = 1;
+  if (tw_has_hint_num_warps(c->func))
+    return 1;
+  mlirOperationWalk(c->func, measure_elements, &elements, MlirWalkPreOrder);
+  while (elements > parts * FEW && parts < INT64_C(1) << TW_MAX_LOG_PLAN)
+    parts *= 2;
+  return parts;
+}
+
+/* Whether the parts of a plan load or compute much more than the whole. */
+static bool repeats(slicer_t *c, const tw_plan_t *plan, int64_t parts) {
+  tw_plan_t whole = {.cycles = 0};
+  slice_cost_t all = {.slicer = c, .plan = &whole}, part = {.slicer = c, .plan = plan};
+  mlirOperationWalk(c->scope, add_cost, &all, MlirWalkPreOrder);
+  mlirOperationWalk(c->scope, add_cost, &part, MlirWalkPreOrder);
+  return 4 * parts * part.bytes > 5 * all.bytes || 4 * parts * part.computed > 5 * all.computed;
+}
+
+/* Why tiles stay whole; else the kernel is rewritten or the launcher told. `few`: parts are for few elements a thread,
+ * and the launcher decides where they would repeat something. */
+static const char *decide(slicer_t *c, int64_t wanted, bool few) {
   enum { SHORT_CYCLES = 2000 }; /* of a block, which a launch of more blocks would not shorten */
   const char *why = find_classes(c);
   if (why != NULL)
@@ -319,6 +355,10 @@ static const char *decide(slicer_t *c, int64_t wanted) {
   c->computes = tw_computes_operands(c->scope);
   tw_make_plans(&c->plans, c->num_classes, false, weigh, c);
   int log = tw_plan_for(&c->plans, wanted > 1 ? wanted : INT64_MAX);
+  if (few && repeats(c, &c->plans.at[log], (int64_t)1 << log)) {
+    wanted = 0;
+    log = tw_plan_for(&c->plans, INT64_MAX);
+  }
   const tw_plan_t *plan = &c->plans.at[log];
   tw_steps_t steps = tw_steps_or_guess(c->func, c->scope);
   if (log == 0)
@@ -348,9 +388,10 @@ bool tw_slice_tiles(MlirOperation func) {
     return true;
   c.dims = tw_dims_of(func);
   c.chains = chain_bits(func) > 0;
-  int64_t fitting = wanted == 0 ? parts_that_fit(&c) : 1;
-  const char *why = decide(&c, fitting > 1 ? fitting : wanted);
-  if (why != NULL && (wanted > 1 || tw_has_op_like(func, tw_op_is_product)))
+  bool multiplies = tw_has_op_like(func, tw_op_is_product);
+  int64_t fitting = wanted > 0 ? 1 : multiplies ? parts_that_fit(&c) : parts_of_few(&c);
+  const char *why = decide(&c, fitting > 1 ? fitting : wanted, fitting > 1 && !multiplies);
+  if (why != NULL && (wanted > 1 || multiplies))
     tw_op_remark(func, "slices no tile over several blocks: %s", why);
   tw_dims_free(&c.dims);
   return true;

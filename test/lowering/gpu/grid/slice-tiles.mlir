@@ -293,6 +293,55 @@ module attributes {tile.target = "sm_90a"} {
 
 // -----
 
+!A = memref<?x?xf32, strided<[?, 1]>>
+
+// Without products: 8192 elements would be 32 of each thread, and are cut into parts of 16, but not where the program
+// says how many warps there are, ...
+// REMARK: remark: 'func.func' op slices each tile over 2 blocks
+// CHECK-LABEL: func.func @many_elements
+// CHECK-SAME: grid_scale = array<i32: 2, 1, 1>
+// CHECK: arith.mulf {{.*}} tensor<1x4096xf32>
+// CHECK-LABEL: func.func @by_hint
+// CHECK: arith.mulf {{.*}} tensor<1x8192xf32>
+// ... nor where each part would load again what decides most: the weights of all its rows.
+// CHECK-LABEL: func.func @repeats
+// CHECK-NOT: grid_scale
+// CHECK: arith.mulf {{.*}} tensor<2x4096xf32>
+module attributes {tile.target = "sm_90a"} {
+  func.func @many_elements(%x: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<1x8192xf32>
+    %p = arith.mulf %a, %a : tensor<1x8192xf32>
+    tile.store %p, %z[%i, %c0] : tensor<1x8192xf32>, !A, i32, i32
+    return
+  }
+  func.func @by_hint(%x: !A, %z: !A) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<1x8192xf32>
+    %p = arith.mulf %a, %a : tensor<1x8192xf32>
+    tile.store %p, %z[%i, %c0] : tensor<1x8192xf32>, !A, i32, i32
+    return
+  }
+  func.func @repeats(%x: !A, %y: !A, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %i = tile.block_id 0
+    %a = tile.load %x[%i, %c0] padding zero : !A, i32, i32 -> tensor<2x4096xf32>
+    %w = tile.load %y[%c0, %c0] padding zero : !A, i32, i32 -> tensor<4x4096xf32>
+    %m = tile.reduce max, %w axis 0 : tensor<4x4096xf32>
+    %s = tile.reduce add, %m axis 0 : tensor<4096xf32>
+    %b = tensor.splat %s : tensor<2x4096xf32>
+    %p = arith.mulf %a, %b : tensor<2x4096xf32>
+    %t = tile.reduce add, %p axis 1 : tensor<2x4096xf32>
+    %r = tile.reshape %t : tensor<2xf32> -> tensor<2x1xf32>
+    tile.store %r, %z[%i, %c0] : tensor<2x1xf32>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
 // Two sums of a loop, 128 of each with eight warps, are no better than one of 256.
