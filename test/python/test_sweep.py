@@ -30,11 +30,21 @@ from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
-from tilewright.sweep.station import Decided, Known, Settings, Station, Task, compiling_at_once, gpu_count, serve
+from tilewright.sweep.station import (
+    Decided,
+    Known,
+    Session,
+    Settings,
+    Station,
+    Task,
+    compiling_at_once,
+    gpu_count,
+    serve,
+)
 from tilewright.tune.memory import PREFIX
 from tilewright.tune.search import SAME
 from tilewright.tune.statistics import Measurement
-from tilewright.tune.worker import FailedError, SafeBench, Worker
+from tilewright.tune.worker import FailedError, LostError, SafeBench, Worker
 
 KERNELS = '''
 from tilewright import tile as ct
@@ -657,6 +667,46 @@ def test_a_kernel_that_does_not_run_as_given(place: str, tmp_path: Path) -> None
     wrong = Plan(place, tuple(shapes.of_command([*ARGUMENTS[:3], "MODE=2"], GRID)), some.axes, on="cpu")
     with pytest.raises(TileValueError, match="no candidate of kernel scale works"):
         swept(wrong, tmp_path)
+
+
+def test_the_first_that_works_is_the_reference_where_the_kernel_as_given_does_not_compile(
+    place: str, tmp_path: Path
+) -> None:
+    """Others are compared with it, as ever."""
+    wrong = shapes.of_command([*ARGUMENTS[:3], "MODE=2"], GRID)
+    sweep, _ = swept(Plan(place, tuple(wrong), ("MODE=0,1",), on="cpu", turns=False, sampler="exhaustive"), tmp_path)
+    found = {records.choice_text(r.choice): r for r in sweep.outcomes[0].records}
+    assert not found["as given"].measured and found["MODE=0"].measured
+    assert "Y differs from the reference" in found["MODE=1"].why
+
+
+def test_a_kernel_that_crashes_as_given_is_asked_once(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arrays are given back by then."""
+
+    def crash(bench: SafeBench, *_: Any, timeout: float) -> Any:
+        raise LostError("crashed with signal 11")
+
+    session = Session(Settings(place), "cpu", shapes.of_command(ARGUMENTS, GRID)[0])
+    monkeypatch.setattr(SafeBench, "call", crash)
+    for _ in range(2):
+        with pytest.raises(TileValueError, match="kernel scale as given does not run: crashed with signal 11"):
+            session.start()
+        assert session.bench is None and session.path is not None and not session.path.exists()
+
+
+def test_the_next_is_measured_while_one_is_told(place: str) -> None:
+    (shape,) = shapes.of_command(ARGUMENTS, GRID)
+    tasks = [Task(shape, (("T", T),)) for T in (16, 32, 128, 256)]
+    station = Station(Settings(place), "cpu")
+    try:
+        first = station.measure(tasks[0], tasks[1:])
+        assert first.choice == {"T": 16} and list(station.trials) == [tasks[1]]
+        ahead = station.trials[tasks[1]].result(60)
+        assert ahead.measured and ahead.choice == {"T": 32}
+        assert station.measure(tasks[1], tasks[2:]) is ahead
+        assert station.measure(tasks[3], []).choice == {"T": 256}
+    finally:
+        station.close()
 
 
 @pytest.mark.parametrize("extent", ["1e3", "True", "{N"])

@@ -112,6 +112,7 @@ class Session:
         self.machine = cost.machine_of(self.layout.device)
         self.path: Path | None = None
         self.bench: SafeBench | None = None
+        self.failure: TileValueError | None = None  # of the kernel as given
         self.numbers = 0
         self.counted: dict[Any, cost.Work] = {}
         self.times: dict[str, tuple[str, Measurement]] = {}  # of programs: by which candidate, and the time
@@ -154,30 +155,40 @@ class Session:
     def estimate(self, candidate: Candidate) -> tuple[cost.Work, float]:
         return estimate(self.problem, self.facts, self.layout, self.machine, candidate, self.counted)
 
-    def start(self, assemblers: Assemblers | None) -> SafeBench:
-        """The bench, in which the kernel as given has run: its result is what the others must give."""
+    def start(self) -> SafeBench:
+        """The bench, in which the kernel as given has run: its result is what the others must give. Where it does not
+        compile, that of the first which works. It is compiled in this process, whose device is open before that of
+        any that assembles, while the bench copies the arguments."""
+        if self.failure is not None:
+            raise self.failure
         if self.bench is None:
-            self.path = memory.save(self.layout)
-            self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
+            thread = ThreadPoolExecutor(1)
+            compiled = thread.submit(self.compiled, Candidate(), None)
             try:
-                *_, program, _ = self.compiled(Candidate(), assemblers)
-                with alone(self.layout.device):
-                    self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
-                    self.bench.adopt(0, program)
+                self.path = memory.save(self.layout)
+                self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
+                self.bench.begin()
+                with contextlib.suppress(TileError, TimeoutError):  # which its own trial tells
+                    *_, program, _ = compiled.result(self.settings.compile_timeout)
+                    with alone(self.layout.device):
+                        self.bench.call("first", 0, program, timeout=60.0 + self.settings.timeout)
+                        self.bench.adopt(0, program)
             except (FailedError, LostError) as error:
                 self.close()
-                raise TileValueError(f"kernel {self.problem.kernel.name} as given does not run: {error}") from None
+                name = self.problem.kernel.name
+                self.failure = TileValueError(f"kernel {name} as given does not run: {error}")
+                raise self.failure from None
+            finally:
+                thread.shutdown(wait=False)
         return self.bench
 
-    def time_of(
-        self, program: Program, choice: dict[str, Any], assemblers: Assemblers | None
-    ) -> tuple[Measurement, str]:
+    def time_of(self, program: Program, choice: dict[str, Any]) -> tuple[Measurement, str]:
         """The time of a candidate, and whose program it has if that has been measured: once is enough."""
         key = digest_of(program)
         if key in self.times:
             twin, found = self.times[key]
             return found, twin
-        found = self._measured(program, assemblers)
+        found = self._measured(program)
         self.times[key] = choice_text(choice), found
         return found, ""
 
@@ -186,14 +197,16 @@ class Session:
         for one in known:
             self.times.setdefault(one.program, (one.choice, one.measurement))
 
-    def _measured(self, program: Program, assemblers: Assemblers | None) -> Measurement:
-        bench, timeout = self.start(assemblers), self.settings.timeout
+    def _measured(self, program: Program) -> Measurement:
+        bench, timeout = self.start(), self.settings.timeout
         self.numbers += 1
         number = self.numbers
         try:
             bench.call("add", number, program, timeout=60.0)
             with alone(self.layout.device):
                 taken = bench.call("first", number, program, timeout=timeout)
+                if bench.reference is None:
+                    bench.adopt(number, program)
                 bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
                 samples = bench.call("sample", number, taken, timeout=TRIAL_SECONDS + 5 * timeout)
             return Measurement.of(samples)
@@ -276,7 +289,11 @@ class Station:
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         at_once = compiling_at_once(settings.stations, self.number)
         self.threads = ThreadPoolExecutor(at_once)
+        # More of them would only keep each other from the interpreter, which a capture needs most of the time.
+        self.ranks = ThreadPoolExecutor(min(COMPILING, at_once))
+        self.measures = ThreadPoolExecutor(1)
         self.compiling: dict[Task, Future[Any]] = {}
+        self.trials: dict[Task, Future[Record]] = {}
         self.taken = 0  # artefacts of other workers
 
     def _session(self, shape: Shape) -> Session:
@@ -286,6 +303,7 @@ class Station:
                     if self.session is not None:
                         self.session.close()
                     self.compiling.clear()
+                    self.trials.clear()
                     self.session = Session(self.settings, self.device, shape, self.spare)
                 self.threads.submit(self._warm, self.session)
             return self.session
@@ -294,7 +312,7 @@ class Station:
         """Has the kernel as given run while candidates are ranked. What is wrong with it, its own trial tells."""
         with self.measuring, contextlib.suppress(TileError, FailedError, LostError):
             if session is self.session:
-                session.start(self.assemblers)
+                session.start()
 
     def describe(self, shape: Shape) -> Record:
         """A record without a choice: the device, the kernel and its arguments."""
@@ -306,7 +324,7 @@ class Station:
     def rank(self, shape: Shape, choices: list[dict[str, Any]]) -> list[float | None]:
         """What the cost model expects of each, in seconds; None of what is not accepted."""
         session = self._session(shape)
-        return list(self.threads.map(lambda choice: self._expected(session, choice), choices))
+        return list(self.ranks.map(lambda choice: self._expected(session, choice), choices))
 
     def _expected(self, session: Session, choice: dict[str, Any]) -> float | None:
         try:
@@ -336,37 +354,51 @@ class Station:
         known: Sequence[Known] = (),
     ) -> Record:
         """What comes of a candidate, perhaps with what another worker has compiled. Those that are `expected` next are
-        compiled meanwhile; what is `known` is not measured again."""
-        session, start = self._session(task.shape), time.monotonic()
+        compiled meanwhile, and the first of them is measured while the caller keeps what came of this one; what is
+        `known` is not measured again."""
+        session = self._session(task.shape)
         session.learn(known)
-        for one in (task, *expected):
-            if one.shape == task.shape and one not in self.compiling:
-                self.compiling[one] = self.threads.submit(
-                    self._compile, session, one, artefact if one is task else None
-                )
-        base = dataclasses.replace(session.base, choice=dict(task.choice), rank=task.rank)
-        if task.device and task.device != base.device:
+        if task.device and task.device != session.base.device:
             raise TileValueError(
-                f"this worker is a {base.device}, and the sweep is of a {task.device}; name the devices of one kind, "
-                "or a resource of their workers, as in --on dask://host:8786?GPU=1"
+                f"this worker is a {session.base.device}, and the sweep is of a {task.device}; name the devices of one "
+                "kind, or a resource of their workers, as in --on dask://host:8786?GPU=1"
             )
+        with self.opening:
+            for one in (task, *expected):
+                if one.shape == task.shape and one not in self.compiling:
+                    self.compiling[one] = self.threads.submit(
+                        self._compile, session, one, artefact if one is task else None
+                    )
+            for one in (task, *expected[:1]):
+                if one.shape == task.shape and one not in self.trials:
+                    self.trials[one] = self.measures.submit(self._trial, session, one, self.compiling[one])
+            trial = self.trials[task]
         if self.spare and self.compiling[task].done():
             self.spare.renew()  # by now no code is waited for, which processes must open devices for
         try:
-            work, predicted, program, launched = self.compiling[task].result(self.settings.compile_timeout)
+            return trial.result()
+        finally:
+            self.compiling.pop(task, None)
+            self.trials.pop(task, None)
+
+    def _trial(self, session: Session, task: Task, compiled: Future[Any]) -> Record:
+        start = time.monotonic()
+        base = dataclasses.replace(session.base, choice=dict(task.choice), rank=task.rank)
+        try:
+            work, predicted, program, launched = compiled.result(self.settings.compile_timeout)
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
             base = dataclasses.replace(
                 base, work=counted, predicted_us=1e6 * predicted, launched=launched, program=digest_of(program)
             )
             with self.measuring:
-                found, twin = session.time_of(program, base.choice, self.assemblers)
+                if session is not self.session:
+                    raise TileValueError("its shape is not measured any more")
+                found, twin = session.time_of(program, base.choice)
         except TimeoutError:
             return dataclasses.replace(base, why=f"takes longer than {self.settings.compile_timeout:.0f} s to compile")
         except (TileError, FailedError, LostError) as error:
             why = (str(error) or type(error).__name__).splitlines()[0][:1000]
             return dataclasses.replace(base, why=_printable(why), seconds=time.monotonic() - start)
-        finally:
-            self.compiling.pop(task, None)
         return dataclasses.replace(
             base,
             status="measured",
@@ -395,7 +427,8 @@ class Station:
         if self.session is not None:
             self.session.close()
         self._close_processes()
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self.threads, self.ranks, self.measures):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def _close_processes(self) -> None:
         if self.assemblers:

@@ -184,6 +184,11 @@ class SafeBench:
         self.reference: tuple[int, Program] | None = None
         self.known: dict[int, Program] = {}  # to be loaded again by a new worker
 
+    def begin(self) -> None:
+        """Has its process start now, if it is not there."""
+        if self.worker is None:
+            self._start()
+
     def adopt(self, number: int, program: Program) -> None:
         self.call("keep", number, timeout=60.0)
         self.reference = number, program
@@ -192,8 +197,7 @@ class SafeBench:
         self.known.pop(number, None)
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        if self.worker is None:
-            self._start()
+        self.begin()
         assert self.worker is not None
         try:
             result = self.worker.call(method, *arguments, timeout=timeout)
