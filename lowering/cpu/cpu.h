@@ -355,6 +355,8 @@ void cpu_scatter(cpu_t *cx, MlirValue value, MlirValue address, MlirValue stride
 const cpu_array_t *cpu_array_of(cpu_t *cx, MlirOperation op, MlirValue array);
 /* How an element travels: bool as a byte, a narrow float as bits, two 4-bit floats as a byte. */
 MlirType cpu_memory_type(cpu_t *cx, MlirType element);
+/* The place of a load or a store of a tile, whose indices have been placed. */
+cpu_access_t *cpu_open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index);
 MlirValue cpu_from_memory(cpu_t *cx, MlirValue value, MlirType element);
 MlirValue cpu_to_memory(cpu_t *cx, MlirValue value, MlirType element);
 /* Lanes next to each other; 4-bit elements, which share bytes, as bits. */

@@ -108,8 +108,8 @@ void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words
                    .lanes = cx->lanes,
                    .avx512 = cx->avx512,
                    .f16c = cx->f16c};
-  MlirType types[8];
-  MlirLocation locations[8];
+  MlirType types[CPU_MAX_OPERANDS];
+  MlirLocation locations[CPU_MAX_OPERANDS];
   for (int i = 0; i < num_pointers + num_words; i++) {
     types[i] = i < num_pointers ? cpu_pointer_type(cx) : cpu_int(cx, 64);
     locations[i] = cx->location;
@@ -120,7 +120,7 @@ void cpu_function_begin(cpu_t *cx, cpu_t *inner, int num_pointers, int num_words
 
 void cpu_function_end(cpu_t *cx, cpu_t *inner, const char *name) {
   cpu_op0(inner, "func.return", 0, NULL);
-  MlirType types[8];
+  MlirType types[CPU_MAX_OPERANDS];
   int num = (int)mlirBlockGetNumArguments(inner->entry);
   for (int i = 0; i < num; i++)
     types[i] = mlirValueGetType(mlirBlockGetArgument(inner->entry, i));
@@ -217,7 +217,7 @@ void cpu_unpack_arguments(cpu_t *cx, MlirBlock old, MlirValue words, MlirValue g
 }
 
 void cpu_begin_function(cpu_t *cx, int num, const MlirType *types) {
-  MlirLocation locations[8];
+  MlirLocation locations[CPU_MAX_OPERANDS];
   for (int i = 0; i < num; i++)
     locations[i] = cx->location;
   cx->entry = mlirBlockCreate(num, types, locations);
@@ -228,7 +228,7 @@ void cpu_begin_function(cpu_t *cx, int num, const MlirType *types) {
 MlirOperation cpu_end_function(cpu_t *cx, MlirAttribute name, int unaliased) {
   cpu_op0(cx, "func.return", 0, NULL);
   intptr_t num = mlirBlockGetNumArguments(cx->entry);
-  MlirType types[8];
+  MlirType types[CPU_MAX_OPERANDS];
   MlirNamedAttribute noalias = {mlirIdentifierGet(cx->context, tw_str("llvm.noalias")), mlirUnitAttrGet(cx->context)};
   MlirAttribute arguments[8];
   for (intptr_t i = 0; i < num; i++) {

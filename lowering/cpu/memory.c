@@ -180,7 +180,7 @@ static MlirValue limit_of(cpu_t *cx, MlirValue extent, MlirValue first, int64_t 
   return cpu_cast(cx, "arith.trunci", left, cpu_int(cx, 32));
 }
 
-static cpu_access_t *open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index) {
+cpu_access_t *cpu_open_access(cpu_t *cx, MlirOperation op, MlirType tile, intptr_t num_index) {
   MlirValue source = mlirOperationGetOperand(op, 0);
   const cpu_array_t *array = cpu_array_of(cx, op, source);
   cpu_access_t *access = cpu_alloc(cx, sizeof *access);
@@ -315,7 +315,7 @@ static void place_load(cpu_t *cx, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0);
   intptr_t num_index = mlirOperationGetNumOperands(op) - 1;
   cpu_slot_t *slot = cpu_slot(cx, result);
-  slot->access = open_access(cx, op, mlirValueGetType(result), num_index);
+  slot->access = cpu_open_access(cx, op, mlirValueGetType(result), num_index);
   if (tw_is_tile(mlirValueGetType(result)) || cx->failed)
     return;
   cpu_point_t point = scalar_point(num_index);
@@ -338,7 +338,7 @@ static void place_store(cpu_t *cx, MlirOperation op) {
   MlirValue value = mlirOperationGetOperand(op, mlirOperationGetNumOperands(op) - 1);
   MlirType type = mlirValueGetType(value);
   intptr_t num_index = mlirOperationGetNumOperands(op) - 2;
-  cpu_access_t *access = open_access(cx, op, type, num_index);
+  cpu_access_t *access = cpu_open_access(cx, op, type, num_index);
   if (cx->failed)
     return;
   if (!tw_is_tile(type)) {

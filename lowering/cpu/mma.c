@@ -28,8 +28,9 @@ typedef struct {
 typedef struct {
   MlirType type; /* the type of products and sums */
   rows_t lhs, rhs;
-  MlirValue acc;   /* pointer */
-  MlirValue steps; /* steps of k in which not all elements are zero, i64 */
+  MlirValue acc;                 /* pointer */
+  MlirValue steps;               /* steps of k in which not all elements are zero, i64 */
+  MlirValue end_row, end_column; /* of the result that anybody sees, i64 */
   int64_t batches, m, n, k;
   int lanes, rows, columns; /* of a register block: columns strips of lanes */
   int unroll;               /* steps of k that an iteration takes */
@@ -112,7 +113,8 @@ static void block_rows(cpu_t *cx, const matmul_t *p, const cpu_index_t base[3], 
   if (from >= to)
     return;
   cpu_loop_t loop;
-  cpu_index_t i = cpu_loop_begin(cx, &loop, cpu_index(from), cpu_index(to), rows, 0, NULL);
+  cpu_index_t end = {.base = cpu_bin(cx, "arith.minsi", p->end_row, cpu_i64_const(cx, to))};
+  cpu_index_t i = cpu_loop_begin(cx, &loop, cpu_index(from), end, rows, 0, NULL);
   block(cx, p, base, i, panel, rows);
   cpu_loop_end(cx, &loop, NULL, NULL);
 }
@@ -122,7 +124,9 @@ static void emit_product(cpu_t *cx, const matmul_t *p) {
   cpu_index_t b = cpu_loop_begin(cx, &batches, cpu_index(0), cpu_index(p->batches), 1, 0, NULL);
   cpu_index_t base[3] = {cpu_index_mul(cx, b, p->m * p->k), cpu_index_mul(cx, b, p->k * p->n),
                          cpu_index_mul(cx, b, p->m * p->n)};
-  cpu_index_t panel = cpu_loop_begin(cx, &panels, cpu_index(0), cpu_index(p->n / width_of(p)), 1, 0, NULL);
+  MlirValue seen = cpu_bin_i(cx, "arith.addi", p->end_column, width_of(p) - 1);
+  cpu_index_t end = {.base = cpu_bin(cx, "arith.divui", seen, cpu_i64_const(cx, width_of(p)))};
+  cpu_index_t panel = cpu_loop_begin(cx, &panels, cpu_index(0), end, 1, 0, NULL);
   int64_t whole = p->m - p->m % p->rows;
   block_rows(cx, p, base, panel, 0, whole, p->rows);
   block_rows(cx, p, base, panel, whole, p->m, (int)(p->m - whole));
@@ -136,7 +140,8 @@ static void product(cpu_t *cx, matmul_t *p) {
   const char *type = p->pairs ? "i16x2" : !mlirTypeIsAFloat(p->type) ? "i32" : mlirTypeIsAF64(p->type) ? "f64" : "f32";
   snprintf(name, sizeof name, "tw_mma_%lldx%lldx%lldx%lld_%s", (long long)p->batches, (long long)p->m, (long long)p->n,
            (long long)p->k, type);
-  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc, p->lhs.stride, p->rhs.stride, p->rhs.panel, p->steps};
+  MlirValue operands[] = {p->lhs.pointer, p->rhs.pointer, p->acc,     p->lhs.stride, p->rhs.stride,
+                          p->rhs.panel,   p->steps,       p->end_row, p->end_column};
   enum { POINTERS = 3, ARGUMENTS = sizeof operands / sizeof *operands };
   if (!cpu_has_function(cx, name)) {
     cpu_t inner;
@@ -147,7 +152,9 @@ static void product(cpu_t *cx, matmul_t *p) {
     p->lhs = (rows_t){.pointer = arguments[0], .stride = arguments[POINTERS]};
     p->rhs = (rows_t){arguments[1], arguments[POINTERS + 1], arguments[POINTERS + 2]};
     p->acc = arguments[2];
-    p->steps = arguments[ARGUMENTS - 1];
+    p->steps = arguments[POINTERS + 3];
+    p->end_row = arguments[POINTERS + 4];
+    p->end_column = arguments[POINTERS + 5];
     emit_product(&inner, p);
     cpu_function_end(cx, &inner, name);
   }
@@ -247,6 +254,59 @@ static MlirValue steps_of(cpu_t *cx, const matmul_t *p, MlirValue lhs, MlirValue
   MlirValue left = cpu_slot(cx, lhs)->access->limit[1], right = cpu_slot(cx, rhs)->access->limit[0];
   MlirValue steps = cpu_cast(cx, "arith.extui", cpu_bin(cx, "arith.maxsi", left, right), cpu_int(cx, 64));
   return cpu_bin_i(cx, "arith.andi", cpu_bin_i(cx, "arith.addi", steps, p->unroll - 1), -p->unroll);
+}
+
+static bool is_next_sum(MlirOperation op, MlirValue value) {
+  enum { SUM = 2 };
+  return tw_op_is(op, TW_TILE_MMA) && mlirValueEqual(mlirOperationGetOperand(op, SUM), value);
+}
+
+/* What only `op` makes of a tile, element by element, or null: a sum to which the next product adds, or what a loop
+ * carries for that. */
+static MlirValue same_elements(MlirOperation op, MlirValue value) {
+  MlirValue none = {NULL};
+  if (is_next_sum(op, value) || tw_op_form(op) == TW_FORM_ELEMENTWISE)
+    return mlirOperationGetResult(op, 0);
+  MlirOperation loop = mlirOperationGetParentOperation(op);
+  if (!tw_op_is(op, TW_SCF_YIELD) || !tw_op_is(loop, TW_SCF_FOR))
+    return none;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)
+    if (mlirValueEqual(mlirOperationGetOperand(op, i), value)) {
+      MlirOperation user = tw_only_user(tw_carried(loop, i));
+      bool summed = !mlirOperationIsNull(user) && is_next_sum(user, tw_carried(loop, i));
+      return summed ? mlirOperationGetResult(loop, i) : none;
+    }
+  return none;
+}
+
+/* The store that alone sees the product, or null. */
+static MlirOperation only_store(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  while (value.ptr && tw_is_tile(mlirValueGetType(value)) && tw_rank(mlirValueGetType(value)) == tw_rank(type)) {
+    MlirOperation user = tw_only_user(value);
+    if (mlirOperationIsNull(user))
+      break;
+    if (tw_op_stores_tile(user))
+      return user;
+    value = same_elements(user, value);
+  }
+  return tw_null_op();
+}
+
+/* Rows and columns that are stored, where the place is known already: others lie outside of the array. */
+static void find_ends(cpu_t *cx, matmul_t *p, MlirValue result) {
+  p->end_row = cpu_i64_const(cx, p->m);
+  p->end_column = cpu_i64_const(cx, p->n);
+  MlirOperation store = only_store(result);
+  if (mlirOperationIsNull(store) || tw_rank(mlirValueGetType(result)) != 2)
+    return;
+  intptr_t indices = mlirOperationGetNumOperands(store) - 2;
+  for (intptr_t i = 0; i < indices; i++)
+    if (cpu_slot(cx, mlirOperationGetOperand(store, i + 1))->kind != CPU_SCALAR)
+      return;
+  const cpu_access_t *access = cpu_open_access(cx, store, mlirValueGetType(result), indices);
+  p->end_row = cpu_cast(cx, "arith.extui", access->limit[0], cpu_int(cx, 64));
+  p->end_column = cpu_cast(cx, "arith.extui", access->limit[1], cpu_int(cx, 64));
 }
 
 /* --- panels ----------------------------------------------------------------------------------------------- */
@@ -407,6 +467,7 @@ static void place_mma(cpu_t *cx, MlirOperation op) {
     p.unroll /= 2;
   p.steps = p.pairs ? cpu_i64_const(cx, steps) : steps_of(cx, &p, lhs, rhs);
   p.k = steps;
+  find_ends(cx, &p, result);
   p.lhs = operand(cx, &p, lhs, false, tw_has_attr(op, "unsigned_lhs"));
   p.rhs = operand(cx, &p, rhs, true, tw_has_attr(op, "unsigned_rhs"));
   p.acc = cpu_buffer_for(cx, result);

@@ -129,3 +129,61 @@ def test_tiles_outside_of_the_array() -> None:
     a, b, c = whole(2 * T, T), whole(T, T), np.empty((2 * T, T), np.float32)
     ct.launch(None, (2,), shifted, (a, b, c))
     np.testing.assert_array_equal(c, 7 + a @ b)
+
+
+# ---- rows and columns that nobody stores are not computed ------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(T + 6, T), (2 * T, T - 9), (2 * T, 2 * T), (1, 1)])
+def test_results_of_another_size(shape: tuple[int, int]) -> None:
+    """Behind the left operand a row is zeros, and zero by infinity is no number."""
+    a, b, c = whole(T + 5, 2 * T), whole(2 * T, T), np.empty(shape, np.float32)
+    b[3, 5] = np.inf
+    a[:, 3] = 1
+    padded = np.concatenate([a, np.zeros((2 * T - len(a), 2 * T), np.float32)])
+    with np.errstate(invalid="ignore"):
+        want = np.concatenate([padded @ b, np.zeros((2 * T, T), np.float32)], axis=1)
+    ct.launch(None, (ct.cdiv(shape[0], T), ct.cdiv(shape[1], T)), product, (a, b, c, T, T))
+    np.testing.assert_array_equal(c, want[: shape[0], : shape[1]])
+
+
+@ct.kernel
+def seen_twice(A, B, C, S, D):
+    i = ct.bid(0)
+    a = ct.load(A, index=(i, 0), shape=(T, T), padding_mode=ZERO)
+    b = ct.load(B, index=(0, 0), shape=(T, T), padding_mode=ZERO)
+    acc = ct.mma(a, b, ct.full((T, T), 3, dtype=ct.float32))
+    ct.store(C, index=(i, 0), tile=acc * 2)
+    ct.store(S, index=(i, 0), tile=ct.sum(acc, axis=0, keepdims=True))
+    ct.store(D, index=(0, i), tile=ct.transpose(ct.mma(a, b, ct.full((T, T), 4, dtype=ct.float32))))
+
+
+def test_result_that_is_not_only_stored() -> None:
+    a, b = whole(T + 5, T), whole(T, 9)
+    c, s, d = np.empty((T + 5, 9), np.float32), np.empty((2, T), np.float32), np.empty((9, T + 5), np.float32)
+    ct.launch(None, (2,), seen_twice, (a, b, c, s, d))
+    padded, wide = np.zeros((2 * T, T), np.float32), np.zeros((T, T), np.float32)
+    padded[: T + 5], wide[:, :9] = a, b
+    want = padded @ wide + 3
+    np.testing.assert_array_equal(c, 2 * want[: T + 5, :9])
+    np.testing.assert_array_equal(s, want.reshape(2, T, T).sum(axis=1))
+    np.testing.assert_array_equal(d, (a @ b + 4).T)
+
+
+@ct.kernel
+def elsewhere(A, B, C, D):
+    """The second product adds to the first; its place is only known behind it."""
+    a, b = ct.load(A, index=(0, 0), shape=(T, T)), ct.load(B, index=(0, 0), shape=(T, T))
+    acc = ct.mma(a, b, ct.mma(a, b, ct.zeros((T, T), dtype=ct.float32)))
+    ct.store(C, index=(1, 0), tile=acc)
+    acc = ct.mma(a, b, ct.zeros((T, T), dtype=ct.float32))
+    ct.store(D, index=(ct.load(D, index=(0, 0), shape=(1, 1)).item().astype(ct.int32), 0), tile=acc + 1)
+
+
+def test_results_that_lie_elsewhere() -> None:
+    a, b, c, d = whole(T, T), whole(T, T), np.zeros((T + 9, T - 7), np.float32), np.zeros((2 * T, T), np.float32)
+    d[0, 0] = 1
+    ct.launch(None, (1,), elsewhere, (a, b, c, d))
+    np.testing.assert_array_equal(c[T:], (2 * (a @ b))[:9, : T - 7])
+    np.testing.assert_array_equal(d[T:], a @ b + 1)
+    assert not c[:T].any() and not d[1:T].any()

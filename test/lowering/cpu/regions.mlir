@@ -139,6 +139,35 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 
 // -----
 
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// Rows and columns that lie behind the array in which the result is stored are left out.
+// CHECK-LABEL: func.func private @tw_mma_1x32x32x32_f32
+// CHECK-SAME: %[[ROWS:arg7]]: i64, %[[COLUMNS:arg8]]: i64
+// CHECK: %[[SEEN:.*]] = arith.addi %[[COLUMNS]], %c31_i64
+// CHECK: %[[PANELS:.*]] = arith.divui %[[SEEN]], %c32_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %[[PANELS]]
+// CHECK: %[[END:.*]] = arith.minsi %[[ROWS]], %c30_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %[[END]] step %c6_i64
+// CHECK-LABEL: func.func @stored
+// CHECK: %[[LEFT:.*]] = arith.minsi %{{.*}}, %c32_i64
+// CHECK: call @tw_mma_1x32x32x32_f32
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @stored(%a: !array, %b: !array, %c: !array) attributes {tile.kernel} {
+    %i = tile.block_id 0
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %x = tile.load %a[%i, %c0] padding zero : !array, i32, i32 -> tensor<32x32xf32>
+    %y = tile.load %b[%c0, %c0] padding zero : !array, i32, i32 -> tensor<32x32xf32>
+    %d = tile.mma %x, %y, %zero : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
+    %e = arith.negf %d : tensor<32x32xf32>
+    tile.store %e, %c[%i, %c0] : tensor<32x32xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
 !bytes = memref<?x?xi8, strided<[?, 1]>>
 
 // Bytes multiply as pairs of 16 bits, of two steps of k: half as many.
