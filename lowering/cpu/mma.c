@@ -293,12 +293,13 @@ static MlirOperation only_store(MlirValue value) {
   return tw_null_op();
 }
 
-/* Rows and columns that are stored, where the place is known already: others lie outside of the array. */
+/* Rows and columns that are stored, where array and place are known already: others lie outside of the array. */
 static void find_ends(cpu_t *cx, matmul_t *p, MlirValue result) {
   p->end_row = cpu_i64_const(cx, p->m);
   p->end_column = cpu_i64_const(cx, p->n);
   MlirOperation store = only_store(result);
-  if (mlirOperationIsNull(store) || tw_rank(mlirValueGetType(result)) != 2)
+  if (mlirOperationIsNull(store) || tw_rank(mlirValueGetType(result)) != 2 ||
+      tw_map_get(&cx->arrays, mlirOperationGetOperand(store, 0).ptr, NULL) == NULL)
     return;
   intptr_t indices = mlirOperationGetNumOperands(store) - 2;
   for (intptr_t i = 0; i < indices; i++)
