@@ -30,6 +30,9 @@
  *     %d = tile.async_mma ... ; %w = tile.mma_wait %d, 0
  *     ... %w * %t ...
  *
+ * Where one of them is read behind that wait, those that are not stay where they are until their last reader, for the
+ * product will come first.
+ *
  * What must hold: the loop has a product, a reduction or a scan, and its next number is known, as it is not where
  * blocks are scheduled dynamically; it writes to no array that the load may read (of two arrays it is assumed that they
  * share no memory: aliasing.h); the load's position follows from the induction variable by arithmetic; a thread has few
@@ -129,6 +132,13 @@ static bool is_read_late(MlirBlock body, MlirValue value, MlirOperation last) {
          !mlirOperationIsNull(tw_first_op(body, tw_op_waits_for_products));
 }
 
+/* Whether such a number is read behind the wait for a product. */
+static bool is_read_behind(MlirBlock body, MlirValue value) {
+  MlirOperation wait = tw_first_op(body, tw_op_waits_for_products);
+  return is_read_late(body, value, last_user(body, value)) &&
+         mlirOperationIsBeforeInBlock(wait, last_reader(body, value));
+}
+
 /* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
 static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   tw_slice_t slice = {.block = tw_loop_body(loop)};
@@ -181,11 +191,16 @@ static MlirValue load_for(const tw_builder_t *at, MlirOperation loop, MlirOperat
   return made;
 }
 
-/* Returns the loop that stands in place of the old one. */
-static MlirOperation prefetch(MlirOperation loop, MlirOperation load) {
-  MlirOperation last = last_user(tw_loop_body(loop), mlirOperationGetResult(load, 0));
-  bool settles = is_read_late(tw_loop_body(loop), mlirOperationGetResult(load, 0), last);
-  MlirOperation at = settles ? mlirBlockGetFirstOperation(tw_loop_body(loop)) : mlirOperationGetNextInBlock(last);
+/* Returns the loop that stands in place of the old one. `behind`: some number that comes early is read behind the wait,
+ * so that the product starts before all of them are loaded (roles/early_products.c). */
+static MlirOperation prefetch(MlirOperation loop, MlirOperation load, bool behind) {
+  MlirBlock body = tw_loop_body(loop);
+  MlirValue tile = mlirOperationGetResult(load, 0);
+  MlirOperation last = last_user(body, tile);
+  bool settles = behind ? is_read_behind(body, tile) : is_read_late(body, tile, last);
+  if (behind && is_read_late(body, tile, last))
+    last = last_reader(body, tile);
+  MlirOperation at = settles ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(last);
   tw_builder_t before = tw_build_before(loop), here = tw_build_before(at);
   before.location = here.location = mlirOperationGetLocation(load);
   MlirValue first = load_for(&before, loop, load, mlirOperationGetOperand(loop, 0));
@@ -211,8 +226,11 @@ static void prefetch_all(MlirOperation loop, int64_t most) {
     } else if (room < most && is_early(loop, op, most)) {
       tw_op_remark(op, "is waited for: registers have no room for more tiles that come an iteration early");
     }
+  bool behind = false;
   for (int i = 0; i < loads.count; i++)
-    loop = prefetch(loop, loads.at[i]);
+    behind |= is_read_behind(tw_loop_body(loop), mlirOperationGetResult(loads.at[i], 0));
+  for (int i = 0; i < loads.count; i++)
+    loop = prefetch(loop, loads.at[i], behind);
   tw_ops_free(&loads);
 }
 

@@ -17,8 +17,10 @@
  *     %q = ... %t ... ; tile.mma_wait %d, 0 with %q ...
  *   }
  *
- * So does a product of two tiles in shared memory that its iteration waits for: the numbers that are loaded an
- * iteration early (tile-prefetch-loads), their places and what is made of them come beside it.
+ * So does a product of two tiles in shared memory that its iteration waits for, if numbers which are loaded an
+ * iteration early (tile-prefetch-loads) are read behind the wait, too: they, their places and what is made of them come
+ * beside it. (Where they are only read in front of the wait, the assembler puts that in front of the product, and what
+ * is loaded behind it has come too late for the next one: docs/design/measurements.md.)
  *
  * What must hold: a product on an operand that the loop carries has 128 columns or fewer, and is as short as the loads
  * then, or little is computed for the next operand: four words an element. (Where that is more, a warpgroup is not done
@@ -40,11 +42,30 @@ static bool may_be_passed(MlirOperation op) {
          tw_op_is(op, TW_TILE_LOCAL_LOAD) || tw_op_is(op, TW_TILE_BARRIER_ARRIVE);
 }
 
-/* Whether the iteration waits for the product, which finds both of its operands in shared memory. */
+/* Whether a value, or a view of it, is read behind `wait`. */
+static bool is_read_behind(MlirValue value, MlirOperation wait) {
+  TW_EACH_USE(use, value) {
+    MlirOperation user = mlirOpOperandGetOwner(use), around = tw_ancestor_in(user, mlirOperationGetBlock(wait));
+    bool views = tw_op_form(user) == TW_FORM_VIEW || tw_op_is(user, TW_TENSOR_SPLAT);
+    if (mlirOperationIsBeforeInBlock(wait, around) || (views && is_read_behind(mlirOperationGetResult(user, 0), wait)))
+      return true;
+  }
+  return false;
+}
+
+/* Whether the iteration waits for the product, which finds both of its operands in shared memory, and reads what comes
+ * early behind that. */
 static bool is_waited_for(MlirOperation product) {
   MlirOperation wait = tw_only_user(mlirOperationGetResult(product, 0));
-  return !tw_mma_reads_registers(product) && !mlirOperationIsNull(wait) && tw_op_waits_for_products(wait) &&
-         tw_attr_int(wait, "pending", 0) == 0;
+  if (tw_mma_reads_registers(product) || mlirOperationIsNull(wait) || !tw_op_waits_for_products(wait) ||
+      !mlirBlockEqual(mlirOperationGetBlock(wait), mlirOperationGetBlock(product)) ||
+      tw_attr_int(wait, "pending", 0) != 0)
+    return false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(product)); !mlirOperationEqual(op, product);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is(op, TW_TILE_SETTLE) && is_read_behind(mlirOperationGetResult(op, 0), wait))
+      return true;
+  return false;
 }
 
 /* Where a product stands, and where it may. */

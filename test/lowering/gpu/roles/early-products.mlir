@@ -1,5 +1,4 @@
-// A product on an operand that the loop carries starts before the loads that the next operand is made of, and one that
-// each iteration waits for before what else that loads.
+// A product on an operand that the loop carries starts before the loads that the next operand is made of.
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps),canonicalize,cse)' 2>/dev/null | FileCheck %s
 // RUN: tw-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(tile-plan-block,tile-select-mma,tile-pipeline-mma,tile-assign-layouts,tile-promote-memory,tile-sink-waits,tile-specialize-warps),canonicalize,cse,tile-allocate-shared,func.func(tile-insert-barriers),tile-to-nvvm)' 2>/dev/null | FileCheck %s --check-prefix=CODE
 
@@ -138,41 +137,6 @@ module attributes {tile.target = "sm_90a"} {
     %z = arith.addf %r#0, %v : tensor<64x64xf32>
     tile.store %z, %y[%c0, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
     tile.store %r#1, %y[%c1, %c0] : tensor<64x64xf32>, memref<?x?xf32, strided<[?, 1]>>, i32, i32
-    return
-  }
-}
-
-// -----
-
-!A = memref<?x?xf8E4M3FN, strided<[?, 1]>>
-!S = memref<?x?xf32, strided<[?, 1]>>
-
-// Scales that come an iteration early are loaded beside the product, and neither they nor their place hold it up.
-// CHECK-LABEL: @beside_loads
-// CHECK: consumer {
-// CHECK: scf.for
-// CHECK-NOT: tile.load
-// CHECK: tile.barrier_wait
-// CHECK-NEXT: %[[D:.*]] = tile.async_mma
-// CHECK: tile.load %arg2
-// CHECK: tile.mma_wait %[[D]], 0
-module attributes {tile.target = "sm_90a"} {
-  func.func @beside_loads(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 16, 1>}, %f: !S, %y: !S, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
-    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
-      %g = tile.load %f[%c0, %i] padding zero : !S, i32, i32 -> tensor<128x1xf32>
-      %a = tile.load %x[%c0, %i] padding zero : !A, i32, i32 -> tensor<128x128xf8E4M3FN>
-      %b = tile.load %w[%c0, %i] padding zero : !A, i32, i32 -> tensor<128x128xf8E4M3FN>
-      %t = tile.permute %b [1, 0] : tensor<128x128xf8E4M3FN>
-      %d = tile.mma %a, %t, %zero : tensor<128x128xf8E4M3FN>, tensor<128x128xf8E4M3FN>, tensor<128x128xf32>
-      %h = tile.broadcast %g : tensor<128x1xf32> -> tensor<128x128xf32>
-      %p = arith.mulf %d, %h : tensor<128x128xf32>
-      %e = arith.addf %acc, %p : tensor<128x128xf32>
-      scf.yield %e : tensor<128x128xf32>
-    }
-    tile.store %r, %y[%c0, %c0] : tensor<128x128xf32>, !S, i32, i32
     return
   }
 }
