@@ -20,8 +20,8 @@ import hashlib
 import hmac
 import re
 import subprocess
+import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from .. import _core, cli, compile, knobs
@@ -52,12 +52,21 @@ class Wanted:
     driver: int  # its version, of which an assembler must be
 
 
-@functools.cache
+_naming = threading.Lock()
+
+
 def compiler_name() -> str:
     """This build of the compiler, wherever it is installed."""
+    with _naming:  # by whoever needs it first
+        return _compiler_name()
+
+
+@functools.cache
+def _compiler_name() -> str:
     from .. import __version__
 
-    return f"{__version__}-{hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]}"
+    with open(_core.__file__, "rb") as file:
+        return f"{__version__}-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
 
 
 def _address(text: str, target: str, plan: int) -> bytes:

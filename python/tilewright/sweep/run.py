@@ -20,6 +20,7 @@ from .. import cli, hints
 from ..errors import TileError, TileTypeError, TileValueError
 from ..kernel import kernel as tile_kernel
 from ..structure import constant_parameters
+from ..tune import forkserver
 from ..tune.samples import extents
 from ..tune.search import SAME
 from . import records, samplers
@@ -142,6 +143,8 @@ class Sweep:
         tries: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         plan.check()
+        if not plan.on.startswith("dask://"):
+            forkserver.server()  # which imports what workers need while this process reads the kernel and its devices
         self.plan, self.tell, self.waits = plan, tell or (lambda event: None), waits or (lambda count: None)
         self.tries = tries or (lambda choice: None)
         self.kernel = cli.load_kernel(plan.place)

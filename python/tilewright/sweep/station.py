@@ -279,6 +279,8 @@ class Station:
         self.number = device_of(device)
         self.spare: Spare | None = None
         self.assemblers: Assemblers | None = None
+        self.measures = ThreadPoolExecutor(1)
+        self.measures.submit(artefacts.compiler_name)  # a digest of a large file, which records have
         if self.number is not None:  # first: their devices open while this process opens its own
             self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, MOST_COMPILING)
             self.assemblers.start(self.number)
@@ -291,7 +293,6 @@ class Station:
         self.threads = ThreadPoolExecutor(at_once)
         # More of them would only keep each other from the interpreter, which a capture needs most of the time.
         self.ranks = ThreadPoolExecutor(min(COMPILING, at_once))
-        self.measures = ThreadPoolExecutor(1)
         self.compiling: dict[Task, Future[Any]] = {}
         self.trials: dict[Task, Future[Record]] = {}
         self.taken = 0  # artefacts of other workers

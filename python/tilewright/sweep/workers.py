@@ -26,7 +26,6 @@ from typing import Any, Protocol
 
 from .. import _core
 from ..errors import TileError, TileValueError
-from ..tune import forkserver
 from ..tune.samples import device_of
 from ..tune.worker import FailedError, LostError, Worker
 from . import artefacts
@@ -102,7 +101,6 @@ def open_pools(text: str, settings: Settings) -> list[Pool]:
     """A pool for each kind of device."""
     if text.startswith("dask://"):
         return _dask(text, settings)
-    forkserver.server()  # which is ready when the driver is
     kinds: dict[str, list[str]] = {}
     for name in devices(text):
         number = device_of(name)
