@@ -7,7 +7,10 @@
  *              scf.yield %k + %s, %y                                  }
  *            }
  *
- * A loop that counts down runs over the negatives. What must hold: the condition compares what the loop carries with a
+ * A loop that counts down runs over the negatives. A second condition, which further steps cannot break, such as
+ * %m <= %k here, is looked at once: where it does not hold at first, the range is empty.
+ *
+ * What must hold: the condition compares what the loop carries with a
  * number that does not change in it; each step adds the same number, which is known to be positive (or a known negative
  * one); what the condition passes on is what the loop carries. */
 #include "base/memory.h"
@@ -20,6 +23,7 @@ typedef struct {
   MlirBlock before, after;
   intptr_t counted;     /* which of the carried values */
   MlirValue bound, add; /* add: what a step adds, if it is no known number */
+  MlirOperation guard;  /* compares the same value with a number on the other side; null if nothing does */
   int64_t step;         /* the known number; 0 */
   bool included;        /* the bound belongs to the range */
 } counting_t;
@@ -68,8 +72,7 @@ static int64_t mirrored(int64_t predicate) {
 }
 
 /* %k < %n, in any of its forms; `up` is whether it holds for smaller numbers. */
-static bool read_condition(counting_t *c, bool *up) {
-  MlirOperation compare = tw_def(mlirOperationGetOperand(condition_of(c), 0));
+static bool read_compare(counting_t *c, MlirOperation compare, bool *up) {
   if (mlirOperationIsNull(compare) || !tw_op_is(compare, TW_ARITH_CMPI))
     return false;
   int64_t predicate = tw_attr_int(compare, "predicate", 0);
@@ -113,6 +116,29 @@ static bool read_step(counting_t *c, bool up) {
   return subtracts != up && is_fixed(c, y) && tw_range_of(y).low > 0;
 }
 
+/* One comparison, or two of one value: it stays on the one side, and a step may take it to the other. Which of them
+ * ends the loop, the step tells. */
+static bool read_condition(counting_t *c, bool *up) {
+  MlirOperation all = tw_def(mlirOperationGetOperand(condition_of(c), 0));
+  c->guard = tw_null_op();
+  if (mlirOperationIsNull(all) || !tw_op_is(all, TW_ARITH_ANDI))
+    return read_compare(c, all, up);
+  MlirOperation both[2] = {tw_def(mlirOperationGetOperand(all, 0)), tw_def(mlirOperationGetOperand(all, 1))};
+  for (int end = 0; end < 2; end++) {
+    bool up_to, from;
+    if (!read_compare(c, both[1 - end], &from))
+      return false;
+    intptr_t guarded = c->counted;
+    if (!read_compare(c, both[end], &up_to))
+      return false;
+    c->guard = both[1 - end];
+    *up = up_to;
+    if (guarded == c->counted && from != up_to && read_step(c, up_to))
+      return true;
+  }
+  return false;
+}
+
 static bool read_counting(counting_t *c, bool *up) {
   return has_plain_condition(c) && read_condition(c, up) && read_step(c, *up);
 }
@@ -136,6 +162,15 @@ static MlirValue in_front(const tw_builder_t *at, const counting_t *c, MlirValue
   return copy;
 }
 
+/* Whether the guard holds for the first number. */
+static MlirValue at_first(const tw_builder_t *at, const counting_t *c) {
+  tw_map_t map = {0};
+  tw_map_one(&map, mlirBlockGetArgument(c->before, c->counted), mlirOperationGetOperand(c->loop, c->counted));
+  MlirValue holds = tw_copy_slice(at, mlirOperationGetResult(c->guard, 0), c->before, &map);
+  tw_map_free(&map);
+  return holds;
+}
+
 /* The loop without a body: an operand for each carried value but the one that counts. */
 static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, bool up, MlirRegion body) {
   intptr_t num = mlirOperationGetNumOperands(c->loop);
@@ -144,6 +179,8 @@ static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, bool
   MlirType type = mlirValueGetType(low);
   operands[0] = up ? low : negative(at, low);
   operands[1] = tw_plus(at, up ? high : negative(at, high), c->included);
+  if (!mlirOperationIsNull(c->guard))
+    operands[1] = tw_op1(at, "arith.select", type, 3, (MlirValue[]){at_first(at, c), operands[1], operands[0]});
   operands[2] = c->step ? tw_const_int(at, type, c->step) : in_front(at, c, c->add);
   intptr_t taken = TW_FOR_INITS;
   for (intptr_t i = 0; i < num; i++)

@@ -221,6 +221,36 @@ def test_while(backends: Backends) -> None:
         assert once(backends, kernel, n)[0] == steps
 
 
+def test_while_in_a_range(backends: Backends) -> None:
+    """Two conditions of one number, as in programs that hand out the tiles of several problems; downwards, too."""
+
+    @ct.kernel
+    def kernel(Z, at, n):
+        seen = 0
+        end = 0
+        for size in (3, 0, 5):
+            while at >= end and at < end + size + n:
+                seen = seen * 10 + at - end
+                at += 2
+            end = end + size + n
+        ct.store(Z, (0,), ct.zeros((4,), ct.int32) + seen)
+        while at > end - 20 and end >= at:
+            at -= 3
+        ct.store(Z, (1,), ct.zeros((4,), ct.int32) + at)
+
+    for at, n in ((0, 0), (1, 1), (4, 2), (-3, 1), (40, 1), (7, -3)):
+        seen = end = 0
+        now = at
+        for size in (3, 0, 5):
+            while end <= now < end + size + n:
+                seen = seen * 10 + now - end
+                now += 2
+            end += size + n
+        while end - 20 < now <= end:
+            now -= 3
+        assert once(backends, kernel, at, n)[[0, 4]].tolist() == [seen, now]
+
+
 def test_break_and_continue(backends: Backends) -> None:
     @ct.kernel
     def kernel(Z, n, limit):

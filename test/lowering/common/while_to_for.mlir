@@ -71,3 +71,52 @@ func.func @no_count(%a: memref<?xi32, strided<[1]>>, %n: i32, %s: i32) -> (i32, 
   }
   return %r, %q : i32, i32
 }
+
+// -----
+
+// A second condition that further steps cannot break is looked at once, from either side; two that steps break are no
+// count.
+// CHECK-LABEL: @guarded
+// CHECK-SAME: %[[LOW:.*]]: i32, %[[FROM:.*]]: i32, %[[N:.*]]: i32
+// CHECK: %[[HOLDS:.*]] = arith.cmpi sge, %[[LOW]], %[[FROM]]
+// CHECK: %[[END:.*]] = arith.select %[[HOLDS]], %[[N]], %[[LOW]]
+// CHECK: scf.for %{{.*}} = %[[LOW]] to %[[END]]
+// CHECK: scf.for
+// CHECK: scf.while
+func.func @guarded(%low: i32, %from: i32, %n: i32) -> (i32, i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %up = scf.while (%k = %low) : (i32) -> i32 {
+    %holds = arith.cmpi sge, %k, %from : i32
+    %more = arith.cmpi slt, %k, %n : i32
+    %both = arith.andi %holds, %more : i1
+    scf.condition(%both) %k : i32
+  } do {
+  ^bb0(%k: i32):
+    tile.print "{}", %k : i32
+    %next = arith.addi %k, %c1 : i32
+    scf.yield %next : i32
+  }
+  %down = scf.while (%k = %low) : (i32) -> i32 {
+    %holds = arith.cmpi sge, %k, %from : i32
+    %more = arith.cmpi slt, %k, %n : i32
+    %both = arith.andi %holds, %more : i1
+    scf.condition(%both) %k : i32
+  } do {
+  ^bb0(%k: i32):
+    tile.print "{}", %k : i32
+    %next = arith.subi %k, %c1 : i32
+    scf.yield %next : i32
+  }
+  %none = scf.while (%k = %low) : (i32) -> i32 {
+    %less = arith.cmpi slt, %k, %from : i32
+    %more = arith.cmpi slt, %k, %n : i32
+    %both = arith.andi %less, %more : i1
+    scf.condition(%both) %k : i32
+  } do {
+  ^bb0(%k: i32):
+    tile.print "{}", %k : i32
+    %next = arith.addi %k, %c1 : i32
+    scf.yield %next : i32
+  }
+  return %up, %down, %none : i32, i32, i32
+}
