@@ -20,6 +20,8 @@ bool tw_reroll(MlirOperation loop);
 void tw_tell_carried_tiles(MlirOperation loop);
 /* add_to_product.c: x + mma(a, b, 0) is mma(a, b, x), where x is a running sum. */
 void tw_add_to_products(MlirOperation func);
+/* batch_of_one.c: products of a batch of one are products of matrices, and loops carry these. */
+void tw_make_matrices(MlirOperation func);
 
 /* load_element.c: an element that is read as a number is a gather of one. */
 void tw_load_elements(MlirOperation func);

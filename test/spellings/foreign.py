@@ -75,6 +75,31 @@ def gemm(A, B, C):
     ct.store(C, (i, j), acc.astype(C.dtype))
 
 
+@program("batches", "2,1,2: 2x200x200 2x200x264 2x200x264", arrays("A B C", rank=3))
+@ct.kernel
+def batches(A, B, C):
+    """All tiles have the axis of the batch."""
+    i, j, z = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((1, 128, 256), ct.float32)
+    for k in range(ct.num_tiles(A, 2, (1, 128, 64))):
+        a = ct.load(A, (z, i, k), (1, 128, 64), padding_mode=ZERO)
+        b = ct.load(B, (z, k, j), (1, 64, 256), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, (z, i, j), acc.astype(C.dtype))
+
+
+@program("batches of rows", "2,1,2: 2x200x200 2x264x200 2x200x264", arrays("A B C", rank=3))
+@ct.kernel
+def batches_of_rows(A, B, C):
+    i, j, z = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((1, 128, 256), ct.float32)
+    for k in range(ct.cdiv(A.shape[2], 64)):
+        a = ct.load(A, (z, i, k), (1, 128, 64), padding_mode=ZERO)
+        b = ct.load(B, (z, j, k), (1, 256, 64), padding_mode=ZERO)
+        acc += a @ ct.transpose(b, 1, 2)
+    ct.store(C, (z, i, j), ct.maximum(acc, 0.0).astype(C.dtype))
+
+
 @program("two products of one sum", "2,1: 200x200 200x264 200x200 200x264 200x264", arrays("A B D E C"))
 @ct.kernel
 def two_of_one_sum(A, B, D, E, C):
