@@ -119,6 +119,16 @@ class While(Loops):
         return [start, loop]
 
 
+class Forever(Loops):
+    """A loop that a test at its head leaves."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        text = f"{name}, end_of_{name} = first, end\nwhile True:\n    if {name} >= end_of_{name}:\n        break\n    {name} += 1"
+        start, loop = statements(text, first=first, end=end)
+        loop.body = [loop.body[0], *body, loop.body[1]]
+        return [start, loop]
+
+
 class Step(Loops):
     def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
         text = f"for at_{name} in range((first) * 32, (end) * 32, 32):\n    {name} = at_{name} // 32"
@@ -193,6 +203,17 @@ class Added(Zeros):
 
     def added(self, name: str, product: ast.expr) -> ast.stmt:
         return statements(f"{name} += product", product=product)[0]
+
+
+class Batched(Rewriting):
+    """Products of matrices as those of a batch of one."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if not is_call(node, "mma") or len(node.args) != 3 or node.keywords:
+            return node
+        text = "ct.mma((a)[None, :, :], (b)[None, :, :], (c)[None, :, :]).reshape((c).shape)"
+        return self.done(expression(text, a=node.args[0], b=node.args[1], c=node.args[2]))
 
 
 # ---- accesses -------------------------------------------------------------------------------------------------------
@@ -450,9 +471,11 @@ class Strided(Grid):
 
 REWRITINGS: dict[str, type[Rewriting]] = {
     "while": While,
+    "forever": Forever,
     "step": Step,
     "zeros": Zeros,
     "added": Added,
+    "batched": Batched,
     "gather": Gather,
     "masked": Masked,
     "scatter": Scatter,

@@ -413,6 +413,8 @@ def _while(frame: Frame, node: ast.While) -> None:
     frame.refuse_in_combiner("a loop", _UNROLLED)
     if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test)):
         node = _asked_inside(frame, node)
+    elif not frame.capture.rules.simt:
+        node = _asked_first(node)
     loop = _Loop(frame, node)
     # The condition assigns nothing, so what it sees at first is what is there now.
     while True:
@@ -459,9 +461,29 @@ def _asked_inside(frame: Frame, node: ast.While) -> ast.While:
     return made
 
 
+def _asked_first(node: ast.While) -> ast.While:
+    """`while True: if k >= n: break` as `while not k >= n`, which counts where k does. Made once of each loop."""
+    asks, *rest = node.body
+    forever = isinstance(node.test, ast.Constant) and node.test.value in (True, 1) and not node.orelse
+    if not forever or not rest or not isinstance(asks, ast.If) or asks.orelse:
+        return node
+    if len(asks.body) > 1 or not isinstance(asks.body[0], ast.Break):
+        return node
+    read = {n.id for n in ast.walk(asks.test) if isinstance(n, ast.Name)}
+    if read.isdisjoint(assigned_names(node)) or any(isinstance(n, ast.NamedExpr) for n in ast.walk(asks.test)):
+        return node  # a constant may keep the compiler from what is behind it
+    made: ast.While | None = getattr(node, "_tw_asked_first", None)
+    if made is None:
+        test = ast.copy_location(ast.UnaryOp(ast.Not(), asks.test), asks.test)
+        made = ast.copy_location(ast.While(test, rest, []), node)
+        made._tw_word = "if"  # type: ignore[attr-defined]
+        node._tw_asked_first = made  # type: ignore[attr-defined]
+    return made
+
+
 def _while_condition(loop: _Loop, args: Sequence[Any]) -> Tile:
     frame, test = loop.frame, loop.node.test  # type: ignore[union-attr]
-    truth = condition(frame, test, "the condition of 'while'")
+    truth = condition(frame, test, f"the condition of '{getattr(loop.node, '_tw_word', 'while')}'")
     loop.endless = truth is True
     if truth is True and not loop.plan.exits and not _may_exit(loop.node):
         raise TileValueError(
