@@ -1,5 +1,7 @@
 """Sorts, searches and histograms, held against NumPy."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,45 @@ def test_double_buffers(device, bits):
     np.testing.assert_array_equal(device.host(buffers[0].current()), np.sort(keys))
     np.testing.assert_array_equal(device.host(buffers[1].current()), np.argsort(keys, kind="stable") + 0.5)
     assert buffers[0].selector == buffers[1].selector == bits[1] // 8 % 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order"), [*zip(["uint8", "int16", "float32", "uint32", "int64"], [*SortOrder] * 3, strict=False)]
+)
+def test_long_digits_on_the_cpu(monkeypatch, dtype, order):
+    """Of up to 11 bits, as blocks with many items have them: fewer passes, which end in the other buffer or not."""
+    monkeypatch.setattr(importlib.import_module("tilewright.compute.radix_sort"), "_MANY", 0)
+    keys, values = random_keys(70_000, dtype), np.arange(70_000, dtype=np.int32)
+    bits = 8 * keys.itemsize
+    for begin, end in ((None, None), (3, bits), (0, bits - 5)):
+        low, high = begin or 0, end or bits
+        if keys.dtype.kind != "f":
+            word = np.dtype(f"u{keys.itemsize}")
+            turned = keys.view(word) ^ word.type((keys.dtype.kind == "i") << (bits - 1))
+            part = turned >> word.type(low) & word.type((1 << (high - low)) - 1)
+        elif (low, high) == (0, bits):
+            part = keys
+        else:
+            continue
+        places = stably(part, order)
+        outs = np.zeros_like(keys), np.zeros_like(values)
+        compute.radix_sort(keys, outs[0], values, outs[1], order, len(keys), begin, end)
+        np.testing.assert_array_equal(outs[0], keys[places])
+        np.testing.assert_array_equal(outs[1], places)
+        buffers = [DoubleBuffer(x.copy(), np.zeros_like(x)) for x in (keys, values)]
+        compute.radix_sort(buffers[0], None, buffers[1], None, order, len(keys), begin, end)
+        np.testing.assert_array_equal(buffers[0].current(), keys[places])
+        np.testing.assert_array_equal(buffers[1].current(), places)
+        assert buffers[0].selector == -(-(high - low) // 11) % 2
+
+
+def test_digits_are_long_where_blocks_have_many_items():
+    keys = np.arange(1 << 17, dtype=np.uint32)[::-1].copy()
+    sorter = compute.make_radix_sort(keys, keys.copy(), None, None, SortOrder.ASCENDING)
+    given = {"begin_bit": None, "end_bit": None}
+    assert [mask for _, mask in sorter._digits(given, 1 << 17)] == [255] * 4
+    assert [mask for _, mask in sorter._digits(given, 1 << 23)] == [2047, 2047, 1023]
+    assert [mask for _, mask in sorter._digits({"begin_bit": 0, "end_bit": 16}, 1 << 23)] == [255] * 2
 
 
 def test_stages_of_radix_sort(device):

@@ -143,9 +143,9 @@ def counted(threads: int):
     return count
 
 
-def passes(begin_bit: int, end_bit: int) -> list[tuple[int, int]]:
-    """(shift, mask) of each pass, from the lowest digit on."""
-    return [(at, (1 << min(BITS, end_bit - at)) - 1) for at in range(begin_bit, end_bit, BITS)]
+def passes(begin_bit: int, end_bit: int, bits: int = BITS) -> list[tuple[int, int]]:
+    """(shift, mask) of each pass, from the lowest digit on, of at most so many bits."""
+    return [(at, (1 << min(bits, end_bit - at)) - 1) for at in range(begin_bit, end_bit, bits)]
 
 
 def read_bits(key: DType, begin_bit: Any, end_bit: Any, what: str) -> tuple[int, int]:

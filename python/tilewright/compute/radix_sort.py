@@ -1,7 +1,8 @@
-"""radix_sort: keys by digits of 8 bits, the lowest one first; what is equal keeps its order.
+"""radix_sort: keys by their digits, the lowest one first; what is equal keeps its order.
 
 On a GPU, onesweep.py. On the CPU a pass has three kernels: each block counts the digits of its range; one makes of the
-counts where each block stores its items of each digit; each block stores.
+counts where each block stores its items of each digit; each block stores. Where blocks have many items digits are of up
+to 11 bits, so that there are fewer passes; their counts still fit a first-level cache.
 """
 
 # The kernels' values have no types that a checker knows.
@@ -17,12 +18,11 @@ from ..numba import intrinsics as cuda
 from ..quiet import quiet
 from .checks import chosen
 from .digits import (
-    DIGITS,
+    BITS,
     DoubleBuffer,
     SortOrder,
     as_bits,
     check_key,
-    counted,
     digit_of,
     passes,
     read_bits,
@@ -133,6 +133,10 @@ def unpacked(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+_MOST_BITS = 11  # of a digit on the CPU
+_MANY = 32  # items of a block for each of so many digits
+
+
 class RadixSort(Sorting):
     name = "radix_sort"
     order = (*KEYS_AND_VALUES, "num_items", "begin_bit", "end_bit")
@@ -159,7 +163,18 @@ class RadixSort(Sorting):
     def parts(self, n: int) -> list[Part]:
         if self.shape.threads > 1:
             return [*self.sweep.parts(n), *self.spare(n)]
-        return [Part(int64, DIGITS * self.shape.blocks(n)), *self.spare(n)]
+        return [Part(int64, self.shape.blocks(n) * (1 << self._most_bits(n))), *self.spare(n)]
+
+    def _most_bits(self, n: int) -> int:
+        many = self.shape.threads == 1 and self.shape.per_block(n) >= _MANY << _MOST_BITS
+        return _MOST_BITS if many else BITS
+
+    def _digits(self, given: Given, n: int) -> list[tuple[int, int]]:
+        """(shift, mask) of each pass. Digits are as short as they can be without another one."""
+        begin, end = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
+        count = -(-(end - begin) // self._most_bits(n))
+        bits = BITS if self.shape.threads > 1 or not count else -(-(end - begin) // count)
+        return passes(begin, end, bits)
 
     def sample_launches(self, given: Given, n: int, temporary: list[Any]) -> list[Launch]:
         return [*self.launches(given, n, temporary), *self.launches({**given, "end_bit": 0}, n, temporary)]
@@ -171,7 +186,7 @@ class RadixSort(Sorting):
             return []
         shape, key = self.shape, self.key
         blocks, threads, per = shape.blocks(n), shape.threads, size(shape.per_block(n))
-        digits = passes(*read_bits(key, given["begin_bit"], given["end_bit"], self.name))
+        digits = self._digits(given, n)
         own = 2 if threads > 1 else 1  # arrays that are no second copy
         at = self.stations(given, temporary[own:], len(digits) or 1)
         if not digits and self.buffers:
@@ -187,24 +202,28 @@ class RadixSort(Sorting):
             (keys, values), (out, out_values) = at[i], at[i + 1]
             source, sizes = as_bits(keys, key), (size(n), per, np.int64(shift), np.int64(mask))
             found.append(Launch(self.count, (source, counts, *sizes), blocks, threads))
-            found.append(Launch(self.places, (counts, size(DIGITS * blocks)), 1, threads))
+            found.append(Launch(self.places, (counts, size((mask + 1) * blocks)), 1, threads))
             stored = (source, values, as_bits(out, key), out_values, counts, *sizes)
             found.append(Launch(self.store, stored, blocks, threads))
         return found
 
     def passes_of(self, given: Given) -> int:
-        bits = read_bits(self.key, given["begin_bit"], given["end_bit"], self.name)
-        return len(passes(*bits)) if given["num_items"] else 0
+        n = given["num_items"]
+        return len(self._digits(given, n)) if n else 0
 
 
 def _count(digit):
-    shared_array, count_digits = Shared(int64, DIGITS), counted(1)
+    shared_array = Shared(int64, 1 << _MOST_BITS)
 
     def count(keys, counts, n, per, shift, mask):
         shared = shared_array()
+        for d in range(mask + 1):
+            shared[d] = 0
         first = cuda.blockIdx.x * per
-        count_digits(first, min(first + per, n), shared, lambda i: digit(keys[i], shift, mask))
-        for d in range(DIGITS):
+        for i in range(first, min(first + per, n)):
+            at = digit(keys[i], shift, mask)
+            shared[at] = shared[at] + 1
+        for d in range(mask + 1):
             counts[d * cuda.gridDim.x + cuda.blockIdx.x] = shared[d]
 
     return ComputeKernel(count)
@@ -223,11 +242,11 @@ def _places():
 
 
 def _store(digit, read, write):
-    shared_array, in_order, has_values = Shared(int64, DIGITS), stored_in_order(1), read is not None
+    shared_array, in_order, has_values = Shared(int64, 1 << _MOST_BITS), stored_in_order(1), read is not None
 
     def store(keys, values, out, out_values, counts, n, per, shift, mask):
         shared = shared_array()
-        for d in range(DIGITS):
+        for d in range(mask + 1):
             shared[d] = counts[d * cuda.gridDim.x + cuda.blockIdx.x]
 
         def move(i, to):
