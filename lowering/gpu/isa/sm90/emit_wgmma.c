@@ -157,15 +157,24 @@ static MlirValue first_word(tw_emitter_t *e, const wgmma_product_t *p, MlirValue
   return twg_binary(e, "llvm.or", word, twg_const_i32(e, constant));
 }
 
+static bool is_alone(MlirOperation product) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(product)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (tw_op_is_async_product(op) && !mlirOperationEqual(op, product))
+      return false;
+  return true;
+}
+
 /* The descriptor of the stage at operand `at`. All but the stage is known before the loop, so that one multiply-add
- * stands between its number and a product that a warpgroup waits for. A sum of addresses in shared memory has no more
- * bits than these. */
+ * stands between its number and a product that a warpgroup waits for. Not so where there are several products, one
+ * behind the other, as in attention: what is known takes registers, of which they leave none. A sum of addresses in
+ * shared memory has no more bits than these. */
 static MlirValue descriptor(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, bool rhs) {
   enum { WORD_BITS = 32 };
   MlirValue buffer = mlirOperationGetOperand(p->op, at);
   uint64_t constant = (uint64_t)descriptor_constant(rhs ? &p->rhs : &p->lhs);
   MlirBlock here = e->block;
-  twg_loop_t *loop = twg_loop_without(e, buffer);
+  twg_loop_t *loop = is_alone(p->op) ? twg_loop_without(e, buffer) : NULL;
   if (loop)
     e->block = loop->before;
   MlirValue word = first_word(e, p, buffer, rhs, (uint32_t)constant);
