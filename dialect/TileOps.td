@@ -63,7 +63,7 @@ def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
 
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "read the tile at a tile index of an array";
-  let access = "tile"; let verifier = "verify_load";
+  let access = "tile"; let scratch = "row_scratch"; let verifier = "verify_load";
   let description = [{
     Element `e` of the result is element `index * shape + e` of the array, after
     the axes of the array were permuted by `order` (axis `d` of the tile runs
@@ -88,7 +88,7 @@ def Tile_LoadOp : Tile_Op<"load"> {
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "write a tile at a tile index of an array";
-  let access = "tile"; let verifier = "verify_store";
+  let access = "tile"; let scratch = "row_scratch"; let verifier = "verify_store";
   let description = [{ The counterpart of `tile.load`; elements outside of the array are dropped. }];
   let pyName = "store";
   let arguments = (ins Arg<Tile_Array, "", [MemWrite]>:$array, Variadic<AnySignlessInteger>:$index,

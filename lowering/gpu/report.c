@@ -3,6 +3,7 @@
  *   a copy by the engine   remark: moves 128x64xbf16 by <engine>, in 1 box; its lines leave the L2 cache first
  *   tile.async_copy        remark: moves 128x64xbf16 by cp.async, in pieces of up to 8 bytes (<why>)
  *   tile.load, tile.store  remark: moves 1x4096xf32 through registers, in pieces of up to 16 bytes
+ *   the same, realigned    remark: moves 1x4096xbf16 through shared memory, in pieces of up to 16 bytes
  *   tile.async_gather      remark: reads 128x64xbf16 by cp.async, in pieces of up to 16 bytes
  *   tile.gather            remark: reads 4x4096xbf16, in pieces of up to 16 bytes
  *   a store by the engine  remark: moves 128x64xbf16 by <engine>, through shared memory
@@ -125,6 +126,10 @@ static void tell_product(MlirOperation op, int num_warps) {
     tw_op_remark(op, "runs as %s", text);
 }
 
+static void remark_realigned(MlirOperation op, const char *tile) {
+  tw_op_remark(op, "moves %s through shared memory, in pieces of up to %d bytes", tile, TW_REALIGNED_PIECE);
+}
+
 static void remark_store(MlirOperation op) {
   bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE);
   MlirType tile = mlirValueGetType(by_engine ? mlirOperationGetOperand(op, 0) : tw_moved_tile(op));
@@ -134,6 +139,8 @@ static void remark_store(MlirOperation op) {
   tw_describe_tile(tile, sizeof text, text);
   if (by_engine)
     tw_op_remark(op, "moves %s by " TW_ENGINE_NAME ", through shared memory", text);
+  else if (tw_has_attr(op, TW_REALIGNED))
+    remark_realigned(op, text);
   else
     tw_op_remark(op, "moves %s from registers, in pieces of up to %d bytes", text,
                  access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
@@ -167,8 +174,11 @@ static MlirWalkResult tell(MlirOperation op, void *user) {
     char text[160];
     MlirType tile = mlirValueGetType(mlirOperationGetResult(op, 0));
     tw_describe_tile(tile, sizeof text, text);
-    tw_op_remark(op, "moves %s through registers, in pieces of up to %d bytes", text,
-                 access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
+    if (tw_has_attr(op, TW_REALIGNED))
+      remark_realigned(op, text);
+    else
+      tw_op_remark(op, "moves %s through registers, in pieces of up to %d bytes", text,
+                   access_bytes(op, (int)tw_rank(tile), tw_element(tile)));
     return MlirWalkResultAdvance;
   }
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

@@ -173,6 +173,32 @@ void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_lay
   e->block = here;
 }
 
+twg_row_t twg_place_row(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, int dim) {
+  intptr_t first;
+  int64_t order[TW_LAYOUT_MAX_RANK];
+  MlirValue array = tw_access_array(op, &first), elements = {NULL}, inside = {NULL};
+  twg_row_t row = {.count = twg_const_i32(e, tw_layout_extent(layout, dim))};
+  bool checks = !tw_has_attr(op, TW_IN_BOUNDS);
+  tw_access_order(op, layout->rank, order);
+  for (int d = 0; d < layout->rank; d++) {
+    MlirValue index = to_i64(e, twg_operand(e, op, first + d).at[0]),
+              extent = twg_array_extent(e, array, (int)order[d]);
+    MlirValue start = twg_binary(e, "llvm.mul", index, twg_const_int(e, e->i64, tw_layout_extent(layout, d)));
+    MlirValue along = twg_binary(e, "llvm.mul", start, twg_array_stride(e, array, (int)order[d]));
+    elements = elements.ptr ? twg_binary(e, "llvm.add", elements, along) : along;
+    if (checks && d == dim) {
+      row.count = cut_from(e, extent, start, tw_layout_extent(layout, d));
+    } else if (checks) { /* a negative number is a large one */
+      MlirValue is_there = twg_icmp(e, TW_ULT, index, extent);
+      inside = inside.ptr ? twg_binary(e, "llvm.and", inside, is_there) : is_there;
+    }
+  }
+  if (inside.ptr)
+    row.count = twg_select(e, inside, row.count, twg_const_i32(e, 0));
+  row.pointer = twg_offset_pointer(e, twg_array_pointer(e, array), twg_to_bytes(e, elements, tw_memory_bits(element)));
+  return row;
+}
+
 MlirValue twg_is_inside(tw_emitter_t *e, const tw_placed_t *p, int dim, MlirValue at) {
   return twg_icmp(e, p->inside_if[dim], p->left[dim], at);
 }

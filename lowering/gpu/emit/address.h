@@ -40,6 +40,13 @@ const char *twg_space_of(MlirValue pointer);
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
+/* The row that a tile of one is (all its elements along dimension `dim`): the address of its first element, and how many
+ * elements of it are inside of the array, from that on (i32). */
+typedef struct {
+  MlirValue pointer, count;
+} twg_row_t;
+
+twg_row_t twg_place_row(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, int dim);
 /* Predicate (i1) of the access that starts at register r; null where it is known to be inside (row_ends.h). */
 MlirValue twg_access_guard(tw_emitter_t *e, tw_placed_t *p, int r);
 /* Whether coordinate `at` of a register along a dimension, of the type of what is left, is inside of the array. */

@@ -60,6 +60,7 @@ enum { TWG_MAX_LOADED = 64 };
 typedef struct {
   bool computes; /* has products */
   bool folds;    /* has loops, reductions or scans */
+  bool realigns; /* rows that begin anywhere, element by element */
   int registers; /* of a thread, for its largest tile, or all that a loop carries */
 } twg_work_t;
 

@@ -120,6 +120,11 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
 }
 
+bool tw_is_row(const tw_layout_t *l, int dim) {
+  return dim >= 0 && tw_layout_extent(l, dim) == INT64_C(1) << tw_layout_size_bits(l) && tw_layout_disjoint(l, dim) &&
+         tw_layout_is_onto(l);
+}
+
 int64_t tw_access_small_pieces(MlirOperation load) {
   enum { COPY_BITS = 32 };
   MlirType tile = mlirValueGetType(tw_moved_tile(load));

@@ -17,6 +17,13 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 #define TW_LATENCY "tile.latency"
 /* On a load: what its lines in the L2 cache shall be, if the copy engine brings its tile (memory/cache_hints.c). */
 #define TW_CACHE "tile.cache"
+/* On a load or store: its tile is a row that begins anywhere, and goes through shared memory (memory/realign_rows.c).
+ */
+#define TW_REALIGNED "tile.realigned"
+/* Whether it can be: the tile has elements along this dimension alone, and threads have all of them. */
+bool tw_is_row(const tw_layout_t *l, int dim);
+/* What it needs there beside the tile: it is as many bytes behind a multiple of that as in memory. */
+enum { TW_REALIGNED_PIECE = TW_MAX_ACCESS_BITS / 8 };
 /* On an async_copy of a tile: the padding of the load that it stands for, if it is not zero. */
 #define TW_COPY_PADDING "tile.padding"
 

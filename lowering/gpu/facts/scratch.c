@@ -2,6 +2,7 @@
 #include "lowering/gpu/facts/scratch.h"
 
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/layout/cost.h"
 #include "tilewright/dialect.h"
@@ -126,6 +127,12 @@ static int64_t conversion_scratch(MlirOperation op) {
       !tw_converts_through_shared(&from, &to))
     return 0;
   return tw_count(type) * tw_memory_bytes(tw_element(type));
+}
+
+/* Of a row that begins anywhere. */
+static int64_t row_scratch(MlirOperation op) {
+  MlirType type = mlirValueGetType(tw_moved_tile(op));
+  return tw_has_attr(op, TW_REALIGNED) ? tw_count(type) * tw_memory_bytes(tw_element(type)) + TW_REALIGNED_PIECE : 0;
 }
 
 int64_t tw_scratch_bytes(MlirOperation op) {

@@ -254,8 +254,8 @@ static bool find_array(MlirOperation op, open_access_t *out) {
     out->op = op;
   }
   bool tile = tw_op_loads_tile(op) || tw_op_stores_tile(op) || tw_op_stores_by_engine(op);
-  if (tile && !tw_has_attr(op, "order") && tw_is_tile(type_moved(op)) && tw_layout_of_type(type_moved(op), &layout) &&
-      tw_layout_is_injective(&layout))
+  if (tile && !tw_has_attr(op, "order") && !tw_has_attr(op, TW_REALIGNED) && tw_is_tile(type_moved(op)) &&
+      tw_layout_of_type(type_moved(op), &layout) && tw_layout_is_injective(&layout))
     out->owner = type_moved(op).ptr;
   return is_written(array) || out->op.ptr;
 }
@@ -456,6 +456,9 @@ static void visit(state_t *s, MlirOperation op) {
   int64_t bytes = tw_has_attr(op, "tile.scratch") ? tw_scratch_bytes(op) : 0;
   if (tw_op_is(op, TW_TILE_ATOMIC))
     visit_ordered(s, op, bytes);
+  bool stores_row = bytes > 0 && tw_op_stores_tile(op); /* behind the barrier inside of it */
+  if (stores_row)
+    visit_scratch(s, op, bytes);
   if (find_array(op, &access))
     visit_array(s, op, access);
   if (tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE)) {
@@ -467,7 +470,7 @@ static void visit(state_t *s, MlirOperation op) {
   } else if (tw_op_is(op, TW_TILE_ASYNC_WAIT)) {
     if (tw_attr_int(op, "pending", 0) == 0)
       wait_for_copies(s);
-  } else if (bytes > 0) {
+  } else if (bytes > 0 && !stores_row) {
     visit_scratch(s, op, bytes);
   } else if (tw_op_is_async_product(op)) {
     visit_async_mma(s, op);

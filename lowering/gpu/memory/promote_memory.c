@@ -51,6 +51,7 @@
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/gpu/machine/target.h"
+#include "lowering/gpu/memory/realign_rows.h"
 #include "lowering/gpu/memory/stage_stores.h"
 #include "lowering/ir.h"
 #include "lowering/layout/memory.h"
@@ -462,4 +463,6 @@ static bool promote_operands(MlirOperation func) {
   return true;
 }
 
-bool tw_run_promote_memory(MlirOperation func) { return promote_operands(func) && tw_stage_stores(func); }
+bool tw_run_promote_memory(MlirOperation func) {
+  return promote_operands(func) && tw_stage_stores(func) && tw_realign_rows(func);
+}

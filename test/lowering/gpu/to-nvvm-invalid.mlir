@@ -117,3 +117,15 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#l = #tile.linear<register = [[0, 32], [0, 64], [1, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]>
+module attributes {tile.target = "sm_80"} {
+  func.func @two_rows(%a: memref<?x?xbf16, strided<[?, 1]>>, %i: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %x = arith.constant dense<1.0> : tensor<2x128xbf16, #l>
+    // expected-error@+1 {{'tile.store' op is marked tile.realigned, which takes a tile that is one row}}
+    tile.store %x, %a[%i, %i] {tile.realigned} : tensor<2x128xbf16, #l>, memref<?x?xbf16, strided<[?, 1]>>, i32, i32
+    return
+  }
+}

@@ -6,6 +6,7 @@
 #include "lowering/gpu/emit/address.h"
 #include "lowering/gpu/emit/elements.h"
 #include "lowering/gpu/emit/lane_exchange.h"
+#include "lowering/gpu/emit/row_ends.h"
 #include "lowering/gpu/emit/rules.h"
 #include "lowering/gpu/emit/shared_access.h"
 #include "lowering/gpu/emit/words.h"
@@ -169,6 +170,100 @@ static void store_pair(tw_emitter_t *e, int bits, MlirValue pointer, int64_t off
           : f.class_ == 'r' ? "r,l,b,b"
                             : "h,l,b,b",
           (MlirType){NULL}, f.words + 3, operands, TW_PTX_STORES);
+}
+
+/* ---- rows that begin anywhere ---------------------------------------------------------------------------- */
+
+/* A row in memory and in shared memory, where it is as far behind a multiple of a piece. Numbers are bytes, i32, from
+ * the last such multiple on that is not behind it. */
+typedef struct {
+  MlirValue shared, global; /* pointers to the row */
+  MlirValue shift, end;     /* where it begins and ends */
+  MlirValue own, count;     /* this thread's first element there; the elements that are inside of the array */
+  int64_t bytes;            /* of a whole row */
+  int dim, size;            /* along which it lies; of an element */
+  bool loads;
+} realigned_t;
+
+static bool place_realigned(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout,
+                            realigned_t *row) {
+  int dim = tw_access_contiguous_dim(op, layout->rank), size = tw_memory_bytes(element);
+  if (!tw_is_row(layout, dim) || tw_memory_bits(element) != 8 * size) {
+    tw_op_error(op, "is marked " TW_REALIGNED ", which takes a tile that is one row");
+    return false;
+  }
+  twg_row_t placed = twg_place_row(e, op, element, layout, dim);
+  *row = (realigned_t){.global = placed.pointer, .count = placed.count, .dim = dim, .size = size};
+  row->loads = tw_op_loads_tile(op);
+  row->bytes = tw_layout_extent(layout, dim) * size;
+  row->shift = twg_cast(e, "llvm.trunc", e->i32, twg_cast(e, "llvm.ptrtoint", e->i64, placed.pointer));
+  row->shift = twg_binary(e, "llvm.and", row->shift, twg_const_i32(e, TW_REALIGNED_PIECE - 1));
+  MlirValue inside = twg_binary(e, "llvm.mul", placed.count, twg_const_i32(e, size));
+  row->end = twg_binary(e, "llvm.add", row->shift, inside);
+  row->shared = twg_offset_pointer(e, twg_scratch_at(e, op, 0), row->shift);
+  MlirValue own = twg_binary(e, "llvm.mul", twg_thread_coord(e, layout, dim), twg_const_i32(e, size));
+  row->own = twg_offset_pointer(e, row->shared, own);
+  return true;
+}
+
+/* Where a register's first element lies behind the thread's, in elements. */
+static int64_t place_in_row(const realigned_t *row, const tw_layout_t *layout, int r) {
+  return tw_layout_coord(layout, tw_layout_image(layout, TW_REGISTER, (uint32_t)r), row->dim);
+}
+
+/* Brings so many bytes to shared memory, or from there. */
+static void take_piece(tw_emitter_t *e, const realigned_t *row, access_form_t form, MlirValue at, int64_t offset,
+                       MlirValue guard, bool is_there, MlirValue *words) {
+  static const uint32_t no_padding[2] = {0, 0};
+  MlirValue always = {NULL}, from = twg_offset_pointer(e, row->loads ? row->global : row->shared, at);
+  guarded_load(e, form, from, offset, is_there && !row->loads ? always : guard, no_padding, words);
+}
+
+static void put_piece(tw_emitter_t *e, const realigned_t *row, access_form_t form, MlirValue at, int64_t offset,
+                      MlirValue guard, const MlirValue *words) {
+  guarded_store(e, form, twg_offset_pointer(e, row->loads ? row->shared : row->global, at), offset, guard, words);
+}
+
+/* A thread has a piece of each round: those that the row fills. */
+static void move_pieces(tw_emitter_t *e, const realigned_t *row) {
+  enum { PIECE = TW_REALIGNED_PIECE, AHEAD = 4, WORDS = 4 };
+  const access_form_t form = form_of(TW_MAX_ACCESS_BITS);
+  MlirValue mine = twg_binary(e, "llvm.mul", e->thread, twg_const_i32(e, PIECE));
+  MlirValue from = twg_binary(e, "llvm.sub", mine, row->shift), left = twg_binary(e, "llvm.sub", row->end, mine);
+  int64_t round = (int64_t)PIECE * 32 * e->num_warps;
+  bool is_there = round <= row->bytes; /* in shared memory is some piece of the row then, maybe not wanted */
+  for (int64_t at = 0; at < row->bytes; at += AHEAD * round) {
+    MlirValue guards[AHEAD], words[AHEAD][WORDS];
+    for (int i = 0; i < AHEAD && at + i * round < row->bytes; i++) {
+      guards[i] = twg_icmp(e, TW_SGE, left, twg_const_i32(e, at + i * round + PIECE));
+      if (at + i * round == 0)
+        guards[i] = twg_binary(e, "llvm.and", guards[i], twg_icmp(e, TW_UGE, mine, row->shift));
+      take_piece(e, row, form, from, at + i * round, guards[i], is_there, words[i]);
+    }
+    for (int i = 0; i < AHEAD && at + i * round < row->bytes; i++)
+      put_piece(e, row, form, from, at + i * round, guards[i], words[i]);
+  }
+}
+
+/* The elements in front of the first piece and behind the last one: one a thread. */
+static void move_ends(tw_emitter_t *e, const realigned_t *row) {
+  enum { PIECE = TW_REALIGNED_PIECE };
+  const access_form_t form = form_of(8 * row->size);
+  MlirValue zero = twg_const_i32(e, 0), size = twg_const_i32(e, row->size), word[4];
+  MlirValue mine = twg_binary(e, "llvm.mul", e->thread, size);
+  MlirValue last = twg_binary(e, "llvm.and", row->end, twg_const_i32(e, -PIECE));
+  MlirValue is_first = twg_icmp(e, TW_ULT, mine, twg_const_i32(e, PIECE));
+  MlirValue behind = twg_binary(e, "llvm.add", last, twg_binary(e, "llvm.sub", mine, twg_const_i32(e, PIECE)));
+  MlirValue at = twg_select(e, is_first, mine, behind);
+  MlirValue one_end = twg_icmp(e, TW_EQ, last, zero); /* the row ends within its first piece */
+  MlirValue torn = twg_binary(e, "llvm.or", one_end, twg_icmp(e, TW_NE, row->shift, zero));
+  MlirValue two_ends = twg_binary(e, "llvm.xor", one_end, twg_const_int(e, e->i1, 1));
+  MlirValue guard = twg_select(e, is_first, torn, two_ends);
+  guard = twg_binary(e, "llvm.and", guard, twg_icmp(e, TW_SGE, at, row->shift));
+  guard = twg_binary(e, "llvm.and", guard, twg_icmp(e, TW_SLT, at, row->end));
+  MlirValue from = twg_binary(e, "llvm.sub", at, row->shift);
+  take_piece(e, row, form, from, 0, guard, false, word);
+  put_piece(e, row, form, from, 0, guard, word);
 }
 
 /* ---- load -------------------------------------------------------------------------------------- */
@@ -359,6 +454,35 @@ static bool makes_pairs(MlirOperation op, const accesses_t *a, const tw_placed_t
   return is_in_pieces(op) && a->inner > 0 && a->vector == 0 && !placed->inside && are_pairs(placed->bits);
 }
 
+/* Threads bring whole pieces to shared memory, and take from there what they have of the row. */
+static bool load_realigned(tw_emitter_t *e, const loader_t *l, const accesses_t *a, tw_values_t out) {
+  realigned_t row;
+  int lanes[32];
+  if (!place_realigned(e, l->op, l->element, &l->layout, &row))
+    return false;
+  move_pieces(e, &row);
+  move_ends(e, &row);
+  twg_barrier(e);
+  int64_t sure = twg_surely_inside(e, l->op, &l->layout, row.dim);
+  MlirValue left = twg_binary(e, "llvm.sub", row.count, twg_thread_coord(e, &l->layout, row.dim));
+  for (int r = 0; r < out.count; r++) {
+    MlirValue words[4], elements[32], guard = {NULL};
+    int64_t at = place_in_row(&row, &l->layout, r);
+    if (!twg_starts_vector(r, a->vector, a->regs) || twg_first_copy(&l->layout, r) != r)
+      continue;
+    if (at >= sure && !tw_has_attr(l->op, TW_IN_BOUNDS))
+      guard = twg_icmp(e, TW_SGT, left, twg_const_i32(e, at));
+    guarded_load(e, form_of((8 * row.size) << a->vector), row.own, at * row.size, guard, l->padding, words);
+    twg_from_words(e, l->element, 8 * row.size, 1 << a->vector, words, elements);
+    twg_vector_registers(r, a->vector, a->regs, lanes);
+    for (int i = 0; i < 1 << a->vector; i++)
+      out.at[lanes[i]] = elements[i];
+  }
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[twg_first_copy(&l->layout, r)];
+  return true;
+}
+
 static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   loader_t l = {.op = op, .element = tw_element(type), .late = tw_attr(op, TW_LATE)};
@@ -370,9 +494,14 @@ static bool rule_load(tw_emitter_t *e, MlirOperation op) {
     return lacks_layout(op);
   accesses_t a = accesses_of(op, &l.layout);
   l.regs = a.regs;
-  twg_place(e, op, l.element, &l.layout, &placed);
   twg_padding_words(l.element, tw_attr_int(op, "padding", 0), l.padding);
   tw_values_t out = twg_new_values(e, tw_layout_count(&l.layout, TW_REGISTER));
+  if (tw_has_attr(op, TW_REALIGNED)) {
+    bool ok = load_realigned(e, &l, &a, out);
+    twg_set_result(e, op, 0, out);
+    return ok;
+  }
+  twg_place(e, op, l.element, &l.layout, &placed);
   l.pairs = makes_pairs(op, &a, &placed);
   if (a.inner > a.vector && placed.whole.ptr && !is_in_pieces(op))
     load_two_ways(e, &l, &placed, &a, out);
@@ -434,6 +563,30 @@ static void store_two_ways(tw_emitter_t *e, MlirType element, const tw_layout_t 
   e->block = join;
 }
 
+/* Threads put what they have of the row into shared memory, and take whole pieces from there. */
+static bool store_realigned(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout,
+                            const accesses_t *a, tw_values_t in) {
+  realigned_t row;
+  int lanes[32];
+  if (!place_realigned(e, op, element, layout, &row))
+    return false;
+  for (int r = 0; r < in.count; r++) {
+    MlirValue words[4], elements[32], always = {NULL};
+    if (!twg_starts_vector(r, a->inner, a->regs) || twg_first_copy(layout, r) != r)
+      continue;
+    twg_vector_registers(r, a->inner, a->regs, lanes);
+    for (int i = 0; i < 1 << a->inner; i++)
+      elements[i] = in.at[lanes[i]];
+    twg_to_words(e, element, 8 * row.size, 1 << a->inner, elements, words);
+    guarded_store(e, form_of((8 * row.size) << a->inner), row.own, place_in_row(&row, layout, r) * row.size, always,
+                  words);
+  }
+  twg_barrier(e);
+  move_pieces(e, &row);
+  move_ends(e, &row);
+  return true;
+}
+
 static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   MlirType type = mlirValueGetType(stored_value(op)), element = tw_element(type);
   tw_layout_t layout;
@@ -446,6 +599,8 @@ static bool rule_store(tw_emitter_t *e, MlirOperation op) {
   if (tw_memory_bits(element) == 4 && a.vector == 0)
     return tears_bytes(op);
   tw_values_t in = twg_lookup(e, stored_value(op));
+  if (tw_has_attr(op, TW_REALIGNED))
+    return store_realigned(e, op, element, &layout, &a, in);
   twg_place(e, op, element, &layout, &placed);
   placed.owner = twg_owner_guard(e, &layout);
   bool pairs = makes_pairs(op, &a, &placed);

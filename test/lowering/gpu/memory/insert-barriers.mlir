@@ -234,3 +234,30 @@ func.func @atomics(%m: memref<?xi32>, %n: memref<?xi32>, %i: tensor<512xi32, #a>
   %3 = tile.atomic store release device, %i, %m[%i] : tensor<512xi32, #a>, memref<?xi32>, tensor<512xi32, #a> -> tensor<512xi32, #a>
   return
 }
+
+// -----
+
+#l = #tile.linear<register = [[0, 32], [0, 64], [0, 128]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 256]]>
+!array = memref<?x?xbf16, strided<[?, 1]>>
+
+// A row that goes through shared memory is moved by other threads than have it: in front of a barrier of its own where
+// it is loaded, and behind one where it is stored.
+// CHECK-LABEL: @realigned
+// CHECK: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load
+func.func @realigned(%a: !array, %i: i32) -> tensor<1x512xbf16, #l> attributes {tile.kernel} {
+  %x = tile.load %a[%i, %i] : !array, i32, i32 -> tensor<1x512xbf16, #l>
+  tile.store %x, %a[%i, %i] {tile.realigned, tile.scratch = 0 : i32} : tensor<1x512xbf16, #l>, !array, i32, i32
+  tile.store %x, %a[%i, %i] {tile.realigned, tile.scratch = 0 : i32} : tensor<1x512xbf16, #l>, !array, i32, i32
+  %y = tile.load %a[%i, %i] {tile.realigned, tile.scratch = 2048 : i32} : !array, i32, i32 -> tensor<1x512xbf16, #l>
+  tile.store %y, %a[%i, %i] : tensor<1x512xbf16, #l>, !array, i32, i32
+  %z = tile.load %a[%i, %i] {tile.realigned, tile.scratch = 4096 : i32} : !array, i32, i32 -> tensor<1x512xbf16, #l>
+  return %z : tensor<1x512xbf16, #l>
+}
