@@ -123,10 +123,20 @@ class Forever(Loops):
     """A loop that a test at its head leaves."""
 
     def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
-        text = f"{name}, end_of_{name} = first, end\nwhile True:\n    if {name} >= end_of_{name}:\n        break\n    {name} += 1"
-        start, loop = statements(text, first=first, end=end)
+        start, end_is, loop = statements(
+            f"""
+            {name} = first
+            end_of_{name} = end
+            while True:
+                if {name} >= end_of_{name}:
+                    break
+                {name} += 1
+            """,
+            first=first,
+            end=end,
+        )
         loop.body = [loop.body[0], *body, loop.body[1]]
-        return [start, loop]
+        return [start, end_is, loop]
 
 
 class Step(Loops):
