@@ -40,8 +40,8 @@ const char *twg_space_of(MlirValue pointer);
 MlirValue twg_to_bytes(tw_emitter_t *e, MlirValue elements, int bits);
 /* Places the tile of `op` in its array for a thread that owns its elements as `layout` says. */
 void twg_place(tw_emitter_t *e, MlirOperation op, MlirType element, const tw_layout_t *layout, tw_placed_t *out);
-/* The row that a tile of one is (all its elements along dimension `dim`): the address of its first element, and how many
- * elements of it are inside of the array, from that on (i32). */
+/* The row that a tile of one is (all its elements along dimension `dim`): the address of its first element, and how
+ * many elements of it are inside of the array, from that on (i32). */
 typedef struct {
   MlirValue pointer, count;
 } twg_row_t;
