@@ -196,7 +196,12 @@ class Rewriter:
         if load:
             padding = [int(v, 0) for v in re.findall(r"mov\.b\d+ \$\d+, (\w+);", text)]
             first = int(load[3])
-            return self.guarded_load(result, types, int(load[2]), int(load[1] or -1) - first, int(load[4]), padding)
+            guard, at = int(load[1] or -1) - first, int(load[4])
+            alone = re.search(r"; @\$(\d+) ld\.\w+\.u(\d+) \$0, [^;]*;(?: @\$\d+ or\.b\d+ \$0, \$0, (\w+);)?", text)
+            if alone:  # the first of two elements, where the second one is outside
+                high = int(alone[3] or "0", 0)
+                return self.pair_load(result, types, (guard, int(alone[1]) - first), at, int(alone[2]), padding, high)
+            return self.guarded_load(result, types, int(load[2]), guard, at, padding)
         copy = re.match(r"(@\$2 )?cp\.async\.c[ag]\.shared\.global \[\$0\], \[\$1 \+ (-?\d+)\], (\d+)(, \$2)?;", text)
         if copy:  # $2: copy at all, or ignore the source and write zeros, or how many bytes to read
             casts = self.generic(types, 0) + f"  %p = getelementptr i8, {types[1]} %a1, i64 {copy[2]}\n"
@@ -364,6 +369,34 @@ class Rewriter:
         out.append("  br label %end\nend:")
         for i, kind in enumerate(kinds):
             out.append(f"  %v{i} = phi {kind} [ %l{i}, %go ], [ {padding[i]}, %entry ]")
+        return "\n".join([*out, Rewriter.give(result, [f"%v{i}" for i in range(len(kinds))])])
+
+    @staticmethod
+    def pair_load(
+        result: str, types: list[str], guards: tuple[int, int], at: int, bits: int, padding: list[int], high: int
+    ) -> str:
+        """Two elements where both are inside, or the first one where only that is, with bits above it in its word."""
+        kinds = split(result[1:-1]) if result.startswith("{") else [result]
+        both, first = (Rewriter.condition(guard) for guard in guards)
+        word = 2 * bits // len(kinds)
+        out = [f"entry:\n  %p = getelementptr i8, {types[0]} %a0, i64 {at}\n  %n = ptrtoint {types[0]} %p to i64"]
+        out.append(f"  br i1 {both}, label %go, label %other\ngo:")
+        loads = []
+        for i in range(len(kinds)):
+            loads.append(f"  %p{i} = getelementptr i8, {types[0]} %p, i64 {i * word // 8}")
+            loads.append(f"  %l{i} = load i{word}, {types[0]} %p{i}, align {word // 8}")
+        out.append(Rewriter.access_of("reads", "%n", 2 * bits // 8, "\n".join(loads)))
+        out += [f"  %k{i} = bitcast i{word} %l{i} to {kind}" for i, kind in enumerate(kinds)]
+        out.append(f"  br label %end\nother:\n  br i1 {first}, label %one, label %end\none:")
+        out.append(
+            Rewriter.access_of("reads", "%n", bits // 8, f"  %m = load i{bits}, {types[0]} %p, align {bits // 8}")
+        )
+        widened = f"zext i{bits} %m to i{word}" if word > bits else f"add i{bits} %m, 0"
+        out.append(f"  %w = {widened}\n  %h = or i{word} %w, {high}\n  %k = bitcast i{word} %h to {kinds[0]}")
+        out.append("  br label %end\nend:")
+        for i, kind in enumerate(kinds):
+            alone = padding[i] if i else "%k"
+            out.append(f"  %v{i} = phi {kind} [ %k{i}, %go ], [ {padding[i]}, %other ], [ {alone}, %one ]")
         return "\n".join([*out, Rewriter.give(result, [f"%v{i}" for i in range(len(kinds))])])
 
     @staticmethod

@@ -243,6 +243,30 @@ def test_two_loops_that_load_an_operand(backends: Backends, tile: tuple[int, int
 
 
 @ct.kernel
+def shifted(A, B, V, C, TM: ct.Constant, TN: ct.Constant):
+    """Two products without a loop; the row comes late, in pairs of elements."""
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(0, 1, 2):
+        a = ct.load(A, index=(i, k), shape=(TM, 64), padding_mode=ZERO)
+        b = ct.load(B, index=(k, j), shape=(64, TN), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+        a = ct.load(A, index=(i, k + 1), shape=(TM, 64), padding_mode=ZERO)
+        b = ct.load(B, index=(k + 1, j), shape=(64, TN), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(C, index=(i, j), tile=acc + ct.load(V, index=(0, j), shape=(1, TN), padding_mode=ZERO).astype(ct.float32))
+
+
+@pytest.mark.parametrize("dtype", [ct.float32, ct.bfloat16], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("n", [273, 511])
+def test_rows_of_odd_length_beside_a_product(backends: Backends, n: int, dtype: Any) -> None:
+    a, b = integers(ct.float16, (25, 64), 1), integers(ct.float16, (64, n), 2)
+    v = (np.arange(n) % 9 - 3).astype(dtype.numpy)[None]
+    args = backends.run_all(shifted, (1, 2), lambda: [a.copy(), b.copy(), v, np.zeros((25, n), np.float32), 64, 256])
+    assert np.array_equal(args[3], exact(a, b) + v.astype(np.float64))
+
+
+@ct.kernel
 def scaled_twice(A, B, F, G, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, along: ct.Constant):
     i = ct.bid(0)
     acc = ct.zeros((TM, TN), dtype=ct.float32)
