@@ -24,9 +24,9 @@
  *
  * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), counted
  * `while` (while_to_for.c), loops over every n-th number (count_steps.c), values that count up beside the induction
- * variable (induction.c), sums of products (add_to_product.c), products of a batch of one (batch_of_one.c), tiles
- * carried to be early, and steps beside the loop or
- * several in one (reroll.c).
+ * variable (induction.c), sums of products (add_to_product.c), products that are rounded (narrow_products.c), products
+ * of a batch of one (batch_of_one.c), tiles carried to be early, and steps beside the loop or several in one
+ * (reroll.c).
  *
  * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
  * same, bit for bit, but for the order in which a product's sum is added up. */
@@ -111,6 +111,7 @@ bool tw_run_canonicalize(MlirOperation func) {
   each_for(func, tw_count_steps);
   each_for(func, tw_simplify_inductions);
   tw_add_to_products(func);
+  tw_narrow_products(func);
   tw_make_matrices(func);
   each_for(func, roll);
   return tw_gather_to_load(func);

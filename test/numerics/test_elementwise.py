@@ -166,6 +166,28 @@ def test_positions_below_a_number(backends: Backends, n: int) -> None:
 
 
 @ct.kernel
+def scaled_bytes(W, S, Y, Z):
+    w = ct.load(W, (0, 0), (1, 256))
+    s = ct.load(S, (ct.bid(0), 0), (64, 1))
+    ct.store(Y, (ct.bid(0), 0), (w.astype(ct.float32) * s.astype(ct.float32)).astype(Y.dtype))
+    ct.store(Z, (0, 0), w.astype(Z.dtype))
+
+
+@pytest.mark.parametrize("byte", ["i1", "u1"])
+@pytest.mark.parametrize("dtype", [ct.bfloat16, ct.float16], ids=lambda dtype: dtype.name)
+def test_scaled_bytes(backends: Backends, dtype: dt.DType, byte: str) -> None:
+    """Each byte times numbers of all sizes, through float32 as it is written, which rounds once."""
+    w = np.arange(256, dtype="u1").view(byte)[None]
+    s = np.arange(0, 1 << 16, 29, dtype="u2")[: 64 * 35].view(dtype.numpy)[:, None]
+    y, z = (np.zeros((n, 256), dtype.numpy) for n in (len(s), 1))
+    args = backends.run_all(scaled_bytes, len(s) // 64, lambda: [w.copy(), s.copy(), y.copy(), z.copy()])
+    with np.errstate(all="ignore"):
+        want = (w.astype(np.float32) * s.astype(np.float32)).astype(dtype.numpy)
+    assert np.array_equal(args[2].astype(np.float32), want.astype(np.float32), equal_nan=True)
+    assert np.array_equal(args[3].astype(np.float32), w.astype(np.float32))
+
+
+@ct.kernel
 def sides_of_diagonals(Y):
     rows, columns = ct.arange(64, dtype=ct.int32)[:, None], ct.arange(128, dtype=ct.int32)[None, :]
     bits = ct.zeros((64, 128), ct.int32)

@@ -131,6 +131,16 @@ bool tw_has_loads_behind(MlirOperation mma, int operand) {
   return loads.count > 0;
 }
 
+/* Bits that a thread writes for an element of the op's result. Bytes become floats of 16 bits in four instructions for
+ * two of them (emit/rules/int_to_float.c). */
+static int64_t bits_written(MlirOperation op) {
+  enum { BYTE = 8, HALF = 16, STEPS = 4 };
+  MlirType to = tw_element(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  bool casts = tw_op_class(op) == TW_CLASS_CAST && tw_is_float(to) && tw_bits(to) == HALF;
+  MlirType from = casts ? tw_element(mlirValueGetType(mlirOperationGetOperand(op, 0))) : to;
+  return tw_memory_bits(to) * (!tw_is_float(from) && tw_bits(from) == BYTE ? STEPS : 1);
+}
+
 int64_t tw_bits_computed(MlirBlock block, MlirValue made) {
   int64_t bits = 0, elements = tw_count(mlirValueGetType(made));
   tw_slice_t slice = {.block = block};
@@ -138,7 +148,7 @@ int64_t tw_bits_computed(MlirBlock block, MlirValue made) {
   TW_EACH_OP(op, block)
     if (tw_slice_has(&slice, op) && tw_op_form(op) == TW_FORM_ELEMENTWISE) {
       MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
-      bits += tw_is_tile(type) && tw_count(type) == elements ? tw_memory_bits(tw_element(type)) : 0;
+      bits += tw_is_tile(type) && tw_count(type) == elements ? bits_written(op) : 0;
     }
   tw_slice_free(&slice);
   return bits;

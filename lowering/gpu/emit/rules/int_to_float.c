@@ -9,8 +9,13 @@
  *                                                      - (1024 + 8)
  *
  * So it is with a field of each byte, as shifts and masks by constants cut it out, and with a constant added to it. To
- * f32, 0x4B000000 stands for 2^23; bf16 is made of two f32. Other integers of 16 bits at the most, or whose range is
- * known to be small, go through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once.
+ * f32, 0x4B000000 stands for 2^23. To bf16, 0x4300 stands for 2^7, behind which fields of up to 7 bits fit; of a signed
+ * byte the upper bit doubles what is taken off:
+ *
+ *   prmt(word, 0x43434343, 0x4140) & 0xFF7FFF7F       less the same & 0xFF80FF80: 128, or 256
+ *
+ * Other bytes are two f32 in between. Other integers of 16 bits at the most, or whose range is known to be small, go
+ * through f32, too, where the result has 16 bits: f32 holds them exactly, so it rounds once.
  *
  * Natural numbers of 16 bits or more that are below 2^10, or 2^7 to bf16, fit behind the exponent of the result itself,
  * two in a word, as weights of 4 bits that are cut out of words do; a mask of them is one of both:
@@ -132,6 +137,33 @@ static void pair_to_f16(tw_emitter_t *e, MlirValue word, const int at[2], int64_
   out[1] = twg_unpack(e, pair, 1, e->f16);
 }
 
+/* Whether bf16 has 128 and each of the bytes, and what is taken off: a signed byte is 128 and its lower bits, less 128
+ * or, where the upper one is set, 256. */
+static bool are_pairs_of_bf16(const field_t *f, int64_t excess) {
+  enum { ONE = 128, LAST = 256 }; /* all integers up to there are numbers of bf16 */
+  bool whole = f->width == BYTE;
+  return whole ? f->is_signed && excess == ONE : ONE + excess >= 0 && ONE + excess <= LAST;
+}
+
+/* Two bytes of a word, less `excess`. */
+static void pair_to_bf16(tw_emitter_t *e, const field_t *f, MlirValue word, const int at[2], int64_t excess,
+                         MlirValue out[2]) {
+  enum { EXPONENTS = 0x43434343, LOWER = 0xFF7F, UPPER = 0xFF80, BOTH = 0x00010001, ONE = 128 };
+  MlirType bf16 = mlirBF16TypeGet(e->context), pair = twg_vector_type(bf16, 2);
+  MlirValue x = permute_bytes(e, word, EXPONENTS, 0x4040 | at[1] << 8 | at[0]), less;
+  if (f->width == BYTE) {
+    less = twg_binary(e, "llvm.and", x, twg_const_i32(e, (int32_t)((uint32_t)UPPER * BOTH)));
+    x = twg_binary(e, "llvm.and", x, twg_const_i32(e, (int32_t)((uint32_t)LOWER * BOTH)));
+    less = twg_bitcast(e, less, pair);
+  } else {
+    MlirValue one = twg_const_float(e, bf16, (double)(ONE + excess)), both[2] = {one, one};
+    less = twg_pack(e, bf16, 2, both);
+  }
+  x = twg_binary(e, "llvm.fsub", twg_bitcast(e, x, pair), less);
+  out[0] = twg_unpack(e, x, 0, bf16);
+  out[1] = twg_unpack(e, x, 1, bf16);
+}
+
 static MlirValue byte_to_f32(tw_emitter_t *e, MlirValue word, int i, int64_t excess) {
   MlirValue x = twg_bitcast(e, permute_bytes(e, word, 0x4B000000, 0x7540 | i), e->f32);
   return twg_binary(e, "llvm.fsub", x, twg_const_float(e, e->f32, (double)((1 << 23) + excess)));
@@ -179,13 +211,19 @@ static bool convert_words(tw_emitter_t *e, const source_t *source, MlirType to, 
   const packing_t *packing = bytes.count == out.count ? find_packing(e, bytes) : NULL;
   if (packing == NULL)
     return false;
+  bool by_halves = mlirTypeIsABF16(to) && are_pairs_of_bf16(f, excess);
   for (int r = 0; r < bytes.count; r += packing->count) {
     MlirValue word = word_of(e, packing, &bytes.at[r]);
-    word = cut_out(e, f, packing->count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word));
+    word = packing->count == BYTES ? word : twg_cast(e, "llvm.zext", e->i32, word);
+    word = by_halves && f->width == BYTE ? word : cut_out(e, f, word);
     for (int i = 0; i < packing->count; i += 2) {
       const int *at = &packing->at[i];
       if (mlirTypeIsAF16(to)) {
         pair_to_f16(e, word, at, excess, &out.at[r + i]);
+        continue;
+      }
+      if (by_halves) {
+        pair_to_bf16(e, f, word, at, excess, &out.at[r + i]);
         continue;
       }
       MlirValue x[2] = {byte_to_f32(e, word, at[0], excess), byte_to_f32(e, word, at[1], excess)};

@@ -92,4 +92,22 @@ module attributes {tile.target = "sm_90a"} {
     tile.store %f, %z[%c0] : tensor<128xf16, #l>, memref<?xf16, strided<[1]>>, i32
     return
   }
+
+  // A signed byte is 128 and its lower bits, less 128, or 256 where the upper one is set.
+  // CHECK-LABEL: llvm.func @signed
+  // CHECK: %[[EXPONENT:.*]] = llvm.mlir.constant(1128481603 : i32)
+  // CHECK-DAG: %[[LOWER:.*]] = llvm.mlir.constant(-8388737 : i32)
+  // CHECK-DAG: %[[UPPER:.*]] = llvm.mlir.constant(-8323200 : i32)
+  // CHECK: %[[TWO:.*]] = {{.*}}prmt{{.*}}%[[EXPONENT]]
+  // CHECK-DAG: llvm.and %[[TWO]], %[[UPPER]]
+  // CHECK-DAG: llvm.and %[[TWO]], %[[LOWER]]
+  // CHECK: llvm.fsub %{{.*}} : vector<2xbf16>
+  // CHECK-NOT: f32
+  func.func @signed(%x: !bytes {tile.align = 16 : i32, tile.shape_div = array<i64: 16>, tile.stride_div = array<i64: 1>}, %z: memref<?xbf16, strided<[1]>>) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}, tile.launch = {shared_bytes = 0 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %w = tile.load %x[%c0] padding zero : !bytes, i32 -> tensor<128xi8, #l>
+    %f = arith.sitofp %w : tensor<128xi8, #l> to tensor<128xbf16, #l>
+    tile.store %f, %z[%c0] : tensor<128xbf16, #l>, memref<?xbf16, strided<[1]>>, i32
+    return
+  }
 }
