@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from tilewright.tune.compare import Comparer
 from tilewright.tune.search import UNLIKELY, in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.trial import Bench, Program, difference
-from tilewright.tune.worker import Assembler, Assemblers, LostError, SafeBench, Spare, Worker
+from tilewright.tune.worker import Assembler, Assemblers, Here, LostError, SafeBench, Spare, Worker
 
 FACTOR = 2.0
 
@@ -274,46 +273,75 @@ def test_assemblers_come_back_and_say_why_they_cannot() -> None:
     assert all(worker.process.poll() is not None for worker in assemblers.all)
 
 
-def test_assemblers_that_start_ahead_take_what_is_small_too() -> None:
+def test_assemblers_that_are_started_take_what_is_small_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else one process, which assembles one kernel at a time, would have all of it to do."""
-    assemblers = Assemblers(20.0, 2)
+    monkeypatch.setattr(Assemblers, "_opened", Assemblers._start)  # there may be no device
+    assemblers = Assemblers(20.0, 3)
     try:
         assemblers.start(0)
-        end = time.monotonic() + 20
-        while waiting(assemblers) < 2:
-            assert time.monotonic() < end, "they did not start"
-            time.sleep(0.01)
-        taken = assemblers._idle(), assemblers._idle()
-        assert None not in taken and assemblers._idle() is None
-        assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;"  # here: all are busy
-        for worker in taken:
-            assert worker is not None
-            os.kill(worker.process.pid, signal.SIGKILL)
-            assemblers.places.put(worker)
+        here = assemblers.places.get()
+        assert isinstance(here, Here) and not assemblers.all
+        assemblers.more()
+        worker = assemblers.places.get(timeout=60)
+        assert isinstance(worker, Worker) and assemblers._idle() is None
+        for small in (assemblers.SMALL, 0):  # here: all are busy
+            assemblers.SMALL = small
+            assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;"
+        os.kill(worker.process.pid, signal.SIGKILL)
+        for place in (worker, here):
+            assemblers.places.put(place)
         with pytest.raises(TileCompilationError, match="the driver's assembler crashed with signal 9$"):
             assemblers.assemble(b"ret;", "sm_12345")
-        assert len(assemblers.all) == 2
+        assert len(assemblers.all) == 1
+        assert list(assemblers.places.queue) == [here, None]
     finally:
         assemblers.close()
     with pytest.raises(TileCompilationError, match="is closed"):
         assemblers.call("assemble", b"ret;", "sm_12345")
 
 
-def test_an_assembler_starts_where_one_is_waited_for() -> None:
-    """Each opens a context, which keeps the others from theirs."""
+def test_an_assembler_starts_where_code_is_waited_for() -> None:
+    """Each opens a context, which keeps others from theirs. What starts is at most two, and all at most so many."""
     assemblers = Assemblers(60.0, 4)
+    started: list[int] = []
+    gate = threading.Event()
+
+    def slow() -> Worker:
+        started.append(assemblers.starting)
+        assert gate.wait(60)
+        return assemblers._start()
+
+    assemblers._opened = slow  # type: ignore[method-assign]
     try:
+        assemblers.more()  # nobody has started them
         assemblers.start(0)
-        taken = [assemblers.places.get(timeout=60) for _ in range(2)]
-        assert len(assemblers.all) == 2 and assemblers.waiting == 0
-        with ThreadPoolExecutor(1) as thread:
-            waits = thread.submit(assemblers.call, "assemble", b"ret;", "sm_12345")
-            assert waits.result(60) == b"ret;" and 3 <= len(assemblers.all) <= 4
-        assert assemblers.waiting == 0
-        for worker in taken:
-            assemblers.places.put(worker)
+        for _ in range(5):
+            assemblers.more()
+        gate.set()
+        here, *found = [assemblers.places.get(timeout=60) for _ in range(3)]
+        assert {type(place) for place in (here, *found)} == {Here, Worker} and len(started) == 2
+        while assemblers.starting:
+            time.sleep(0.01)
+        for _ in range(5):
+            assemblers.more()
+        assert isinstance(assemblers.places.get(timeout=60), Worker)
+        assert len(assemblers.all) == 3 and max(started) <= assemblers.AT_ONCE
     finally:
         assemblers.close()
+
+
+@pytest.mark.parametrize("method", ["assemble", "load"])
+def test_what_fails_to_assemble_here_is_told_as_elsewhere(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise TileError("no room\nfor it")
+
+    monkeypatch.setattr(Assembler, method, fail)
+    assemblers = Assemblers(60.0, 1)
+    assemblers.start(0)
+    for _ in range(2):  # the place is given back
+        with pytest.raises(TileCompilationError, match="^no room$"):
+            assemblers.call(method)
+    assemblers.close()
 
 
 def test_a_spare_process_starts_when_it_is_asked_for() -> None:

@@ -14,7 +14,6 @@ from tilewright import tune
 from tilewright.tune import automatic, exhaustive, trial
 from tilewright.tune.search import Search
 from tilewright.tune.statistics import Measurement
-from tilewright.tune.worker import LostError
 
 
 @ct.kernel
@@ -81,24 +80,6 @@ def test_arrays_of_their_own_are_of_one_configuration_at_a_time(monkeypatch: pyt
     told = order_of(monkeypatch, lambda T: (*vectors(), T))
     turn = ["args", "prepare", "measure 0.3"]
     assert told == ["args", *turn * 3, *turn[1:]]  # one is asked for ahead, to see whose arrays it has
-
-
-def test_what_processes_cannot_assemble_is_assembled_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU may have no room for contexts of theirs."""
-    monkeypatch.setattr(exhaustive._Helpers, "SMALL", 0)
-    monkeypatch.setattr("tilewright.compile.assemble", lambda ptx, target: b"here")
-    monkeypatch.setattr("tilewright._core.device_count", lambda: 1)
-    with exhaustive._helpers(exhaustive.FEWEST_FOR_PROCESSES - 1) as none:
-        assert none is None
-    with exhaustive._helpers(exhaustive.FEWEST_FOR_PROCESSES) as helpers:
-        assert helpers is not None
-
-        def fail() -> Any:
-            raise LostError("has no memory")
-
-        monkeypatch.setattr(helpers, "_start", fail)
-        assert helpers.assemble(b"ret;", "sm_90a") == b"here"
-        helpers.call("load", b"", "kernel", "sm_90a", 0)
 
 
 def test_kernels_of_a_function_and_processes(monkeypatch: pytest.MonkeyPatch) -> None:

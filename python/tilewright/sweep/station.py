@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from .shapes import Grid, Shape
 # that assembles, with a context of half a gigabyte.
 COMPILING, MOST_COMPILING = 4, 16
 CONTEXT_BYTES, SHARE_OF_MEMORY = 1 << 29, 8
+WAITED_SECONDS = 0.05  # for code, until one more process shall assemble
 FOR_MEASURING = 2  # processors of a station: its own, and that of the process that measures
 
 
@@ -284,6 +285,7 @@ class Station:
         if self.number is not None:  # first: their devices open while this process opens its own
             self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, MOST_COMPILING)
             self.assemblers.start(self.number)
+            self.spare.when_open(self.assemblers.more)
         if device.startswith("cuda") and (self.number or 0) >= gpu_count():
             self._close_processes()
             raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
@@ -382,11 +384,20 @@ class Station:
             self.compiling.pop(task, None)
             self.trials.pop(task, None)
 
+    def _waited_for(self, compiled: Future[Any]) -> Any:
+        """Code, for which one more process assembles while it is not there."""
+        end = time.monotonic() + self.settings.compile_timeout
+        while not compiled.done() and time.monotonic() < end:
+            if self.assemblers:
+                self.assemblers.more()
+            wait((compiled,), WAITED_SECONDS)
+        return compiled.result(0)
+
     def _trial(self, session: Session, task: Task, compiled: Future[Any]) -> Record:
         start = time.monotonic()
         base = dataclasses.replace(session.base, choice=dict(task.choice), rank=task.rank)
         try:
-            work, predicted, program, launched = compiled.result(self.settings.compile_timeout)
+            work, predicted, program, launched = self._waited_for(compiled)
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
             base = dataclasses.replace(
                 base, work=counted, predicted_us=1e6 * predicted, launched=launched, program=digest_of(program)

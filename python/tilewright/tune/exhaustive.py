@@ -7,7 +7,6 @@ early. Configurations are compiled side by side and then measured one after the 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import html
 import os
@@ -15,19 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-from .. import _core, compile
-from ..errors import TileCompilationError, TileError
+from ..errors import TileError
 from ..kernel import kernel as tile_kernel
 from .progress import Progress
 from .search import WARM_UP_SECONDS, Search
 from .space import Problem
 from .statistics import Measurement
-from .worker import MAX_ASSEMBLERS, Assemblers
 
 T = TypeVar("T")  # a configuration
 
 BUDGET_SECONDS = 2.0  # for measuring a configuration
-FEWEST_FOR_PROCESSES = 6  # configurations; to begin takes a process as long as to assemble some
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,10 +94,10 @@ def exhaustive_search(
     successes: list[Measurement] = []
     failures: list[tuple[Any, type[BaseException], str]] = []
     isolate = single_run_timeout_sec is not None
-    with Progress(False if quiet else None) as progress, _helpers(len(search_space)) as assemblers:
+    with Progress(False if quiet else None) as progress:
         compiled, measured = (progress.step(what, len(search_space)) for what in ("compile", "measure"))
         for launches in _together(map(launch_of, search_space)):
-            _prepare(launches, assemblers, compiled)
+            _prepare(launches, compiled)
             is_cold = True
             for one in launches:
                 try:
@@ -127,9 +123,9 @@ class _Launch:
     def __init__(self, config: Any, search: Search | TileError) -> None:
         self.config, self.search = config, search
 
-    def prepare(self, assemblers: Assemblers | None) -> None:
+    def prepare(self) -> None:
         if isinstance(self.search, Search):
-            self.search.prepare([], None, assemblers)
+            self.search.prepare([], None, None)
 
     def measured(self, isolate: bool, flush_l2: bool, warm_up_seconds: float) -> Measurement:
         search, self.search = self.search, TileError("was measured")  # whose arrays are of no use any more
@@ -155,43 +151,11 @@ def _together(launches: Iterable[_Launch]) -> Iterator[list[_Launch]]:
     yield some
 
 
-def _prepare(launches: list[_Launch], assemblers: Assemblers | None, done: Callable[[], None]) -> None:
-    """Compiles them side by side."""
+def _prepare(launches: list[_Launch], done: Callable[[], None]) -> None:
+    """Compiles them side by side, in threads: the driver links several kernels at a time."""
     threads = ThreadPoolExecutor(max(1, min(len(launches), len(os.sched_getaffinity(0)))))
     try:
-        for _ in threads.map(lambda one: one.prepare(assemblers), launches):
+        for _ in threads.map(_Launch.prepare, launches):
             done()
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
-
-
-class _Helpers(Assemblers):
-    """Processes that assemble beside this one. What they cannot do, for want of a context or of memory for it, is done
-    here."""
-
-    def assemble(self, ptx: bytes, target: str) -> bytes:
-        try:
-            return super().assemble(ptx, target)
-        except TileCompilationError:
-            return compile.assemble(ptx, target)
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        if method == "assemble":
-            return super().call(method, *arguments)
-        with contextlib.suppress(TileCompilationError):  # the driver assembles what it loads here
-            super().call(method, *arguments)
-
-
-@contextlib.contextmanager
-def _helpers(configurations: int) -> Iterator[Assemblers | None]:
-    """For as many configurations, on a GPU: the driver assembles one kernel at a time in a process."""
-    try:
-        wanted = _core.device_count() and configurations >= FEWEST_FOR_PROCESSES
-    except TileError:
-        wanted = 0
-    found = _Helpers(60.0, min(MAX_ASSEMBLERS, configurations // 2, len(os.sched_getaffinity(0)))) if wanted else None
-    try:
-        yield found
-    finally:
-        if found:
-            found.close()

@@ -1,10 +1,10 @@
 """The worker processes of a search, which are forks (forkserver.py).
 
 One has a `Bench` and runs candidates. A candidate that hangs or crashes takes this process with it and nothing else:
-the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver
-assembles one kernel at a time in a process. The parent sends (method, arguments) and gets ("ok", result), ("failed",
-text) or nothing any more; the first method says which of the two it shall be, or "open" that it shall have a context by
-then.
+the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver loads
+one kernel at a time in a process, and assembles what it loads. The parent sends (method, arguments) and gets
+("ok", result), ("failed", text) or nothing any more; the first method says which of the two it shall be, or "open" that
+it shall have a context by then.
 """
 
 from __future__ import annotations
@@ -148,6 +148,11 @@ class Spare:
         if self.next is None:
             self.next = self.threads.submit(self._open)
 
+    def when_open(self, what: Callable[[], None]) -> None:
+        """Does it once the one that starts has its context, or none."""
+        if self.next is not None:
+            self.next.add_done_callback(lambda _: what())
+
     def _open(self) -> Worker:
         worker = Worker()
         try:
@@ -247,7 +252,22 @@ class Assembler(Opener):
         """Has the driver assemble PTX that it loads as a whole: it keeps the result on disk, for every process."""
         unpacked = compile.Image.unpack(image)
         assert unpacked is not None, "the parent packed it"
-        compile.load(unpacked, name, 0, target).usage(device)
+        compile.load(unpacked, name, 0, target).load(device)
+
+
+# A context is open in half the time if nothing shall run beside anything in it.
+NARROW = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+
+
+class Here(Assembler):
+    """A place in this process, whose device is open anyway."""
+
+    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """As that of a worker, but for the time it may take."""
+        state, result = _run(self, method, arguments)
+        if state != "ok":
+            raise FailedError(result)
+        return result
 
 
 class Assemblers:
@@ -261,55 +281,47 @@ class Assemblers:
         self.lock = threading.Lock()
         self.all: list[Worker] = []
         self.is_closed = False
-        self.wanted, self.waiting = threading.Condition(), 0  # how many wait for a place
+        self.is_started = False
+        self.device, self.room, self.starting = 0, 0, 0  # of those that `more` starts
         # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
-        self.places: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        self.places: queue.LifoQueue[Worker | Here | None] = queue.LifoQueue()
         for _ in range(count):
             self.places.put(None)
 
     def start(self, device: int) -> None:
-        """Has them start in the background, with a context on the device: two at once, and the next one as long as
-        somebody waits. Until one is there, who needs it waits: more that start at once would only keep each other from
-        it."""
-        waiting: queue.SimpleQueue[None] = queue.SimpleQueue()
+        """Has this process do it, whose device is open, and another one with each `more`, in the background. Each opens
+        a context, and so keeps others from theirs and from loading code."""
+        self.device, self.is_started = device, True
         for _ in range(self.places.qsize()):
             self.places.get()
-            waiting.put(None)
+            self.room += 1
+        self.places.put(Here())
+        self.room -= 1
 
-        def some() -> None:
-            while not self.is_closed:
-                try:
-                    waiting.get_nowait()
-                except queue.Empty:
-                    return
-                worker = None
-                with contextlib.suppress(FailedError, LostError):
-                    worker = self._start()
-                    worker.call("open", device, timeout=Worker.START_SECONDS)
-                self.places.put(None if worker is None or worker.connection.closed else worker)
-                with self.wanted:
-                    self.wanted.wait_for(lambda: self.is_closed or self.waiting > 0)
+    def more(self) -> None:
+        """Code is waited for: has one more process start, if there is room and few are starting."""
+        with self.lock:
+            if self.is_closed or not self.room or self.starting >= self.AT_ONCE:
+                return
+            self.room -= 1
+            self.starting += 1
+        threading.Thread(target=self._open, daemon=True).start()
 
-        for _ in range(self.AT_ONCE):
-            threading.Thread(target=some, daemon=True).start()
+    def _open(self) -> None:
+        with contextlib.suppress(FailedError, LostError):  # there is one less
+            self.places.put(self._opened())
+        with self.lock:
+            self.starting -= 1
 
-    def _place(self) -> Worker | None:
-        """A place, which is waited for where there is none."""
-        with contextlib.suppress(queue.Empty):
-            return self.places.get_nowait()
-        with self.wanted:
-            self.waiting += 1
-            self.wanted.notify()
-        try:
-            return self.places.get()
-        finally:
-            with self.wanted:
-                self.waiting -= 1
+    def _opened(self) -> Worker:
+        worker = self._start()
+        worker.call("open", self.device, timeout=Worker.START_SECONDS)
+        return worker
 
     def call(self, method: str, *arguments: Any) -> Any:
-        return self._called(self._place(), method, *arguments)
+        return self._called(self.places.get(), method, *arguments)
 
-    def _called(self, worker: Worker | None, method: str, *arguments: Any) -> Any:
+    def _called(self, worker: Worker | Here | None, method: str, *arguments: Any) -> Any:
         """A call to the process of a place, which is given back."""
         try:
             worker = worker or self._start()
@@ -324,7 +336,7 @@ class Assemblers:
 
     def _start(self) -> Worker:
         try:
-            worker = Worker("assembler")
+            worker = Worker("assembler", environment=NARROW)
         except OSError as error:
             raise LostError(f"does not start: {error}") from error
         with self.lock:
@@ -336,18 +348,20 @@ class Assemblers:
 
     def _idle(self) -> Worker | None:
         """A process that waits for work; its place is taken. None: there is none."""
+        others, found = list[Worker | Here | None](), None
         with contextlib.suppress(queue.Empty):
-            worker = self.places.get_nowait()
-            if worker is not None:
-                return worker
-            self.places.put(None)
-        return None
+            while not isinstance(found := self.places.get_nowait(), Worker):
+                others.append(found)
+        for place in reversed(others):
+            self.places.put(place)
+        return found if isinstance(found, Worker) else None
 
     def assemble(self, ptx: bytes, target: str) -> bytes:
         """As `compile.assemble`. What is small is done here where no process waits for work: at once, before another
-        one could have started."""
+        one could have started. Where this process shall assemble, all of it is, in as many threads as ask: the driver
+        links several kernels at a time in a process, and loads one."""
         worker = self._idle()
-        if worker is None and len(ptx) < self.SMALL:
+        if worker is None and (self.is_started or len(ptx) < self.SMALL):
             return compile.assemble(ptx, target)
         code: bytes = self._called(worker, "assemble", ptx, target) if worker else self.call("assemble", ptx, target)
         return code
@@ -356,8 +370,6 @@ class Assemblers:
         with self.lock:
             self.is_closed = True
             every = list(self.all)
-        with self.wanted:
-            self.wanted.notify_all()
         for worker in every:
             worker.kill()
 
