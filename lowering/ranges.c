@@ -43,6 +43,15 @@ static tw_range_t quotient_of(tw_range_t x, tw_range_t y, bool up) {
   return (tw_range_t){low / least - (low % least != 0), high / least + (up && high % least != 0)};
 }
 
+/* The same by half of the looks that are left, so that some are for what is asked next. */
+static tw_range_t range_by_half(MlirValue value, int steps) {
+  int others = looks / 2;
+  looks -= others;
+  tw_range_t found = range(value, steps);
+  looks = others + (looks > 0 ? looks : 0);
+  return found;
+}
+
 static tw_range_t of_extreme(MlirOperation op, tw_range_t all, int steps) {
   tw_range_t x = range(mlirOperationGetOperand(op, 0), steps), y = range(mlirOperationGetOperand(op, 1), steps);
   if (tw_op_is(op, TW_ARITH_MINSI))
@@ -146,8 +155,8 @@ static tw_range_t of_argument(MlirValue value, tw_range_t all, int steps) {
     return (tw_range_t){0, all.high};
   if (!tw_op_is(loop, TW_SCF_FOR) || mlirBlockArgumentGetArgNumber(value) != 0 || tw_has_attr(loop, "unsignedCmp"))
     return all;
-  tw_range_t low = range(mlirOperationGetOperand(loop, 0), steps),
-             high = range(mlirOperationGetOperand(loop, 1), steps);
+  tw_range_t low = range_by_half(mlirOperationGetOperand(loop, 0), steps),
+             high = range_by_half(mlirOperationGetOperand(loop, 1), steps);
   return (tw_range_t){low.low, is_open_above(high) ? all.high : max(high.high - 1, low.low)};
 }
 

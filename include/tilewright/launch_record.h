@@ -15,10 +15,10 @@ extern "C" {
 enum {
   TW_MAX_WORDS = 512,    /* 8-byte words of parameters: the 4 KiB that every GPU takes */
   TW_MAX_PLACE_RANK = 8, /* dimensions of an array argument */
-  TW_MAX_MAPS = 32,      /* tensor maps of a kernel, 128 bytes each before the words */
+  TW_MAX_MAPS = 64,      /* tensor maps of a kernel, 128 bytes each before the words */
   TW_MAX_MAP_RANK = 5,
-  TW_MAX_NO_ALIAS = 256, /* pairs of arrays that a launch looks at */
-  TW_MAX_LOADED = 64,    /* as many arrays as a kernel may have */
+  TW_MAX_NO_ALIAS = 1024, /* pairs of arrays that a launch looks at */
+  TW_MAX_LOADED = 64,     /* as many arrays as a kernel may have */
   TW_SLICE_CLASSES = 3,
   TW_PLANS = 5,
   TW_COARSEN_STORES = 24,

@@ -8,7 +8,7 @@
  *            }
  *
  * A loop that counts down runs over the negatives. A second condition, which further steps cannot break, such as
- * %m <= %k here, is looked at once: where it does not hold at first, the range is empty.
+ * %m <= %k here, is looked at once: where it does not hold at first, the range is empty. The loop counts from %m then.
  *
  * What must hold: the condition compares what the loop carries with a
  * number that does not change in it; each step adds the same number, which is known to be positive (or a known negative
@@ -145,6 +145,15 @@ static bool read_counting(counting_t *c, bool *up) {
 
 /* --- Building ------------------------------------------------------------------------------------------- */
 
+/* What the guard compares the number with; the loop counts from there where it counts upwards, so that the differences
+ * which such programs divide are no less than zero. */
+static MlirValue base_of(const counting_t *c, bool up) {
+  if (mlirOperationIsNull(c->guard) || !up)
+    return (MlirValue){NULL};
+  MlirValue x = mlirOperationGetOperand(c->guard, 0);
+  return position_in(c->before, x) < 0 ? x : mlirOperationGetOperand(c->guard, 1);
+}
+
 static MlirValue negative(const tw_builder_t *at, MlirValue x) {
   MlirType type = mlirValueGetType(x);
   int64_t number;
@@ -162,6 +171,13 @@ static MlirValue in_front(const tw_builder_t *at, const counting_t *c, MlirValue
   return copy;
 }
 
+/* Where a loop begins to count: from a base, if there is one, and if the guard holds for the first number, if there is
+ * one. */
+typedef struct {
+  bool up;
+  MlirValue base, holds;
+} first_t;
+
 /* Whether the guard holds for the first number. */
 static MlirValue at_first(const tw_builder_t *at, const counting_t *c) {
   tw_map_t map = {0};
@@ -172,15 +188,22 @@ static MlirValue at_first(const tw_builder_t *at, const counting_t *c) {
 }
 
 /* The loop without a body: an operand for each carried value but the one that counts. */
-static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, bool up, MlirRegion body) {
+static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, const first_t *first, MlirRegion body) {
+  bool up = first->up;
+  MlirValue base = first->base, holds = first->holds;
   intptr_t num = mlirOperationGetNumOperands(c->loop);
   MlirValue *operands = tw_allocate((size_t)(num + TW_FOR_INITS), sizeof *operands);
   MlirValue low = mlirOperationGetOperand(c->loop, c->counted), high = in_front(at, c, c->bound);
   MlirType type = mlirValueGetType(low);
   operands[0] = up ? low : negative(at, low);
   operands[1] = tw_plus(at, up ? high : negative(at, high), c->included);
-  if (!mlirOperationIsNull(c->guard))
-    operands[1] = tw_op1(at, "arith.select", type, 3, (MlirValue[]){at_first(at, c), operands[1], operands[0]});
+  if (!mlirValueIsNull(base)) {
+    MlirValue first = tw_binary(at, "arith.subi", type, low, base);
+    operands[0] = tw_binary(at, "arith.maxsi", type, first, tw_const_int(at, type, 0));
+    operands[1] = tw_binary(at, "arith.subi", type, operands[1], base);
+  }
+  if (!mlirValueIsNull(holds))
+    operands[1] = tw_op1(at, "arith.select", type, 3, (MlirValue[]){holds, operands[1], operands[0]});
   operands[2] = c->step ? tw_const_int(at, type, c->step) : in_front(at, c, c->add);
   intptr_t taken = TW_FOR_INITS;
   for (intptr_t i = 0; i < num; i++)
@@ -194,11 +217,14 @@ static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, bool
 static intptr_t without(intptr_t position, intptr_t left_out) { return position - (position > left_out); }
 
 /* The arguments of the second region become those of a body: the induction variable, then what is carried. */
-static void replace_arguments(const counting_t *c, MlirBlock body, intptr_t num_old, bool up) {
+static void replace_arguments(const counting_t *c, MlirBlock body, intptr_t num_old, const first_t *first) {
   tw_builder_t at = tw_build_before(mlirBlockGetFirstOperation(body));
   MlirValue count = mlirBlockGetArgument(body, num_old);
-  if (!up)
+  if (!first->up)
     count = negative(&at, count);
+  MlirValue counted = count;
+  if (!mlirValueIsNull(first->base))
+    count = tw_binary(&at, "arith.addi", mlirValueGetType(count), count, first->base);
   for (intptr_t i = 0; i < num_old; i++) {
     MlirValue old = mlirBlockGetArgument(body, i);
     intptr_t from = position_in(c->before, mlirOperationGetOperand(condition_of(c), 1 + i));
@@ -207,6 +233,13 @@ static void replace_arguments(const counting_t *c, MlirBlock body, intptr_t num_
   }
   while (num_old-- > 0)
     mlirBlockEraseArgument(body, 0);
+  if (!mlirValueIsNull(first->base))
+    TW_EACH_USE(use, count) {
+      MlirOperation user = mlirOpOperandGetOwner(use);
+      if (tw_op_is(user, TW_ARITH_SUBI) && mlirValueEqual(mlirOperationGetOperand(user, 0), count) &&
+          mlirValueEqual(mlirOperationGetOperand(user, 1), first->base))
+        mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(user, 0), counted);
+    }
 }
 
 static void drop_operand(MlirOperation yield, intptr_t which) {
@@ -221,7 +254,18 @@ static void drop_operand(MlirOperation yield, intptr_t which) {
   free(operands);
 }
 
-static void replace_results(const counting_t *c, MlirOperation loop, bool up) {
+/* The number behind the last step. */
+static MlirValue build_exit(const tw_builder_t *at, const counting_t *c, MlirOperation loop, const first_t *first) {
+  MlirValue exit = first->up ? tw_loop_exit(at, loop) : negative(at, tw_loop_exit(at, loop));
+  MlirType type = mlirValueGetType(exit);
+  if (mlirValueIsNull(first->base))
+    return exit;
+  MlirValue low = mlirOperationGetOperand(c->loop, c->counted);
+  exit = tw_binary(at, "arith.addi", type, exit, first->base);
+  return tw_op1(at, "arith.select", type, 3, (MlirValue[]){first->holds, exit, low});
+}
+
+static void replace_results(const counting_t *c, MlirOperation loop, const first_t *first) {
   tw_builder_t at = tw_build_before(c->loop);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(c->loop); i++) {
     MlirValue result = mlirOperationGetResult(c->loop, i), now;
@@ -231,7 +275,7 @@ static void replace_results(const counting_t *c, MlirOperation loop, bool up) {
     if (from != c->counted)
       now = mlirOperationGetResult(loop, without(from, c->counted));
     else
-      now = up ? tw_loop_exit(&at, loop) : negative(&at, tw_loop_exit(&at, loop));
+      now = build_exit(&at, c, loop, first);
     mlirValueReplaceAllUsesOfWith(result, now);
   }
 }
@@ -244,12 +288,18 @@ static void build(const counting_t *c, bool up) {
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(c->loop); i++)
     if (i != c->counted)
       mlirBlockAddArgument(body, mlirValueGetType(mlirOperationGetOperand(c->loop, i)), at.location);
+  first_t first = {.up = up};
+  if (!mlirOperationIsNull(c->guard)) {
+    MlirValue base = base_of(c, up);
+    first.holds = at_first(&at, c);
+    first.base = mlirValueIsNull(base) ? base : in_front(&at, c, base);
+  }
   MlirRegion region = mlirRegionCreate();
-  MlirOperation loop = build_for(&at, c, up, region); /* reads the body: before that moves */
+  MlirOperation loop = build_for(&at, c, &first, region); /* reads the body: before that moves */
   mlirRegionTakeBody(mlirOperationGetRegion(loop, 0), mlirOperationGetRegion(c->loop, 1));
-  replace_arguments(c, body, num_old, up);
+  replace_arguments(c, body, num_old, &first);
   drop_operand(mlirBlockGetTerminator(body), c->counted);
-  replace_results(c, loop, up);
+  replace_results(c, loop, &first);
   mlirOperationDestroy(c->loop);
 }
 

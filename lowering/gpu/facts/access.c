@@ -23,7 +23,7 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 }
 
 void tw_access_keep(MlirOperation from, MlirOperation to) {
-  static const char *const kept[] = {"order", TW_ALLOW_ENGINE, TW_IN_BOUNDS, TW_LATENCY, TW_CACHE};
+  static const char *const kept[] = {"order", TW_ALLOW_ENGINE, TW_IN_BOUNDS, TW_LATENCY, TW_CACHE, TW_MOVES};
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (tw_has_attr(from, kept[i]))
       tw_set_attr(to, kept[i], tw_attr(from, kept[i]));

@@ -39,6 +39,7 @@ enum { STAGES = 2, WORD_BITS = 32, LANES = TW_WARP_LANES };
 typedef struct {
   const void *op, *loop; /* a load for products, and the loop that it is done again with (null: none) */
   int64_t bytes;
+  bool once; /* in a loop that runs once */
 } wanted_t;
 
 typedef struct {
@@ -96,7 +97,7 @@ static void note_load(selector_t *s, MlirOperation load, MlirOperation mma) {
   s->loads = tw_room(s->loads, (size_t)s->num_loads, sizeof *s->loads);
   const void *loop = tw_repeating_loop(load);
   int64_t bytes = bytes_of(type) / steps * (steps > 1 && loop == NULL ? STAGES : 1);
-  s->loads[s->num_loads++] = (wanted_t){load.ptr, loop, bytes};
+  s->loads[s->num_loads++] = (wanted_t){load.ptr, loop, bytes, loop != tw_loop_around(load)};
 }
 
 static tw_mma_split_t split_as(const selector_t *s, MlirOperation mma, bool narrow) {
@@ -355,6 +356,8 @@ int64_t tw_product_bytes(MlirOperation func, int num_warps, int64_t step, tw_has
   if (!open_selector(&s, func, num_warps, step, has_steps))
     return 0;
   int64_t bytes = takes_any(&s) ? bytes_wanted(&s) : 0;
+  for (int i = 0; bytes > 0 && i < s.num_loads; i++) /* those of the next tile, too */
+    bytes += s.loads[i].once ? s.loads[i].bytes : 0;
   close_selector(&s);
   return bytes;
 }

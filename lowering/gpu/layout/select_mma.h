@@ -17,7 +17,8 @@ typedef bool (*tw_has_steps_t)(MlirOperation product, int64_t bytes);
  * a step are not; else 0. */
 enum { TW_PRODUCT_STEP = 128 };
 int64_t tw_product_step(MlirOperation func, int num_warps, tw_has_steps_t has_steps);
-/* Shared memory that products want for their operands, of steps where they are done in steps (0: they are not). */
+/* Shared memory that products want for their operands, of steps where they are done in steps (0: they are not), and for
+ * those that a persistent kernel would bring ahead. */
 int64_t tw_product_bytes(MlirOperation func, int num_warps, int64_t step, tw_has_steps_t has_steps);
 /* Whether products have so much of k in an iteration that multi-stage buffers of it have too few stages. */
 bool tw_has_few_stages(MlirOperation func, int num_warps);

@@ -20,7 +20,7 @@
 /* Boolean attribute of an access: false where the program asks for other means. */
 #define TW_ALLOW_ENGINE "tile.allow_tma"
 
-enum { TW_ENGINE_MAX_RANK = TW_MAX_MAP_RANK, TW_ENGINE_MAX_BOX = 256, TW_ENGINE_MAX_LOADED = 16 };
+enum { TW_ENGINE_MAX_RANK = TW_MAX_MAP_RANK, TW_ENGINE_MAX_BOX = 256, TW_ENGINE_MAX_LOADED = 32 };
 
 /* How a stage of a buffer is filled: box i holds the elements from the sum of step[b] over the set bits b of i. */
 typedef struct tw_engine_copy {

@@ -17,7 +17,8 @@
  *
  * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
  * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can
- * see when it happens; within a loop of the program it stores to another place each time; no other array that the
+ * see when it happens; within a loop of the program it stores to another place each time (as it does still, or did
+ * before its indices were optimized); no other array that the
  * kernel writes, or reads behind it, shares memory with this one (aliasing.h); and the tile is made of boxes
  * (store_boxes.h). The buffers leave room for everything else, twice for what is copied in the loops of a block.
  * Elements outside of the array are dropped by the accelerator. Where there is no room for the exchange above either,
@@ -52,6 +53,7 @@ typedef struct {
   MlirOperation func;
   tw_ops_t stores;
   int num_staged;
+  MlirOperation staged[MAX_STAGED];
   int64_t taken; /* bytes of shared memory */
   bool releases; /* an op that releases what was stored before it */
 } stager_t;
@@ -70,14 +72,19 @@ static MlirOperation filled_by(MlirValue buffer, bool (*fills)(MlirOperation op)
 /* The copy that fills the buffer; null where threads write it. */
 static MlirOperation copy_into(MlirValue buffer) { return filled_by(buffer, tw_op_copies_tile); }
 
-/* Whether two copies bring the same form of tile from the same array in loops that follow one another: they go through
- * the same stages. */
+/* Whether the ops are in loops that follow one another, or in loops within such. */
+static bool in_turn(MlirOperation x, MlirOperation y) {
+  for (MlirOperation a = tw_enclosing_loop(x); !mlirOperationIsNull(a); a = tw_enclosing_loop(a)) {
+    MlirOperation b = tw_ancestor_in(y, mlirOperationGetBlock(a));
+    if (!mlirOperationIsNull(b))
+      return !mlirOperationEqual(a, b) && (tw_op_is(b, TW_SCF_FOR) || tw_op_is(b, TW_SCF_WHILE));
+  }
+  return false;
+}
+
+/* Whether two copies bring the same form of tile in loops that follow one another: they go through the same stages. */
 static bool take_turns(MlirOperation x, MlirOperation y) {
-  MlirOperation loop_x = tw_enclosing_loop(x), loop_y = tw_enclosing_loop(y);
-  return mlirValueEqual(mlirOperationGetOperand(x, 0), mlirOperationGetOperand(y, 0)) &&
-         mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x)), mlirValueGetType(tw_copy_buffer(y))) &&
-         !mlirOperationIsNull(loop_x) && !mlirOperationIsNull(loop_y) && !mlirOperationEqual(loop_x, loop_y) &&
-         mlirBlockEqual(mlirOperationGetBlock(loop_x), mlirOperationGetBlock(loop_y));
+  return mlirTypeEqual(mlirValueGetType(tw_copy_buffer(x)), mlirValueGetType(tw_copy_buffer(y))) && in_turn(x, y);
 }
 
 /* How many stages a buffer has at least that the op fills; more than one where a loop of the program does it. */
@@ -127,6 +134,8 @@ static bool is_only_access(MlirOperation store, MlirValue array) {
 /* Whether the store finds another place in each iteration of all loops of the program around it: copies that the
  * accelerator has been given may be done in any order. */
 static bool is_elsewhere_each_time(MlirOperation store) {
+  if (tw_has_attr(store, TW_MOVES))
+    return true;
   for (MlirOperation loop = tw_enclosing_loop(store); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
     if (!tw_has_attr(loop, TW_PERSISTENT) && !tw_moves_each_time(loop, store))
       return false;
@@ -188,6 +197,17 @@ static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *b
   return tw_buffer_type_get(context, rank + 1, shape, element, tw_layout_attribute(context, &layout));
 }
 
+/* The buffer of such a form that a store in a loop before this one's has: boxes go through its stages one after the
+ * other, whichever store they are of. Null if there is none. */
+static MlirValue shared_buffer(const stager_t *s, MlirOperation store, MlirType type) {
+  for (int i = 0; i < s->num_staged; i++) {
+    MlirValue buffer = mlirOperationGetOperand(s->staged[i], 1);
+    if (mlirTypeEqual(mlirValueGetType(buffer), type) && in_turn(s->staged[i], store))
+      return buffer;
+  }
+  return (MlirValue){NULL};
+}
+
 /* Null, with the buffer that it takes; or why the store is left as it is. */
 static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirType *buffer) {
   intptr_t first;
@@ -215,7 +235,8 @@ static const char *plan(stager_t *s, MlirOperation store, MlirValue value, MlirT
   const char *reason = tw_engine_plan_for(array, order, *buffer, &copy);
   if (reason == NULL && copy.step_bits > 0)
     return "its boxes are longer than the accelerator's";
-  if (reason == NULL && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
+  bool shares = !mlirValueIsNull(shared_buffer(s, store, *buffer));
+  if (reason == NULL && !shares && s->taken + tw_buffer_bytes(*buffer) + BARRIERS > target.shared_bytes)
     return "shared memory has no room for its boxes";
   if (reason == NULL && s->num_staged == MAX_STAGED)
     return "a kernel has no more tensor maps";
@@ -233,7 +254,10 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
                at = tw_build_before(store);
   tw_builder_t end = tw_build_before(mlirBlockGetTerminator(tw_region_block(s->func, 0)));
   top.location = end.location = at.location;
-  MlirValue buffer = tw_alloc_buffer(&top, type);
+  MlirValue buffer = shared_buffer(s, store, type);
+  bool shares = !mlirValueIsNull(buffer);
+  if (!shares)
+    buffer = tw_alloc_buffer(&top, type);
   operands[n++] = value;
   operands[n++] = buffer;
   operands[n++] = array;
@@ -241,13 +265,14 @@ static void rewrite(stager_t *s, MlirOperation store, MlirValue value, MlirType 
     operands[n++] = mlirOperationGetOperand(store, first + i);
   MlirOperation made = tw_build(&at, "tile.tma_store", (tw_op_parts_t){.num_operands = n, .operands = operands});
   tw_access_keep(store, made);
-  tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
+  if (!shares)
+    tw_build(&end, "tile.tma_store_wait", (tw_op_parts_t){.num_operands = 1, .operands = &buffer});
   MlirOperation def = tw_def(mlirOperationGetOperand(store, first + n - 3));
   mlirOperationDestroy(store);
   if (tw_op_is_conversion(def) && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(def, 0))))
     mlirOperationDestroy(def);
-  s->taken += tw_buffer_bytes(type);
-  s->num_staged++;
+  s->taken += shares ? 0 : tw_buffer_bytes(type);
+  s->staged[s->num_staged++] = made;
 }
 
 /* Has threads store what they computed where buffers leave no room to exchange it: their pieces are shorter. A tile

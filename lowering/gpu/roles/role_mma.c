@@ -20,16 +20,34 @@ static MlirValue zeros(const tw_builder_t *at, MlirType type) {
 
 static MlirValue poison(const tw_role_t *r, MlirType type) { return tw_op1(&r->at, "ub.poison", type, 0, NULL); }
 
+static bool starts_products(const tw_overlap_t *overlap) {
+  bool starts = false;
+  for (int p = 0; p < overlap->num_products; p++)
+    starts |= !overlap->products[p].goes_on;
+  return starts;
+}
+
+/* Whether several loops start products within another loop. The assembler takes an accumulator that nothing has written
+ * for one that lives all through the loop around, and has registers for each of them. */
+static bool starts_in_several(const tw_role_t *r) {
+  int loops = 0;
+  for (int o = 0; o < r->plan->overlaps.num; o++)
+    loops += starts_products(&r->plan->overlaps.at[o]);
+  return loops > 1;
+}
+
 /* A loop all of whose products run on finds itself in its first iteration: no instruction but a product may write an
  * accumulator while products are under way. A stepped one has its zeros before the loop, or ptxas 12.8 runs one step
- * after the other. */
+ * after the other; so has one of several. */
 void tw_start_unread(const tw_role_t *r, const tw_overlap_t *overlap, MlirValue *inits) {
+  bool zeroed = starts_in_several(r);
   for (int p = 0; overlap->all && !overlap->stepped && p < overlap->num_products; p++) {
     if (overlap->products[p].goes_on)
       continue;
     MlirValue kept = r->kept[overlap->first + p];
     MlirValue *init = &inits[overlap->products[p].carried];
-    *init = kept.ptr ? kept : poison(r, mlirValueGetType(*init));
+    if (kept.ptr || !zeroed)
+      *init = kept.ptr ? kept : poison(r, mlirValueGetType(*init));
   }
 }
 

@@ -79,8 +79,12 @@ func.func @no_count(%a: memref<?xi32, strided<[1]>>, %n: i32, %s: i32) -> (i32, 
 // CHECK-LABEL: @guarded
 // CHECK-SAME: %[[LOW:.*]]: i32, %[[FROM:.*]]: i32, %[[N:.*]]: i32
 // CHECK: %[[HOLDS:.*]] = arith.cmpi sge, %[[LOW]], %[[FROM]]
-// CHECK: %[[END:.*]] = arith.select %[[HOLDS]], %[[N]], %[[LOW]]
-// CHECK: scf.for %{{.*}} = %[[LOW]] to %[[END]]
+// CHECK: %[[BEHIND:.*]] = arith.subi %[[LOW]], %[[FROM]]
+// CHECK: %[[FIRST:.*]] = arith.maxsi %[[BEHIND]], %c0_i32
+// CHECK: %[[MOST:.*]] = arith.subi %[[N]], %[[FROM]]
+// CHECK: %[[END:.*]] = arith.select %[[HOLDS]], %[[MOST]], %[[FIRST]]
+// CHECK: scf.for %[[K:.*]] = %[[FIRST]] to %[[END]]
+// CHECK: arith.addi %[[K]], %[[FROM]]
 // CHECK: scf.for
 // CHECK: scf.while
 func.func @guarded(%low: i32, %from: i32, %n: i32) -> (i32, i32, i32) {

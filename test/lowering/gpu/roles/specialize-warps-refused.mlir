@@ -138,7 +138,7 @@ module attributes {tile.target = "sm_90a"} {
 !buffer = !tile.buffer<1x8x64xbf16, #s>
 
 module attributes {tile.target = "sm_90a"} {
-  func.func @many_arrays(%A0: !A {tile.align = 16 : i32, tile.tma}, %A1: !A {tile.align = 16 : i32, tile.tma}, %A2: !A {tile.align = 16 : i32, tile.tma}, %A3: !A {tile.align = 16 : i32, tile.tma}, %A4: !A {tile.align = 16 : i32, tile.tma}, %A5: !A {tile.align = 16 : i32, tile.tma}, %A6: !A {tile.align = 16 : i32, tile.tma}, %A7: !A {tile.align = 16 : i32, tile.tma}, %A8: !A {tile.align = 16 : i32, tile.tma}, %A9: !A {tile.align = 16 : i32, tile.tma}, %A10: !A {tile.align = 16 : i32, tile.tma}, %A11: !A {tile.align = 16 : i32, tile.tma}, %A12: !A {tile.align = 16 : i32, tile.tma}, %A13: !A {tile.align = 16 : i32, tile.tma}, %A14: !A {tile.align = 16 : i32, tile.tma}, %A15: !A {tile.align = 16 : i32, tile.tma}, %A16: !A {tile.align = 16 : i32, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+  func.func @many_arrays(%A0: !A {tile.align = 16 : i32, tile.tma}, %A1: !A {tile.align = 16 : i32, tile.tma}, %A2: !A {tile.align = 16 : i32, tile.tma}, %A3: !A {tile.align = 16 : i32, tile.tma}, %A4: !A {tile.align = 16 : i32, tile.tma}, %A5: !A {tile.align = 16 : i32, tile.tma}, %A6: !A {tile.align = 16 : i32, tile.tma}, %A7: !A {tile.align = 16 : i32, tile.tma}, %A8: !A {tile.align = 16 : i32, tile.tma}, %A9: !A {tile.align = 16 : i32, tile.tma}, %A10: !A {tile.align = 16 : i32, tile.tma}, %A11: !A {tile.align = 16 : i32, tile.tma}, %A12: !A {tile.align = 16 : i32, tile.tma}, %A13: !A {tile.align = 16 : i32, tile.tma}, %A14: !A {tile.align = 16 : i32, tile.tma}, %A15: !A {tile.align = 16 : i32, tile.tma}, %A16: !A {tile.align = 16 : i32, tile.tma}, %A17: !A {tile.align = 16 : i32, tile.tma}, %A18: !A {tile.align = 16 : i32, tile.tma}, %A19: !A {tile.align = 16 : i32, tile.tma}, %A20: !A {tile.align = 16 : i32, tile.tma}, %A21: !A {tile.align = 16 : i32, tile.tma}, %A22: !A {tile.align = 16 : i32, tile.tma}, %A23: !A {tile.align = 16 : i32, tile.tma}, %A24: !A {tile.align = 16 : i32, tile.tma}, %A25: !A {tile.align = 16 : i32, tile.tma}, %A26: !A {tile.align = 16 : i32, tile.tma}, %A27: !A {tile.align = 16 : i32, tile.tma}, %A28: !A {tile.align = 16 : i32, tile.tma}, %A29: !A {tile.align = 16 : i32, tile.tma}, %A30: !A {tile.align = 16 : i32, tile.tma}, %A31: !A {tile.align = 16 : i32, tile.tma}, %A32: !A {tile.align = 16 : i32, tile.tma}, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
@@ -175,9 +175,41 @@ module attributes {tile.target = "sm_90a"} {
       %t14 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
       tile.async_copy %A15[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t15 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      // expected-remark @below {{prevents producer warps: it copies from too many arrays}}
       tile.async_copy %A16[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t16 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A17[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t17 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A18[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t18 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A19[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t19 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A20[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t20 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A21[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t21 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A22[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t22 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A23[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t23 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A24[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t24 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A25[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t25 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A26[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t26 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A27[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t27 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A28[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t28 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A29[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t29 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A30[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t30 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A31[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t31 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      // expected-remark @below {{prevents producer warps: it copies from too many arrays}}
+      tile.async_copy %A32[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
+      %t32 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
     }
     return
   }
