@@ -66,6 +66,7 @@ class Start:
     parts: int
     dynamic: int
     members: int  # blocks of a cluster
+    together: int  # whether blocks wait for each other
     exchanged: int  # whether axes 0 and 1 of the grid start in each other's place
     grid_scale: Sequence[int]  # blocks for one of the program's
     shared: int
@@ -149,6 +150,8 @@ class Rewriter:
             return "  call void @emu_order()\n  ret void\n"
         if "griddepcontrol.launch_dependents" in text:  # one kernel at a time
             return "  ret void\n"
+        if "%envreg1" in text:  # the word by which the driver lets blocks of a grid meet
+            return "  call void @emu_grid()\n  ret void\n"
         if text.startswith("nanosleep"):
             return "  call void @emu_turn()\n  ret void\n"
         if text.startswith("activemask"):  # a thread runs alone
@@ -707,6 +710,7 @@ declare i32 @emu_match(i32, i32, i64)
 declare i32 @emu_block_vote(i32, i32)
 declare void @emu_meet(i32)
 declare void @emu_turn()
+declare void @emu_grid()
 declare void @emu_copy(ptr, ptr, i32, i32)
 declare void @emu_commit()
 declare void @emu_wait(i32)
@@ -800,6 +804,7 @@ def kernel_form(start: Start, words: int, registers: int) -> str:
         "parts": start.parts,
         "dynamic": start.dynamic,
         "members": start.members,
+        "together": start.together,
         "exchanged": start.exchanged,
         "grid_scale": f"{{{', '.join(map(str, start.grid_scale))}}}",
         "shared_bytes": start.shared,
@@ -912,6 +917,7 @@ def start_of(facts: dict[str, Any]) -> Start:
         parts=parts_of(facts),
         dynamic=facts["dynamic"],
         members=facts["cluster_blocks"] or 1,
+        together=int(facts["cooperative"]),
         exchanged=int(facts["exchanged_axes"]),
         grid_scale=facts["grid_scale"] if any(facts["grid_scale"]) else (1, 1, 1),
         shared=facts["shared_bytes"],

@@ -34,6 +34,7 @@ typedef struct {
   int joined; /* blocks of the program that start as one; 0: each for itself */
   int parts, dynamic;
   int members;   /* blocks of a cluster */
+  int together;  /* whether blocks wait for each other: all of a grid run at a time */
   int exchanged; /* whether axes 0 and 1 of the grid start in each other's place */
   int grid_scale[3], shared_bytes, registers, dependent;
   int tile_grid, any_grid; /* whether the program counts tiles in one number, and whether of any grid */

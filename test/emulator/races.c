@@ -26,10 +26,10 @@ static uint32_t begun[MOST_BARRIERS], ended[MOST_BARRIERS]; /* copies by the acc
 static uint32_t *row(int number) { return rows + (size_t)number * (size_t)length; }
 static uint32_t *of_thread(int thread) { return row(thread); }
 static uint32_t *of_block(int m) { return row(num_threads() + m); }
-static uint32_t *of_name(int m, int id) { return row(num_threads() + MOST_MEMBERS + m * NAMED_BARRIERS + id); }
-static uint32_t *of_warp(int thread) { return row(num_threads() + MOST_MEMBERS * (1 + NAMED_BARRIERS) + thread / 32); }
+static uint32_t *of_name(int m, int id) { return row(num_threads() + members + m * NAMED_BARRIERS + id); }
+static uint32_t *of_warp(int thread) { return row(num_threads() + members * (1 + NAMED_BARRIERS) + thread / 32); }
 static uint32_t *of_phase(int phase) {
-  return row(num_threads() * 2 + MOST_MEMBERS * (1 + NAMED_BARRIERS) + phase % PHASES);
+  return row(num_threads() * 2 + members * (1 + NAMED_BARRIERS) + phase % PHASES);
 }
 static uint32_t *of_atomics(void) { return of_phase(0) + (size_t)PHASES * (size_t)length; }
 static uint32_t *gathered(int barrier) { return of_atomics() + (size_t)(1 + 2 * barrier) * (size_t)length; }
@@ -186,7 +186,7 @@ static read_t *reads_of_bytes; /* number 0 ends a list */
 static int32_t num_reads, most_reads, unused_read;
 
 void forget_races(void) {
-  int places = MOST_MEMBERS * (1 + NAMED_BARRIERS) + PHASES + 1 + 2 * MOST_BARRIERS;
+  int places = members * (1 + NAMED_BARRIERS) + PHASES + 1 + 2 * MOST_BARRIERS;
   width = num_threads() + MOST_BARRIERS + (num_threads() + 31) / 32;
   length = 2 * width + MOST_BARRIERS;
   size_t wanted = (size_t)(2 * num_threads() + places) * (size_t)length;

@@ -10,7 +10,8 @@
  * into what one may still read, since no thread has waited for it, is an error. So is a copy by the accelerator into
  * what a thread has loaded without a fence or a barrier since: on a GPU it could overtake the load.
  *
- * The blocks of a cluster run together. Each has its shared memory at emu_shared while one of its threads runs. */
+ * The blocks of a cluster run together, and so do all blocks of a grid that wait for each other. Each has its shared
+ * memory at emu_shared while one of its threads runs. */
 #include "threads.h"
 
 #include <limits.h>
@@ -19,7 +20,7 @@
 #include <ucontext.h>
 
 enum { MAX_WORDS = 1024, RESIDENT = 3, MAX_TILES = 4096 };
-enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, DONE };
+enum { READY, AT_BARRIER, AT_WARP, AT_LANES, AT_NAMED, AT_COUNTING, AT_CLUSTER, AT_GRID, DONE };
 
 unsigned char emu_shared[SHARED_BYTES] __attribute__((aligned(1024)));
 const kernel_t *kernel;
@@ -60,18 +61,18 @@ void emu_barrier(void) {
 
 /* A barrier that tells whether a value is true for any thread: three turns, since a thread may be at the next barrier
  * while others still read what this one tells. */
-static int any_in_turn[3];
+static int any_in_turn[MOST_MEMBERS][3];
 static int turns[MAX_THREADS];
 
 int32_t emu_tell(_Bool value) {
   int turn = turns[current]++ % 3;
-  any_in_turn[turn] |= value;
+  any_in_turn[member][turn] |= value;
   return turn;
 }
 
 _Bool emu_told(int32_t turn) {
-  any_in_turn[(turn + 2) % 3] = 0;
-  return any_in_turn[turn];
+  any_in_turn[member][(turn + 2) % 3] = 0;
+  return any_in_turn[member][turn];
 }
 
 void emu_warp(void) { yield_as(AT_WARP); }
@@ -108,9 +109,9 @@ int32_t emu_sreg(int32_t which) {
   case 0: return has_rows() ? t % 32 : t % block_dims[0];
   case 1: return has_rows() ? t / 32 : t / block_dims[0] % block_dims[1];
   case 2: return t / block_dims[0] / block_dims[1];
-  case 3:
-  case 4:
-  case 5: return block[which - 3] + (which == 3 ? member : 0);
+  case 3: return kernel->together ? member % grid[0] : block[0] + member;
+  case 4: return kernel->together ? member / grid[0] % grid[1] : block[1];
+  case 5: return kernel->together ? member / grid[0] / grid[1] : block[2];
   case 6:
   case 7:
   case 8: return grid[which - 6];
@@ -127,6 +128,16 @@ int32_t emu_sreg(int32_t which) {
 void emu_turn(void) {
   if (is_simt())
     yield_as(READY);
+}
+
+static int grid_turn; /* which barrier of the grid comes next */
+
+/* One thread of each block waits for those of the others, between barriers of the block. */
+void emu_grid(void) {
+  if (current % per_block)
+    return;
+  race_come_cluster(grid_turn);
+  yield_as(AT_GRID);
 }
 
 /* The lanes of the mask meet. */
@@ -198,15 +209,16 @@ int32_t emu_match(int32_t all, int32_t mask, int64_t value) {
 }
 
 /* A barrier that counts predicates, in three turns as above. */
-static int counts[3], comers[3], votes[MAX_THREADS];
+static int counts[MOST_MEMBERS][3], comers[MOST_MEMBERS][3], votes[MAX_THREADS];
 
 int32_t emu_block_vote(int32_t kind, int32_t value) {
   int turn = votes[current]++ % 3;
-  counts[turn] += value != 0;
-  comers[turn]++;
+  int *count = counts[member], *come = comers[member];
+  count[turn] += value != 0;
+  come[turn]++;
   emu_barrier();
-  counts[(turn + 2) % 3] = comers[(turn + 2) % 3] = 0;
-  return kind == 0 ? counts[turn] : kind == 1 ? counts[turn] == comers[turn] : counts[turn] != 0;
+  count[(turn + 2) % 3] = come[(turn + 2) % 3] = 0;
+  return kind == 0 ? count[turn] : kind == 1 ? count[turn] == come[turn] : count[turn] != 0;
 }
 
 /* ---- barriers that count ----------------------------------------------------------------------------- */
@@ -510,6 +522,19 @@ static int release_cluster(void) {
   return moved;
 }
 
+/* Lets all blocks of the grid go on when their first threads have come. */
+static int release_grid(void) {
+  for (int m = 0; m < members; m++)
+    if (threads[first_thread(m)].state != AT_GRID)
+      return 0;
+  for (int m = 0; m < members; m++) {
+    threads[first_thread(m)].state = READY;
+    race_go_cluster(first_thread(m), grid_turn);
+  }
+  grid_turn++;
+  return members;
+}
+
 /* Whether the first lane of the thread's warp is at the same named barrier. */
 static bool comes_together(int i) {
   const thread_t *first = &threads[i / 32 * 32];
@@ -583,6 +608,7 @@ static void report_stuck(void) {
                                       "at a named barrier",
                                       "at a barrier that counts",
                                       "at the barrier of the cluster",
+                                      "at the barrier of the grid",
                                       "done"};
   for (int i = 0, last = -1; i < num_threads(); i++) {
     const thread_t *t = &threads[i];
@@ -612,6 +638,7 @@ static void run_block(void) {
   forget_products();
   forget_races();
   at_once = (block[0] / members + block[1] + block[2]) % 2;
+  grid_turn = 1;
   memset(votes, 0, sizeof votes);
   memset(turns, 0, sizeof turns);
   memset(any_in_turn, 0, sizeof any_in_turn);
@@ -619,7 +646,7 @@ static void run_block(void) {
   memset(comers, 0, sizeof comers);
   for (int i = 0; i < num_threads(); i++) {
     thread_t *t = &threads[i];
-    t->state = READY;
+    t->state = i % per_block < block_dims[0] * block_dims[1] * block_dims[2] || !kernel->together ? READY : DONE;
     t->num_copies = t->group = t->arrivals = t->waits = t->registers = 0;
     t->site = ANY_SITE;
     t->goes_on = !kernel->dependent;
@@ -644,7 +671,7 @@ static void run_block(void) {
       }
     for (int m = 0; m < members; m++)
       moved += release_block(m);
-    moved += release_cluster();
+    moved += release_cluster() + release_grid();
     if (!moved)
       moved = deliver_oldest();
     for (int i = 0; i < num_threads(); i++)
@@ -784,6 +811,13 @@ void emu_run(const kernel_t *of, const int64_t *words, const int32_t *dims, int6
   for (int i = 0; i < 3; i++)
     block_dims[i] = is_simt() ? dims[3 + i] : i ? 1 : kernel->num_threads;
   dynamic_bytes = is_simt() ? dims[6] : 0;
+  if (kernel->together) { /* whole warps: threads that there are not have ended */
+    members = dims[0] * dims[1] * dims[2];
+    per_block = (per_block + 31) / 32 * 32;
+    if (members > MOST_MEMBERS || num_threads() > MAX_THREADS)
+      give_up("%d blocks of %d threads wait for each other; %d and %d threads run at a time", members, per_block,
+              MOST_MEMBERS, MAX_THREADS);
+  }
   if (kernel->tile_grid)
     unfold_grid(words, tiles);
   for (int i = 0; i < 3; i++) {
@@ -797,7 +831,11 @@ void emu_run(const kernel_t *of, const int64_t *words, const int32_t *dims, int6
     grid_scale[1] = first;
   }
   int other = kernel->persistent || kernel->joined || kernel->parts;
-  if (!other && slices == 1 && !kernel->tile_grid)
+  if (kernel->together && from > 0)
+    ; /* the call that has the first block has run all */
+  else if (kernel->together)
+    run_plain(words, dims, 0, members);
+  else if (!other && slices == 1 && !kernel->tile_grid)
     run_plain(words, kernel->exchanged ? grid_scale : dims, from, to);
   else if (from == 0 && other) /* the call that has the first block runs all */
     run_other_grid(words, grid_scale);

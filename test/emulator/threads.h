@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { MAX_THREADS = 4096, STACK_BYTES = 1 << 19, SHARED_BYTES = 1 << 18, MAX_COPIES = 1024, GARBAGE = 0xCB };
-enum { MOST_MEMBERS = 8, NAMED_BARRIERS = 16, ANY_SITE = -1 };
+enum { MOST_MEMBERS = 64, NAMED_BARRIERS = 16, ANY_SITE = -1 };
 
 extern unsigned char emu_shared[SHARED_BYTES];
 extern const kernel_t *kernel; /* that runs */
@@ -44,7 +44,7 @@ typedef struct {
 extern thread_t threads[MAX_THREADS];
 extern int current;         /* the thread that runs */
 extern int per_block;       /* threads */
-extern int members, member; /* blocks of the cluster, and the one whose shared memory is at emu_shared */
+extern int members, member; /* blocks that run together, and the one whose shared memory is at emu_shared */
 extern int at_once;         /* whether what may be late comes at once, as in odd blocks */
 
 void enter(int m);        /* block m of the cluster runs */

@@ -68,6 +68,21 @@ def launch():
     ct.launch(None, 3, kernel, (x,))
     assert x[:2].tolist() == [1, 1] and x[6:].tolist() == [3, 3], x
 """
+GRID = f"""{HEAD}
+@device.kernel
+def kernel(x, y, meet: device.ConstExpr):
+    i = device.tid(1)
+    device.syncgrid()
+    x[i] = i
+    if meet:
+        device.syncgrid()
+    y[i] = x[x.size - 1 - i]
+
+def launch():
+    x, y = np.zeros(160, np.int32), np.zeros(160, np.int32)
+    device.launch(kernel, x, y, MEET, grid=4, block=40)
+    assert (y == np.arange(160)[::-1]).all(), y
+"""
 BARRIER, COPIED, WARP = "@llvm.nvvm.barrier.", "@llvm.nvvm.cp.async.wait", "@llvm.nvvm.bar.warp"
 # (program, target, the calls that are taken from its code, what is said)
 FAULTS = {
@@ -122,3 +137,8 @@ def test_a_shuffle_orders_nothing(tmp_path: Path) -> None:
 
 def test_blocks_of_a_grid_are_not_compared_where_they_start_as_one(tmp_path: Path) -> None:
     assert said(PACKED, "sm_90a", "", "", tmp_path) == ""
+
+
+def test_blocks_that_wait_for_each_other_are_compared(tmp_path: Path) -> None:
+    assert said(GRID.replace("MEET", "True"), "sm_90a", "", "", tmp_path) == ""
+    assert "nothing orders the two" in said(GRID.replace("MEET", "False"), "sm_90a", "", "", tmp_path)

@@ -26,11 +26,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "emulator"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "bench"))
 import emulate
+from executions import on_each
 
 Run = Callable[..., None]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    on_each(metafunc, "at_once")
     if "run" not in metafunc.fixturenames:
         return
     chosen = metafunc.config.getoption("--backend")
@@ -53,9 +55,12 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def at_once(pytestconfig: pytest.Config) -> Run:
-    """As `run`, where all blocks of a grid run at a time: on a GPU, or else on the CPU."""
-    return _on_gpu if pytestconfig.getoption("--backend") == "cuda" else _on_cpu
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """As `run`, where all blocks of a grid run at a time."""
+    if request.param == "emulator":
+        emulate.stand_in(monkeypatch)
+        return _afresh
+    return _on_gpu if request.param == "cuda" else _on_cpu
 
 
 @pytest.fixture(params=("interpret", "cpu", "sm_80", "sm_90a"))

@@ -1,4 +1,4 @@
-"""Barriers of the whole grid: what all blocks wait for. The emulator runs one block after the other, and has none."""
+"""Barriers of the whole grid: what all blocks wait for."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tilewright.numba import cuda
 Run = Callable[..., None]
 
 
-@pytest.fixture(autouse=True)
-def not_emulated(pytestconfig: pytest.Config) -> None:
+@pytest.fixture
+def by_launcher(pytestconfig: pytest.Config) -> None:
     if pytestconfig.pluginmanager.hasplugin("emulated"):
-        pytest.skip("the emulator runs one block after the other")
+        pytest.skip("what a launcher refuses and finds, the emulator gives up at")
 
 
 @device.kernel
@@ -99,7 +99,7 @@ def neither(m):
     m[0, 0] = 0
 
 
-def test_numbas_grid(at_once: Run) -> None:
+def test_numbas_grid(by_launcher: None) -> None:
     m = np.zeros((100, 256), np.int32)
     sequential_rows[8, 32](m)
     np.testing.assert_array_equal(m, np.broadcast_to(np.arange(100)[:, None], m.shape))
@@ -148,7 +148,7 @@ def some_threads(x):
         (some_threads, r"in block \(0, 0, 0\): thread \(0, 0, 0\) waits at .*, thread \(2, 0, 0\) waits at"),
     ],
 )
-def test_a_barrier_of_some_is_reported_on_the_cpu(kernel: Any, message: str) -> None:
+def test_a_barrier_of_some_is_reported_on_the_cpu(by_launcher: None, kernel: Any, message: str) -> None:
     with pytest.raises(LaunchError, match=message):
         device.launch(kernel, np.zeros(64), grid=4, block=16)
     device.launch(heat, np.zeros(4, np.int32), np.zeros(4, np.int32), 2, grid=2, block=2)
