@@ -250,6 +250,8 @@ typedef struct {
 /* Whether a tile that is loaded is worth keeping and may be: ops that prepare it follow then, up to cpu_kept. */
 bool cpu_keep(cpu_t *cx, MlirValue tile, int64_t bytes, cpu_kept_t *out);
 void cpu_kept(cpu_t *cx, cpu_kept_t *kept);
+/* Whether neighbours along y want the same right operands of products, and blocks may be taken in that order. */
+bool cpu_takes_y_first(cpu_t *cx);
 /* Once all scratch memory is taken. */
 void cpu_place_kept(cpu_t *cx);
 

@@ -95,6 +95,42 @@ void cpu_kept(cpu_t *cx, cpu_kept_t *kept) {
   cpu_if(cx, kept->missing, kept->block, (MlirBlock){NULL}, 0, NULL);
 }
 
+/* --- the order of blocks ------------------------------------------------------------------------------------ */
+
+/* Along which axis of the grid the columns of right operands run. */
+typedef struct {
+  bool along_x, other;
+} columns_walk_t;
+
+static int axis_of(MlirValue index) {
+  MlirOperation op = tw_def(index);
+  while (!mlirOperationIsNull(op) && (tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_INDEX_CAST)))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BLOCK_ID) ? (int)tw_attr_int(op, "axis", 0) : -1;
+}
+
+static MlirWalkResult look_at_columns(MlirOperation op, void *user) {
+  enum { RIGHT = 1, COLUMN = 2 };
+  columns_walk_t *walk = user;
+  if (tw_op_has(op, TW_ORDERS_ALL) || (tw_op_has(op, TW_WRITES_ARRAY) && !tw_op_stores_tile(op)))
+    walk->other = true; /* blocks may wait for those before */
+  if (tw_op_is(op, TW_TILE_MMA)) {
+    MlirOperation load = tw_def(mlirOperationGetOperand(op, RIGHT));
+    bool known = !mlirOperationIsNull(load) && tw_op_loads_tile(load) &&
+                 mlirOperationGetNumOperands(load) == 1 + COLUMN && axis_of(mlirOperationGetOperand(load, COLUMN)) == 0;
+    *(known ? &walk->along_x : &walk->other) = true;
+  }
+  return walk->other ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
+}
+
+bool cpu_takes_y_first(cpu_t *cx) {
+  columns_walk_t walk = {false, false};
+  mlirOperationWalk(cx->func, look_at_columns, &walk, MlirWalkPreOrder);
+  return walk.along_x && !walk.other;
+}
+
+/* --- where tiles lie ------------------------------------------------------------------------------------------ */
+
 void cpu_place_kept(cpu_t *cx) {
   for (int i = 0; i < cx->num_kept; i++) {
     int32_t offset = (int32_t)((cx->scratch_peak + LINE - 1) / LINE * LINE);

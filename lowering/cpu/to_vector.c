@@ -7,7 +7,8 @@
  *       %x = tile.load %a[%i] : … -> tensor<1024xf32>
  *       …
  *
- * After: the entry that the launcher calls, running blocks first to last - 1 of the grid, x fastest.
+ * After: the entry that the launcher calls, running blocks first to last - 1 of the grid, x fastest, or y where the
+ * right operands of products then stay (keep.c).
  *
  *     func.func @k(%words: !llvm.ptr, %grid: !llvm.ptr, %first: i64, %last: i64, %scratch: !llvm.ptr) {
  *       %p = llvm.load %words …                          // arrays and scalars, unpacked
@@ -114,10 +115,11 @@ static MlirOperation emit_block(cpu_t *cx, MlirBlock block) {
 
 /* --- the entry --------------------------------------------------------------------------------------------------- */
 
-/* Block indices from the linear one, x fastest. */
-static void split_block_id(cpu_t *cx, MlirValue linear) {
+/* Block indices from the linear one, x fastest, or y. */
+static void split_block_id(cpu_t *cx, MlirValue linear, bool y_first) {
   MlirType i32 = cpu_int(cx, 32), i64 = cpu_int(cx, 64);
-  for (int d = 0; d < 3; d++) {
+  for (int i = 0; i < 3; i++) {
+    int d = y_first && i < 2 ? 1 - i : i;
     MlirValue extent = cpu_cast(cx, "arith.extui", cx->num_blocks[d], i64);
     MlirValue rest = cpu_bin(cx, "arith.divui", linear, extent);
     MlirValue id = cpu_bin(cx, "arith.subi", linear, cpu_bin(cx, "arith.muli", rest, extent));
@@ -136,7 +138,7 @@ static void emit_blocks(cpu_t *cx, MlirBlock old) {
   cpu_loop_t loop;
   cpu_index_t block = cpu_loop_begin(cx, &loop, first, last, 1, 0, NULL);
   cpu_look(cx);
-  split_block_id(cx, cpu_index_value(cx, block));
+  split_block_id(cx, cpu_index_value(cx, block), cpu_takes_y_first(cx));
   cpu_emit_block(cx, old);
   cpu_loop_end(cx, &loop, NULL, NULL);
 }

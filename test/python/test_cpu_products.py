@@ -187,3 +187,22 @@ def test_results_that_lie_elsewhere() -> None:
     np.testing.assert_array_equal(c[T:], (2 * (a @ b))[:9, : T - 7])
     np.testing.assert_array_equal(d[T:], a @ b + 1)
     assert not c[:T].any() and not d[1:T].any()
+
+
+# ---- the order of blocks ---------------------------------------------------------------------------------
+
+
+@ct.kernel
+def columns_along_x(A, B, C):
+    j, i, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    a = ct.load(A, index=(i, part), shape=(T, T), padding_mode=ZERO)
+    b = ct.load(B, index=(part, j), shape=(T, T), padding_mode=ZERO)
+    acc = ct.mma(a, b, ct.zeros((T, T), dtype=ct.float32))
+    ct.store(C, index=(part, i, j), tile=ct.reshape(acc, (1, T, T)))
+
+
+def test_blocks_along_y_first() -> None:
+    a, b = whole(2 * T + 3, 2 * T), whole(2 * T, 5 * T - 1)
+    c = np.full((2, *(len(a), b.shape[1])), np.nan, np.float32)
+    ct.launch(None, (5, 3, 2), columns_along_x, (a, b, c))
+    np.testing.assert_array_equal(c, [a[:, :T] @ b[:T], a[:, T:] @ b[T:]])

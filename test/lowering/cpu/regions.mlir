@@ -168,6 +168,31 @@ module attributes {tile.target = "cpu:x86-64-v4"} {
 
 // -----
 
+!array = memref<?x?xf32, strided<[?, 1]>>
+
+// Where columns of right operands run along x, blocks go along y first.
+// CHECK-LABEL: func.func @along_y
+// CHECK: %[[Y:.*]] = llvm.getelementptr %arg1[1]
+// CHECK: %[[ROWS:.*]] = llvm.load %[[Y]]
+// CHECK: scf.for %[[BLOCK:.*]] = %arg2 to %arg3
+// CHECK: %[[EXTENT:.*]] = arith.extui %[[ROWS]]
+// CHECK: arith.divui %[[BLOCK]], %[[EXTENT]]
+module attributes {tile.target = "cpu:x86-64-v4"} {
+  func.func @along_y(%a: !array, %b: !array, %c: !array) attributes {tile.kernel} {
+    %j = tile.block_id 0
+    %i = tile.block_id 1
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %x = tile.load %a[%i, %c0] padding zero : !array, i32, i32 -> tensor<64x64xf32>
+    %y = tile.load %b[%c0, %j] padding zero : !array, i32, i32 -> tensor<64x64xf32>
+    %d = tile.mma %x, %y, %zero : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+    tile.store %d, %c[%i, %j] : tensor<64x64xf32>, !array, i32, i32
+    return
+  }
+}
+
+// -----
+
 !bytes = memref<?x?xi8, strided<[?, 1]>>
 
 // Bytes multiply as pairs of 16 bits, of two steps of k: half as many.
