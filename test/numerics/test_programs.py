@@ -47,6 +47,11 @@ def test_tiles_of_warpgroups(backends: Backends, name: str) -> None:
     check(backends, name, WARPGROUPS[name])
 
 
+def test_steps_of_k_of_two_lines(backends: Backends) -> None:
+    """An iteration takes a line; the last ones lie outside of the array."""
+    check(backends, "tf32, right operand by rows", PRODUCT | {"m": 256, "k": 160, "tiles": (256, 128, 64)})
+
+
 def check(backends: Backends, name: str, sizes: dict[str, Any]) -> None:
     entry = PROGRAMS[name]
     for back_end in ("reference", *backends.names):

@@ -114,6 +114,19 @@ def test_steps_of_two_lines(backends: Backends, kind: Any, k: int) -> None:
 
 
 @pytest.mark.parametrize("order", ["row", "column"])
+@pytest.mark.parametrize("kind", [KINDS[2], KINDS[3]], ids=kind_name)
+def test_steps_of_two_lines_of_coarsened_tiles(backends: Backends, kind: Any, order: str) -> None:
+    lhs, rhs, acc, tk = kind
+    a, b = integers(lhs, (136, 176), 1), arranged(integers(rhs, (176, 272), 2), order)
+    args = backends.run_all(
+        matmul.replace_hints(coarsen_tiles=2),
+        (2, 3),
+        lambda: [a, b, np.zeros((136, 272), acc.numpy), 128, 128, 2 * tk, lhs, rhs],
+    )
+    assert np.array_equal(args[2], exact(a, b))
+
+
+@pytest.mark.parametrize("order", ["row", "column"])
 @pytest.mark.parametrize("tile", [(64, 32, 64), (64, 16, 32), (128, 64, 16)], ids=str)
 @pytest.mark.parametrize("kind", [ct.bfloat16, ct.float8_e4m3fn, ct.int8], ids=lambda kind: kind.name)
 def test_short_lines(backends: Backends, kind: Any, tile: tuple[int, int, int], order: str) -> None:

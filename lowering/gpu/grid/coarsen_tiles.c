@@ -43,6 +43,7 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/block_axes.h"
 #include "lowering/gpu/facts/kernel_words.h"
+#include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/grid/dim_classes.h"
 #include "lowering/gpu/grid/raster.h"
 #include "lowering/gpu/grid/resize_tiles.h"
@@ -50,6 +51,7 @@
 #include "lowering/gpu/grid/tile_plans.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/copy_engine.h"
 #include "lowering/gpu/machine/target.h"
 #include "lowering/launch_record.h"
 
@@ -61,6 +63,7 @@ typedef struct {
   tw_dims_t dims;
   int64_t warps;
   bool computes;           /* threads compute operands of the loop's products */
+  int64_t steps;           /* in which an iteration's k will be done */
   int class[TW_GRID_AXES]; /* that the position along the axis is the index of; -1: none, or it is used otherwise */
   tw_plans_t plans;        /* an axis is a way to coarsen */
 } coarsener_t;
@@ -242,6 +245,23 @@ static int64_t cycles_beside(const coarsener_t *f) {
          beside.bytes / tw_gpu_target_of(f->func).machine->l2_bytes_alone;
 }
 
+/* A loop that does nothing but a product of tiles that the copy engine brings has an iteration for each line of k in
+ * the end, where tiles are large (tile-plan-block). */
+static int64_t steps_of(MlirOperation loop) {
+  tw_ops_t products = tw_ops_in(loop, tw_op_is_product, MlirWalkPreOrder);
+  int64_t steps = 1;
+  if (products.count == 1 && mlirOperationGetNumResults(loop) == 1) {
+    MlirType lhs = mlirValueGetType(mlirOperationGetOperand(products.at[0], 0));
+    steps = tw_extent(lhs, tw_rank(lhs) - 1) * tw_memory_bits(tw_element(lhs)) / 8 / TW_LINE_BYTES;
+    for (int i = 0; i < 2; i++) {
+      MlirOperation load = tw_load_behind(mlirOperationGetOperand(products.at[0], i));
+      steps = mlirOperationIsNull(load) || !tw_engine_brings(load) ? 1 : steps;
+    }
+  }
+  tw_ops_free(&products);
+  return steps > 1 ? steps : 1;
+}
+
 /* A block has to have room for what it computes. */
 static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) {
   enum { MOST_BYTES = 1 << 16 }; /* of what a step may load: a third of shared memory */
@@ -258,7 +278,7 @@ static bool weigh(void *user, const tw_plan_t *from, int axis, tw_plan_t *plan) 
   plan->cycles =
       tw_step_cycles(f->func, lines > cost.flop_cycles ? lines : cost.flop_cycles, plan->bytes) + plan->computing;
   int64_t most = (int64_t)THREADS * TW_REGISTER_BITS * tw_register_budget(f->func, TW_BUDGET_COARSE_SUMS);
-  return plan->sum_bits <= most && plan->bytes <= MOST_BYTES && holds_pieces(&cost);
+  return plan->sum_bits <= most && plan->bytes / f->steps <= MOST_BYTES && holds_pieces(&cost);
 }
 
 /* ---- the decision ------------------------------------------------------------------------------ */
@@ -305,6 +325,7 @@ static const char *decide(coarsener_t *f, int64_t wanted) {
     return why;
   f->warps = tw_mma_num_warps(f->func);
   f->computes = tw_computes_operands(f->loop);
+  f->steps = steps_of(f->loop);
   tw_make_plans(&f->plans, TW_GRID_AXES, true, weigh, f);
   int log = tw_plan_for(&f->plans, wanted > 1 ? wanted : INT64_MAX);
   if (log == 0)

@@ -363,17 +363,18 @@ int64_t tw_product_bytes(MlirOperation func, int num_warps, int64_t step, tw_has
 }
 
 /* Whether the product has more of k than a step, reads both operands where the copy engine puts them, and is so large
- * that it is computed as fast as they come. */
+ * that it is computed as fast as they come: twice as large where one of them is converted on its way to registers. */
 static bool is_long(const selector_t *s, MlirOperation mma) {
   enum { LARGE = 128 * 128 };
-  if (tw_count(mlirValueGetType(mlirOperationGetResult(mma, 0))) < LARGE)
-    return false;
+  int64_t sums = tw_count(mlirValueGetType(mlirOperationGetResult(mma, 0)));
   for (int i = 0; i < 2; i++) {
     bool transposed;
     MlirType type = mlirValueGetType(mlirOperationGetOperand(mma, i));
     MlirOperation load = tw_load_behind(mlirOperationGetOperand(mma, i));
-    if (s->async->place(mma, i, &transposed) != TW_PLACE_SHARED || mlirOperationIsNull(load) ||
-        !tw_engine_brings(load) || tw_extent(type, 1 - i) * tw_memory_bits(tw_element(type)) / 8 <= TW_PRODUCT_STEP)
+    tw_mma_place_t place = s->async->place(mma, i, &transposed);
+    if (place == TW_PLACE_WRITTEN || sums < (place == TW_PLACE_SHARED ? LARGE : 2 * LARGE) ||
+        mlirOperationIsNull(load) || !tw_engine_brings(load) ||
+        tw_extent(type, 1 - i) * tw_memory_bits(tw_element(type)) / 8 <= TW_PRODUCT_STEP)
       return false;
   }
   return true;

@@ -219,6 +219,36 @@ module attributes {tile.target = "sm_90a"} {
 
 !A = memref<?x?xbf16, strided<[?, 1]>>
 
+// Of a long step of k a line is loaded at a time: two such tiles have room.
+// REMARK: remark: 'func.func' op coarsens its tiles where a launch has many blocks: a block computes those of up to 2
+// CHECK-LABEL: func.func @long
+// CHECK-SAME: blocks = array<i64: 1, 2, 1>, bytes = 98304 : i64
+module attributes {tile.target = "sm_90a"} {
+  func.func @long(%x: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 64, 1>}, %y: !A {tile.tma, tile.align = 16 : i32, tile.shape_div = array<i64: 1, 1>, tile.stride_div = array<i64: 64, 1>}, %z: !A) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c128 = arith.constant 128 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %i = tile.block_id 0
+    %j = tile.block_id 1
+    %e = tile.dim %x, 1 : !A
+    %n = arith.ceildivsi %e, %c128 : i32
+    %d = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%i, %k] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %b = tile.load %y[%k, %j] padding zero : !A, i32, i32 -> tensor<128x128xbf16>
+      %m = tile.mma %a, %b, %acc : tensor<128x128xbf16>, tensor<128x128xbf16>, tensor<128x128xf32>
+      scf.yield %m : tensor<128x128xf32>
+    }
+    %t = arith.truncf %d : tensor<128x128xf32> to tensor<128x128xbf16>
+    tile.store %t, %z[%i, %j] : tensor<128x128xbf16>, !A, i32, i32
+    return
+  }
+}
+
+// -----
+
+!A = memref<?x?xbf16, strided<[?, 1]>>
+
 // Nor large tiles, of which two have no registers.
 // REMARK: remark: 'func.func' op coarsens no tiles: its tiles are large
 // CHECK-LABEL: func.func @large
