@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +283,7 @@ def test_assemblers_that_are_started_take_what_is_small_too(monkeypatch: pytest.
         assemblers.start(0)
         here = assemblers.places.get()
         assert isinstance(here, Here) and not assemblers.all
+        assemblers.waiting = 1
         assemblers.more()
         worker = assemblers.places.get(timeout=60)
         assert isinstance(worker, Worker) and assemblers._idle() is None
@@ -300,32 +303,43 @@ def test_assemblers_that_are_started_take_what_is_small_too(monkeypatch: pytest.
         assemblers.call("assemble", b"ret;", "sm_12345")
 
 
-def test_an_assembler_starts_where_code_is_waited_for() -> None:
+def test_an_assembler_starts_where_its_place_is_waited_for() -> None:
     """Each opens a context, which keeps others from theirs. What starts is at most two, and all at most so many."""
     assemblers = Assemblers(60.0, 4)
-    started: list[int] = []
     gate = threading.Event()
 
     def slow() -> Worker:
-        started.append(assemblers.starting)
         assert gate.wait(60)
         return assemblers._start()
 
+    def ask(times: int) -> int:
+        for _ in range(times):
+            assemblers.more()
+        return assemblers.starting
+
+    def comes(about: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not about():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
     assemblers._opened = slow  # type: ignore[method-assign]
     try:
-        assemblers.more()  # nobody has started them
         assemblers.start(0)
-        for _ in range(5):
-            assemblers.more()
-        gate.set()
-        here, *found = [assemblers.places.get(timeout=60) for _ in range(3)]
-        assert {type(place) for place in (here, *found)} == {Here, Worker} and len(started) == 2
-        while assemblers.starting:
-            time.sleep(0.01)
-        for _ in range(5):
-            assemblers.more()
-        assert isinstance(assemblers.places.get(timeout=60), Worker)
-        assert len(assemblers.all) == 3 and max(started) <= assemblers.AT_ONCE
+        assert ask(5) == 0  # nobody waits
+        here = assemblers.places.get()
+        with ThreadPoolExecutor(4) as threads:
+            waits = [threads.submit(assemblers.call, "assemble", b"ret;", "sm_12345") for _ in range(4)]
+            comes(lambda: assemblers.waiting == 4)
+            assert ask(5) == 2
+            gate.set()
+            assert [one.result(60) for one in waits] == [b"ret;"] * 4
+        comes(lambda: assemblers.starting == 0)
+        assert ask(5) == 0 and len(assemblers.all) == 2
+        assemblers.waiting = 1
+        assert ask(5) == 1  # of four, of which one is this process
+        comes(lambda: assemblers.places.qsize() == 3)
+        assemblers.places.put(here)
     finally:
         assemblers.close()
 

@@ -282,16 +282,17 @@ class Station:
         self.assemblers: Assemblers | None = None
         self.measures = ThreadPoolExecutor(1)
         self.measures.submit(artefacts.compiler_name)  # a digest of a large file, which records have
-        if self.number is not None:  # first: their devices open while this process opens its own
-            self.spare, self.assemblers = Spare(self.number), Assemblers(settings.compile_timeout, MOST_COMPILING)
-            self.assemblers.start(self.number)
-            self.spare.when_open(self.assemblers.more)
+        if self.number is not None:  # first: its device opens while this process opens its own
+            self.spare = Spare(self.number)
         if device.startswith("cuda") and (self.number or 0) >= gpu_count():
             self._close_processes()
             raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         at_once = compiling_at_once(settings.stations, self.number)
+        if self.number is not None:
+            self.assemblers = Assemblers(settings.compile_timeout, at_once)
+            self.assemblers.start(self.number)
         self.threads = ThreadPoolExecutor(at_once)
         # More of them would only keep each other from the interpreter, which a capture needs most of the time.
         self.ranks = ThreadPoolExecutor(min(COMPILING, at_once))

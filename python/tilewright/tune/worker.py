@@ -148,11 +148,6 @@ class Spare:
         if self.next is None:
             self.next = self.threads.submit(self._open)
 
-    def when_open(self, what: Callable[[], None]) -> None:
-        """Does it once the one that starts has its context, or none."""
-        if self.next is not None:
-            self.next.add_done_callback(lambda _: what())
-
     def _open(self) -> Worker:
         worker = Worker()
         try:
@@ -282,7 +277,7 @@ class Assemblers:
         self.all: list[Worker] = []
         self.is_closed = False
         self.is_started = False
-        self.device, self.room, self.starting = 0, 0, 0  # of those that `more` starts
+        self.device, self.room, self.starting, self.waiting = 0, 0, 0, 0  # of those that `more` starts
         # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
         self.places: queue.LifoQueue[Worker | Here | None] = queue.LifoQueue()
         for _ in range(count):
@@ -299,9 +294,9 @@ class Assemblers:
         self.room -= 1
 
     def more(self) -> None:
-        """Code is waited for: has one more process start, if there is room and few are starting."""
+        """Code is waited for: has one more process start, if that is for want of a place, and few are starting."""
         with self.lock:
-            if self.is_closed or not self.room or self.starting >= self.AT_ONCE:
+            if self.is_closed or not (self.waiting and self.room) or self.starting >= self.AT_ONCE:
                 return
             self.room -= 1
             self.starting += 1
@@ -319,7 +314,14 @@ class Assemblers:
         return worker
 
     def call(self, method: str, *arguments: Any) -> Any:
-        return self._called(self.places.get(), method, *arguments)
+        with self.lock:
+            self.waiting += 1
+        try:
+            place = self.places.get()
+        finally:
+            with self.lock:
+                self.waiting -= 1
+        return self._called(place, method, *arguments)
 
     def _called(self, worker: Worker | Here | None, method: str, *arguments: Any) -> Any:
         """A call to the process of a place, which is given back."""
