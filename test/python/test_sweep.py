@@ -351,6 +351,7 @@ class InTurns(workers.Local):
 
     def __init__(self, base: records.Record) -> None:
         self.names, self.count, self.settings, self.is_stopped = ["cpu", "cpu"], 2, Settings("none"), False
+        self.opening = {}
         self.base, self.heard = base, dict[int, list[Any]]()
         self.told, self.second = threading.Event(), threading.Event()
 
@@ -364,6 +365,44 @@ class InTurns(workers.Local):
             assert self.told.wait(60) and self.second.wait(60)
         self.heard.setdefault(number, []).append([one.choice for one in news])
         return dataclasses.replace(self.base, choice=dict(task.choice), status="measured", us=1.0, program=str(number))
+
+
+def test_who_opens_its_device_late_keeps_nobody_waiting(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all records have in common is told by the first, who ranks until the others come."""
+    late, answered = threading.Event(), list[tuple[int, str]]()
+    ask = workers.Local._ask
+
+    def slow(pool: workers.Local, number: int, method: str, *arguments: Any) -> Any:
+        if number == 0 and method == "describe":
+            assert late.wait(60)
+        found = ask(pool, number, method, *arguments)
+        answered.append((number, method))
+        return found
+
+    monkeypatch.setattr(workers.Local, "_ask", slow)
+    (shape,) = shapes.of_command(ARGUMENTS, GRID)
+    pool = workers.Local(Settings(place), ["cpu", "cpu"])
+    try:
+        assert pool.describe(shape).kernel == "scale"
+        assert pool.ask_all("rank", [(shape, [{"T": 16}]), (shape, [{"T": 32}])]) and (0, "rank") not in answered
+        late.set()
+        assert pool.ask("rank", shape, [{"T": 64}]) != [None]
+        assert answered[-1] == (0, "rank") and (0, "describe") in answered
+        pool.describe(shape)  # each worker has one call at a time
+    finally:
+        late.set()
+        pool.close()
+
+
+def test_a_shape_that_no_worker_can_open_is_told(place: str) -> None:
+    wrong = shapes.of_command(["X=f32[8192]", "Y=f32", *ARGUMENTS[2:]], GRID)
+    pool = workers.Local(Settings(place), ["cpu", "cpu"])
+    try:
+        with pytest.raises(TileError):
+            pool.describe(wrong[0])
+        assert pool.describe(shapes.of_command(ARGUMENTS, GRID)[0]).kernel == "scale"
+    finally:
+        pool.close()
 
 
 def test_what_one_worker_has_measured_is_known_to_the_others() -> None:

@@ -210,7 +210,7 @@ class Sweep:
 
     def _shape(self, pool: Pool, shape: Shape) -> None:
         try:
-            base: Record = pool.ask("describe", shape)
+            base = pool.describe(shape)
         except GoneError:
             raise
         except TileError as error:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import queue
 import re
@@ -21,7 +22,7 @@ import secrets
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from typing import Any, Protocol
 
 from .. import _core
@@ -45,6 +46,10 @@ class Pool(Protocol):
     """Workers that take tasks from a common source."""
 
     count: int
+
+    def describe(self, shape: Shape) -> Record:
+        """What records of the shape have in common, by the first worker that has opened its device for it; the others
+        do so meanwhile."""
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """A call to any one worker."""
@@ -164,8 +169,9 @@ class Local:
         self.workers: dict[int, Worker] = {}
         self.is_stopped = False
         # All at once: each takes a second to open its device.
-        self.starters = ThreadPoolExecutor(self.count)
+        self.starters, self.openers = ThreadPoolExecutor(self.count), ThreadPoolExecutor(self.count)
         self.starting = {number: self._start(number) for number in range(self.count)}
+        self.opening: dict[int, Future[Record]] = {}  # of the latest shape, by worker
 
     def _start(self, number: int) -> Future[Worker]:
         name, environment = alone(self.names[number])
@@ -183,8 +189,28 @@ class Local:
         """Seconds after which a worker hangs: whatever a candidate may take, its process ends before that."""
         return 300.0 + self.settings.compile_timeout + 120 * self.settings.timeout
 
+    def describe(self, shape: Shape) -> Record:
+        before = dict(self.opening)
+        self.opening = {n: self.openers.submit(self._describe, n, shape, before.get(n)) for n in range(self.count)}
+        for done in as_completed(self.opening.values()):
+            if done.exception() is None:
+                return done.result()
+        return self.opening[0].result()
+
+    def _describe(self, number: int, shape: Shape, before: Future[Record] | None) -> Record:
+        if before is not None:
+            wait([before])  # a worker has one call at a time
+        found: Record = self._ask(number, "describe", shape)
+        return found
+
     def ask(self, method: str, *arguments: Any) -> Any:
+        self._opened(0)
         return self._ask(0, method, *arguments)
+
+    def _opened(self, number: int) -> None:
+        """Waits until a worker has answered what it was asked last."""
+        if number in self.opening:
+            wait([self.opening[number]])
 
     def _ask(self, number: int, method: str, *arguments: Any) -> Any:
         try:
@@ -197,8 +223,16 @@ class Local:
 
     def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for number in range(self.count):
-            free.put(number)
+
+        def join(number: int, opened: Future[Record] | None = None) -> None:
+            if opened is None or opened.exception() is None:
+                free.put(number)
+
+        for number in range(self.count):  # one that still opens its device comes when it has
+            if number in self.opening:
+                self.opening[number].add_done_callback(functools.partial(join, number))
+            else:
+                join(number)
 
         def one(arguments: tuple[Any, ...]) -> Any:
             number = free.get()
@@ -257,6 +291,7 @@ class Local:
         known: Sequence[Known],
     ) -> None:
         mine, deaths, told = list[Task](), 0, 0
+        self._opened(number)
         try:
             while True:
                 while len(mine) <= ahead and (task := next_task()) is not None:
@@ -292,12 +327,14 @@ class Local:
             worker.stop()
 
     def close(self) -> None:
+        wait(self.opening.values(), Worker.STOP_SECONDS)
         for number in list(self.starting):
             with contextlib.suppress(GoneError):
                 self._worker(number)
         for worker in list(self.workers.values()):
             worker.close()
         self.starters.shutdown()
+        self.openers.shutdown(wait=False)
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------
@@ -437,6 +474,10 @@ class Cluster:
             artefacts.compiled, secret, place, wanted, choice, pure=False, resources=self.compilers
         )
         return self._submit("measure", task, [], made, known)
+
+    def describe(self, shape: Shape) -> Record:
+        found: Record = self.ask("describe", shape)
+        return found
 
     def ask(self, method: str, *arguments: Any) -> Any:
         return self._result(self._submit(method, *arguments))
