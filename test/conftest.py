@@ -51,7 +51,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "spec(*ids): requirements of data/spec.tsv it proves")
-    config.addinivalue_line("markers", "compiled: what it tests the interpreter of device code does not have")
     config.addinivalue_line("markers", "host_execution: runs on the host only; on a GPU it would hang")
     config.pluginmanager.register(SpecCoverage(config), "spec-coverage")
 

@@ -46,8 +46,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     execution = {"interpret": _interpret, "cuda": _on_gpu}.get(request.param, _on_cpu)
-    if request.param == "interpret" and request.node.get_closest_marker("compiled"):
-        pytest.skip("of compiled code only")
     if request.param == "emulator":
         emulate.stand_in(monkeypatch)
         return _afresh

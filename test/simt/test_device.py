@@ -84,7 +84,6 @@ def test_vector_add(run, n, dtype):
     np.testing.assert_array_equal(c, a + b)
 
 
-@pytest.mark.compiled
 @pytest.mark.spec("D-333", "D-363", "D-508")
 def test_shared_array_and_barrier(run):
     x = np.random.default_rng(0).random(4 * BLOCK, dtype=np.float32)
@@ -93,7 +92,6 @@ def test_shared_array_and_barrier(run):
     np.testing.assert_array_equal(y.reshape(4, BLOCK), x.reshape(4, BLOCK)[:, ::-1])
 
 
-@pytest.mark.compiled
 def test_barrier_in_a_loop(run):
     x = np.arange(3 * BLOCK + 5, dtype=np.float32)
     sums = np.zeros(4, np.float32)
@@ -103,7 +101,6 @@ def test_barrier_in_a_loop(run):
 
 
 @pytest.mark.spec("D-370")
-@pytest.mark.compiled
 def test_two_shared_arrays(run):
     x = np.arange(BLOCK, dtype=np.float32)
     y = np.zeros_like(x)
