@@ -10,8 +10,6 @@
 #include "lowering/aliasing.h"
 #include "lowering/cpu/cpu.h"
 
-#include "tilewright/dialect.h"
-
 enum { MOST_BYTES = 1 << 20, MOST_PLACES = 64, LEAST_PLACES = 4, TAG_BYTES = 8, LINE = 64 };
 
 typedef struct {
