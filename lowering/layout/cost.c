@@ -97,6 +97,13 @@ int64_t tw_access_slots(const tw_machine_t *m, const tw_layout_t *l, int contigu
   return accesses * (TW_SLOTS_ACCESS + max_int(lines, moved) * m->line_slots + sectors * m->sector_slots);
 }
 
+int64_t tw_row_slots(const tw_machine_t *m, const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits) {
+  int regs[TW_LAYOUT_MAX_BITS], vector = tw_layout_vector_bits(l, contiguous, vector_bits, regs);
+  int64_t accesses = tw_layout_own_registers(l) >> vector;
+  int lines = tw_access_pieces(l, contiguous, elem_bits, TW_LINE_BITS); /* of all banks */
+  return accesses * (1 + lines * m->bank_slots);
+}
+
 /* ---- reductions and scans ------------------------------------------------------------------------ */
 
 static int bits_along(const tw_layout_t *l, tw_input_t input, uint32_t mask) {

@@ -33,6 +33,9 @@ int64_t tw_shared_access_slots(const tw_machine_t *m, const tw_layout_t *shared,
 int tw_access_pieces(const tw_layout_t *l, int contiguous, int elem_bits, int piece_bits);
 int64_t tw_access_slots(const tw_machine_t *m, const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits);
 
+/* The same of a row whose elements come from shared memory, or go there, by vectors of so many. */
+int64_t tw_row_slots(const tw_machine_t *m, const tw_layout_t *l, int contiguous, int vector_bits, int elem_bits);
+
 /* A reduction along an axis: registers, then lanes, then warps by way of shared memory. */
 int64_t tw_reduction_slots(const tw_machine_t *m, const tw_layout_t *l, int axis);
 /* Sums so far along an axis: the same steps, for every element. */

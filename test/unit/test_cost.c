@@ -93,6 +93,20 @@ static void test_accesses(void) {
   }
 }
 
+/* Of a row in shared memory each element costs the same, as long as lanes have a word each at the most. */
+static void test_rows(void) {
+  int64_t slots[5];
+  for (int run = 0; run < 5; run++) { /* 2^run neighbours in a thread */
+    int64_t shape[] = {4096};
+    tw_layout_t l = tw_layout_empty(1, shape);
+    for (int bit = 0; bit < 12; bit++)
+      tw_layout_push(&l, bit < run || bit >= run + 7 ? TW_REGISTER : bit < run + 5 ? TW_LANE : TW_WARP, 1U << bit);
+    slots[run] = tw_row_slots(&machine, &l, 0, 0, 16);
+    CHECK(run < 2 || slots[run] > slots[run - 1], "%d: %lld", run, (long long)slots[run]);
+  }
+  CHECK(slots[0] == slots[1], "%lld, %lld", (long long)slots[0], (long long)slots[1]);
+}
+
 /* Nothing where a thread has what it needs, and where it has not, at least the instructions that bring it. */
 static void test_conversions(void) {
   for (int round = 0; round < 300; round++) {
@@ -142,6 +156,7 @@ static void test_reductions(void) {
 int main(void) {
   test_pieces();
   test_accesses();
+  test_rows();
   test_conversions();
   test_reductions();
   if (failures)

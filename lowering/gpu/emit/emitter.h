@@ -60,7 +60,8 @@ enum { TWG_MAX_LOADED = 64 };
 typedef struct {
   bool computes; /* has products */
   bool folds;    /* has loops, reductions or scans */
-  bool realigns; /* rows that begin anywhere, element by element */
+  bool elements; /* of rows that go through shared memory go one by one, */
+  bool vectors;  /* or several at a time */
   int registers; /* of a thread, for its largest tile, or all that a loop carries */
 } twg_work_t;
 
@@ -88,6 +89,7 @@ typedef struct tw_emitter {
   MlirOperation module, kernel;       /* the old function, whose launch record rules may set */
   int num_strings;                    /* globals made for print */
   const twg_row_ends_t *row_ends;     /* while code for rows that reach far is emitted (emit/row_ends.h); else null */
+  bool ends_early;                    /* while code for all other rows is: tiles do not lie inside as a whole */
   tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
   int num_loaded;
   bool simt;                         /* each thread has its own scalars; else those of a block are equal */

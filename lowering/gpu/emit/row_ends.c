@@ -63,7 +63,8 @@ static bool may_reach(MlirOperation op, MlirOperation rest, tw_layout_t *l) {
   intptr_t first;
   MlirType type = moved_type(op);
   if (!tw_is_tile(type) || !tw_layout_of_type(type, l) || tw_has_attr(op, TW_IN_BOUNDS) ||
-      tw_attr_int(op, TW_LATE, 0) > 0 || tw_memory_bits(tw_element(type)) < 8 || goes_two_ways(op, l))
+      tw_attr_int(op, TW_LATE, 0) > 0 || tw_memory_bits(tw_element(type)) < 8 ||
+      (!tw_op_loads_tile(op) && !tw_has_attr(op, TW_REALIGNED) && goes_two_ways(op, l)))
     return false;
   (void)tw_access_array(op, &first);
   bool eighths = false, known = true;

@@ -14,6 +14,9 @@
  *   else
  *     (32 with one) ...
  *
+ * Vectors, which elsewhere ask whether their tile lies inside as a whole, are vectors up to there in the first, and
+ * elements in the second.
+ *
  * What must hold: the kernel is a straight line of arithmetic, reductions, loads and stores; what its accesses begin at
  * is known before the first of them; registers number the eighths of a dimension, and there are three accesses of
  * single elements or more, so that there is something to gain. */

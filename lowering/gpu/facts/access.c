@@ -3,6 +3,7 @@
 
 #include "dialect/layouts.h"
 #include "lowering/gpu/machine/copy_engine.h"
+#include "lowering/loops.h"
 #include "tilewright/machine.h"
 
 /* ---- facts --------------------------------------------------------------------------------------- */
@@ -118,6 +119,30 @@ int tw_access_inner_vector_bits(MlirOperation op, int rank) {
   intptr_t first;
   bool halves = tw_memory_bits(tw_element(mlirValueGetType(tw_access_array(op, &first)))) < 8;
   return vector_bits(op, rank, !halves); /* at an edge 4-bit elements cannot be taken one by one */
+}
+
+static bool is_any_product(MlirOperation op) { return tw_op_is_product(op) || tw_op_is_async_product(op); }
+
+/* Whether the kernel around an op has products. */
+static bool is_beside_products(MlirOperation op) {
+  while (!mlirOperationIsNull(op) && !tw_op_is(op, TW_FUNC_FUNC))
+    op = mlirOperationGetParentOperation(op);
+  return !mlirOperationIsNull(op) && tw_has_op_like(op, is_any_product);
+}
+
+bool tw_begins_anywhere(MlirOperation op, int num_warps) {
+  enum { MAX_BYTES = 32768 /* more of a block would keep others from the multiprocessor */ };
+  intptr_t first;
+  if ((!tw_op_loads_tile(op) && !tw_op_stores_tile(op)) || tw_is_of_thread(op) ||
+      !tw_is_tile(mlirValueGetType(tw_moved_tile(op))) || !mlirOperationIsNull(tw_enclosing_loop(op)))
+    return false;
+  MlirType type = mlirValueGetType(tw_moved_tile(op)), array = mlirValueGetType(tw_access_array(op, &first));
+  int rank = (int)tw_rank(type), dim = tw_access_contiguous_dim(op, rank), bits = tw_memory_bits(tw_element(type));
+  int64_t bytes = tw_count(type) * bits / 8;
+  return num_warps > 1 && dim >= 0 && tw_extent(type, dim) == tw_count(type) && bits >= 8 &&
+         !tw_rounds_to_tf32(array, tw_element(type)) &&
+         bits << tw_access_inner_vector_bits(op, rank) < TW_MAX_ACCESS_BITS && bytes <= MAX_BYTES &&
+         bytes >= (int64_t)TW_REALIGNED_PIECE * TW_WARP_LANES * num_warps && !is_beside_products(op);
 }
 
 bool tw_is_row(const tw_layout_t *l, int dim) {

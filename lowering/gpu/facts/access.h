@@ -22,6 +22,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
 /* On a load or store: its tile is a row that begins anywhere, and goes through shared memory (memory/realign_rows.c).
  */
 #define TW_REALIGNED "tile.realigned"
+/* Whether a load or store of so many warps shall be, whatever the layout of its tile. */
+bool tw_begins_anywhere(MlirOperation op, int num_warps);
 /* Whether it can be: the tile has elements along this dimension alone, and threads have all of them. */
 bool tw_is_row(const tw_layout_t *l, int dim);
 /* What it needs there beside the tile: it is as many bytes behind a multiple of that as in memory. */

@@ -11,6 +11,7 @@
  * The choice is the minimum of their sum (layout/minimum.h). The kernel gets tile.layout_costs: this sum, and those of
  * the runners-up, which differ from it in one class and what follows from that. Remarks tell them. */
 #include "dialect/layouts.h"
+#include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/index_facts.h"
 #include "lowering/gpu/facts/operand_loads.h"
 #include "lowering/gpu/isa/families.h"
@@ -61,6 +62,7 @@ typedef struct access {
   MlirValue value;
   tw_wish_t wish;
   int64_t bits; /* of the tile */
+  bool row;     /* it goes through shared memory, an element at a time */
   int count;
   tw_layout_t own[2];
 } access_t;
@@ -157,6 +159,7 @@ static access_t access_of(twl_classes_t *c, MlirOperation op) {
   access_t a = {.op = op, .value = twl_accessed(op)};
   a.bits = tw_count(mlirValueGetType(a.value)) * element_bits(a.value);
   a.wish = tw_wish_of_access(op, rank_of(a.value), c->num_warps);
+  a.row = tw_begins_anywhere(op, c->num_warps);
   tw_wish_t across = a.wish;
   uint32_t reduced = reduced_axes(c, a.value);
   if (twl_has_class(a.value))
@@ -176,6 +179,8 @@ bool twl_needs_operand_layout(MlirOperation mma, int i) {
 /* ---- costs of an op, by the layout of a class ---------------------------------------------------------- */
 
 static int64_t access_slots(const tw_machine_t *m, const access_t *a, const tw_layout_t *layout) {
+  if (a->row)
+    return tw_row_slots(m, layout, a->wish.contiguous, a->wish.vector_bits, element_bits(a->value));
   return tw_access_slots(m, layout, a->wish.contiguous, a->wish.vector_bits, element_bits(a->value));
 }
 
@@ -446,10 +451,18 @@ static void propagate(chooser_t *x) {
 
 /* Layouts that are seldom better, but may be: narrower vectors, warps along the other dimensions. */
 static void add_variants(chooser_t *x, const access_t *a) {
+  enum { WORD_BITS = 32 };
   tw_wish_t wish = a->wish;
   uint32_t reduced = reduced_axes(x->c, a->value);
   tw_layout_t l = blocked(x->c, a->value, ~reduced, wish);
   (void)add_candidate(x, choice_of(x, a->value), &l, "across");
+  int word = tw_log2(WORD_BITS / element_bits(a->value));
+  if (a->row && wish.vector_bits < word) { /* other tiles have vectors then, and lanes other banks still */
+    wish.vector_bits = word;
+    l = blocked(x->c, a->value, reduced, wish);
+    (void)add_candidate(x, choice_of(x, a->value), &l, "words");
+    return;
+  }
   if (wish.vector_bits-- == 0)
     return;
   l = blocked(x->c, a->value, reduced, wish);

@@ -6,9 +6,9 @@
  *
  * A kind says where a layout comes from: `product` (a sum's, and what follows from it), `operand` (of a product),
  * `access` (to memory), `patch` (of two accesses that want different ones), `across` (warps along the dimensions of
- * reductions), `narrow` (half the vector), `deep` (fewer lanes along a dimension that is reduced), `copy` (of a
- * gather), `plain` (nothing asks for another), `given` (the program's own bits). Several of a kind have numbers:
- * `access`, `access.2`. */
+ * reductions), `narrow` (half the vector), `deep` (fewer lanes along a dimension that is reduced), `words` (of elements
+ * that go one by one), `copy` (of a gather), `plain` (nothing asks for another), `given` (the program's own bits).
+ * Several of a kind have numbers: `access`, `access.2`. */
 #ifndef TILEWRIGHT_LOWERING_GPU_LAYOUT_NAMED_CHOICES_H
 #define TILEWRIGHT_LOWERING_GPU_LAYOUT_NAMED_CHOICES_H
 

@@ -28,37 +28,19 @@
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/ir.h"
-#include "lowering/loops.h"
 #include "tilewright/dialect.h"
-#include "tilewright/machine.h"
-
-enum { MAX_BYTES = 32768 /* more of a block would keep others from the multiprocessor */ };
-
-static bool begins_anywhere(MlirOperation op, int num_warps) {
-  tw_layout_t l;
-  intptr_t first;
-  MlirType type = mlirValueGetType(tw_moved_tile(op));
-  if (!tw_is_tile(type) || !tw_layout_of_type(type, &l) || tw_has_attr(op, TW_LATE))
-    return false;
-  int dim = tw_access_contiguous_dim(op, l.rank), bits = tw_memory_bits(tw_element(type));
-  int64_t bytes = tw_count(type) * bits / 8;
-  MlirType array = mlirValueGetType(tw_access_array(op, &first));
-  return tw_is_row(&l, dim) && bits >= 8 && !tw_rounds_to_tf32(array, tw_element(type)) &&
-         bits << tw_access_inner_vector_bits(op, l.rank) < TW_MAX_ACCESS_BITS && bytes <= MAX_BYTES &&
-         bytes >= (int64_t)TW_REALIGNED_PIECE * TW_WARP_LANES * num_warps;
-}
 
 static MlirWalkResult look(MlirOperation op, void *user) {
   const int *num_warps = user;
-  bool moves = (tw_op_loads_tile(op) || tw_op_stores_tile(op)) && !tw_is_of_thread(op);
-  if (moves && mlirOperationIsNull(tw_enclosing_loop(op)) && begins_anywhere(op, *num_warps))
+  tw_layout_t l;
+  if (tw_begins_anywhere(op, *num_warps) && !tw_has_attr(op, TW_LATE) &&
+      tw_layout_of_type(mlirValueGetType(tw_moved_tile(op)), &l) && tw_is_row(&l, tw_access_contiguous_dim(op, l.rank)))
     tw_set_attr(op, TW_REALIGNED, mlirUnitAttrGet(mlirOperationGetContext(op)));
   return MlirWalkResultAdvance;
 }
 
 bool tw_realign_rows(MlirOperation func) {
   int num_warps = (int)tw_num_warps(func, 1);
-  if (num_warps > 1 && !tw_has_op_like(func, tw_op_is_product) && !tw_has_op_like(func, tw_op_is_async_product))
-    mlirOperationWalk(func, look, &num_warps, MlirWalkPreOrder);
+  mlirOperationWalk(func, look, &num_warps, MlirWalkPreOrder);
   return true;
 }

@@ -446,6 +446,26 @@ static void load_two_ways(tw_emitter_t *e, const loader_t *l, const tw_placed_t 
     out.at[r] = mlirBlockAddArgument(join, mlirValueGetType(out.at[r]), e->location);
 }
 
+/* What is known to be inside goes by long accesses, the rest by short ones. */
+static void load_sure(tw_emitter_t *e, const loader_t *l, tw_placed_t placed, const accesses_t *a, int dim,
+                      int64_t sure, tw_values_t out) {
+  int lanes[32] = {0};
+  for (int r = 0; r < out.count; r++) {
+    MlirValue words[4], elements[32];
+    uint32_t at = tw_layout_coord(&l->layout, tw_layout_image(&l->layout, TW_REGISTER, (uint32_t)r), dim);
+    int vector = at < sure ? a->inner : a->vector;
+    if (!twg_starts_vector(r, vector, l->regs) || twg_first_copy(&l->layout, r) != r)
+      continue;
+    load_piece(e, l, &placed, vector, false, r, 0, words);
+    twg_from_words(e, l->element, placed.bits, 1 << vector, words, elements);
+    twg_vector_registers(r, vector, l->regs, lanes);
+    for (int i = 0; i < 1 << vector; i++)
+      out.at[lanes[i]] = l->rounds ? twg_convert_float(e, elements[i], e->f32, l->element) : elements[i];
+  }
+  for (int r = 0; r < out.count; r++)
+    out.at[r] = out.at[twg_first_copy(&l->layout, r)];
+}
+
 /* Whether the pieces of an access stand in one block, between others that wait for stores (memory/late_loads.c). */
 static bool is_in_pieces(MlirOperation op) { return tw_attr_int(op, TW_LATE, 0) > 0; }
 
@@ -503,7 +523,11 @@ static bool rule_load(tw_emitter_t *e, MlirOperation op) {
   }
   twg_place(e, op, l.element, &l.layout, &placed);
   l.pairs = makes_pairs(op, &a, &placed);
-  if (a.inner > a.vector && placed.whole.ptr && !is_in_pieces(op))
+  int dim = tw_access_contiguous_dim(op, l.layout.rank);
+  int64_t sure = a.inner > a.vector && dim >= 0 ? twg_surely_inside(e, op, &l.layout, dim) : 0;
+  if (sure > 0)
+    load_sure(e, &l, placed, &a, dim, sure, out);
+  else if (a.inner > a.vector && placed.whole.ptr && !is_in_pieces(op) && !e->ends_early)
     load_two_ways(e, &l, &placed, &a, out);
   else
     load_registers(e, &l, placed, l.pairs ? 1 : a.vector, placed.inside, out);

@@ -3,6 +3,7 @@
 
 #l = #tile.linear<register = [[32], [64], [128]], lane = [[1], [2], [4], [8], [16]]>
 #m = #tile.linear<register = [[32], [64], [128], [256]], lane = [[1], [2], [4], [8], [16]]>
+#v = #tile.linear<register = [[1], [64], [128], [256]], lane = [[2], [4], [8], [16], [32]]>
 !A = memref<?xf32, strided<[1]>>
 
 // CHECK-LABEL: @added
@@ -42,6 +43,26 @@ module attributes {tile.target = "sm_90a"} {
     %y = tile.load %b[%j] : !A, i32 -> tensor<256xf32, #l>
     %z = arith.addf %x, %y : tensor<256xf32, #l>
     tile.store %z, %c[%j] : tensor<256xf32, #l>, !A, i32
+    return
+  }
+
+  // Of rows that reach far vectors are whole up to there, whatever the array's length; of others there are none.
+  // CHECK-LABEL: @vectors
+  // CHECK: llvm.cond_br %{{.*}}, ^[[REACH:.*]], ^[[OTHERS:.*]]
+  // CHECK: ^[[REACH]]:
+  // CHECK-COUNT-7: "ld.global.v2.b32 {$0, $1}, [$2 + {{[0-9]+}}];"
+  // CHECK-COUNT-2: "mov.b32 $0, 0x0; @$2 ld.global.b32
+  // CHECK: ^[[OTHERS]]:
+  // CHECK-NOT: ld.global.v2
+  // CHECK: llvm.return
+  func.func @vectors(%w: !A {tile.align = 8 : i32}, %a: !A, %b: !A, %c: !A) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %v = tile.load %w[%i] : !A, i32 -> tensor<512xf32, #v>
+    %x = tile.load %a[%i] : !A, i32 -> tensor<512xf32, #v>
+    %y = tile.load %b[%i] : !A, i32 -> tensor<512xf32, #v>
+    %s = arith.addf %v, %x : tensor<512xf32, #v>
+    %z = arith.addf %s, %y : tensor<512xf32, #v>
+    tile.store %z, %c[%i] : tensor<512xf32, #v>, !A, i32
     return
   }
 
