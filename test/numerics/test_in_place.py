@@ -250,14 +250,17 @@ def test_arrays_that_overlap_in_part(run: Callable[..., Sequence[Any]], name: st
 @pytest.mark.spec("T-024")
 @pytest.mark.parametrize("shift", [1, 16, 200])
 def test_a_tile_stored_a_little_later(run: Callable[..., Sequence[Any]], shift: int) -> None:
-    """All of the tile is read before any of it is written, if strips or threads follow each other, too."""
+    """All of the tile is read before any of it is written, if strips or threads follow each other, too. Threads that
+    store a row which begins anywhere have met by then: nothing is taken for separate."""
 
     def shifted() -> list[Any]:
         memory = integers(13, 1024 + shift)
         return [memory[:1024], memory[shift:], 1024]
 
     for target in ("cpu", "sm_90a"):
-        assert overlapping(pairs_of(relu, shifted(), target), shifted())
+        pairs = pairs_of(relu, shifted(), target)
+        meets = target == "sm_90a" and shift % 4 != 0
+        assert pairs == [] if meets else overlapping(pairs, shifted())
     run(relu, (1,), shifted)
 
 
