@@ -261,11 +261,7 @@ static MlirWalkResult look_at_work(MlirOperation op, void *user) {
   int all = 0;
   work->computes |= tw_op_form(op) == TW_FORM_PRODUCT || tw_is_roles(op);
   work->folds |= tw_op_is(op, TW_SCF_FOR) || tw_op_is(op, TW_SCF_WHILE) || tw_op_combines(op);
-  if (tw_has_attr(op, TW_REALIGNED)) {
-    bool alone = tw_access_inner_vector_bits(op, (int)tw_rank(mlirValueGetType(tw_moved_tile(op)))) == 0;
-    work->elements |= alone;
-    work->vectors |= !alone;
-  }
+  work->realigns |= tw_has_attr(op, TW_REALIGNED);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); i++) {
     int count = tw_register_count(mlirValueGetType(mlirOperationGetResult(op, i)));
     all = tw_op_is(op, TW_SCF_FOR) ? all + count : count;
@@ -333,28 +329,18 @@ static MlirAttribute argument_attributes(tw_emitter_t *e, int num_words) {
  * registers if ptxas is told nothing: asked for one block, it takes twice as many. But where the rows in flight fill
  * the registers, one too many would halve them: STREAMING_WARPS shall fit. So shall MANY_WARPS where a thread goes once
  * through a few elements by functions: what the driver links has 72 registers for a sine, and 40 if it is told. Of rows
- * that go through shared memory as many shall as a layer norm needs no spills for, ROW_WARPS, or VECTOR_ROW_WARPS of
- * vectors: linked it has 121 registers else, and 72 or 80 if it is told. And where shared memory has room for few, the
- * registers are theirs. */
+ * that go through shared memory ROW_WARPS shall, which is as many as a layer norm needs hardly a spill for: linked it
+ * has 121 registers else, and 72 if it is told. And where shared memory has room for few, the registers are theirs. */
 static int natural_blocks(tw_emitter_t *e, MlirOperation function) {
-  enum {
-    STREAMING_WARPS = 16,
-    ROW_WARPS = 28,
-    VECTOR_ROW_WARPS = 24,
-    MANY_WARPS = 40,
-    A_FEW = 8,
-    FEW_REGISTERS = 32,
-    MANY_REGISTERS = 64
-  };
+  enum { STREAMING_WARPS = 16, ROW_WARPS = 28, MANY_WARPS = 40, A_FEW = 8, FEW_REGISTERS = 32, MANY_REGISTERS = 64 };
   enum { FEW_BLOCKS = 4, MOST_BLOCKS = 16 /* that each GPU holds */ };
   twg_work_t work = e->work;
   if (work.computes)
     return 1;
   bool fills = work.registers > FEW_REGISTERS && work.registers <= MANY_REGISTERS;
   bool few = !work.folds && work.registers <= A_FEW;
-  bool rows = work.folds && work.registers <= FEW_REGISTERS;
-  int row_warps = !rows ? 0 : work.vectors ? VECTOR_ROW_WARPS : work.elements ? ROW_WARPS : 0;
-  int warps = fills ? STREAMING_WARPS : few ? MANY_WARPS : row_warps;
+  bool rows = work.realigns && work.folds && work.registers <= FEW_REGISTERS;
+  int warps = fills ? STREAMING_WARPS : few ? MANY_WARPS : rows ? ROW_WARPS : 0;
   int blocks = e->num_warps >= warps ? 0 : warps / e->num_warps < MOST_BLOCKS ? warps / e->num_warps : MOST_BLOCKS;
   int64_t shared = tw_launch_shared_bytes(function, 0) + TW_SHARED_BYTES_OF_DRIVER;
   int room = (int)(tw_gpu_target_of(function).shared_bytes_sm / shared);

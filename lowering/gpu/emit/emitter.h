@@ -60,8 +60,7 @@ enum { TWG_MAX_LOADED = 64 };
 typedef struct {
   bool computes; /* has products */
   bool folds;    /* has loops, reductions or scans */
-  bool elements; /* of rows that go through shared memory go one by one, */
-  bool vectors;  /* or several at a time */
+  bool realigns; /* rows that begin anywhere */
   int registers; /* of a thread, for its largest tile, or all that a loop carries */
 } twg_work_t;
 
