@@ -26,6 +26,7 @@ typedef struct {
   tw_ops_t accesses; /* of tiles */
   int64_t elements;  /* of the largest tile that threads hold */
   int64_t alive;     /* of the tiles that are computed and needed at a time, at most */
+  int64_t around;    /* the same in a loop, with those that are computed before it and needed there */
   bool scans, combines, rearranges, loops;
   int64_t rows; /* the least that a reduction leaves */
   bool (*is_kept)(MlirOperation load);
@@ -56,6 +57,28 @@ static int64_t computed_elements(MlirValue value) {
   return computed ? tw_count(mlirValueGetType(value)) : 0;
 }
 
+/* Elements of the tiles that were computed before the loop, and of which each iteration reads some. */
+static int64_t elements_kept(MlirOperation loop) {
+  tw_map_t seen = {0};
+  int64_t kept = 0;
+  MlirBlock body = tw_loop_body(loop);
+  TW_EACH_OP(op, body)
+    for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+      MlirValue value = mlirOperationGetOperand(op, i);
+      MlirOperation def = tw_def(value);
+      while (!mlirOperationIsNull(def) && tw_op_form(def) == TW_FORM_VIEW && !tw_defined_in(value, body)) {
+        value = mlirOperationGetOperand(def, 0);
+        def = tw_def(value);
+      }
+      if (tw_defined_in(value, body) || tw_map_get(&seen, value.ptr, NULL))
+        continue;
+      tw_map_one(&seen, value, value);
+      kept += computed_elements(value);
+    }
+  tw_map_free(&seen);
+  return kept;
+}
+
 static int64_t results_of(MlirOperation op) {
   MlirType type = mlirValueGetType(mlirOperationGetResult(op, 0));
   return tw_is_tile(type) ? tw_count(type) : 1;
@@ -66,6 +89,9 @@ static MlirWalkResult look(MlirOperation op, void *user) {
   if (mlirOperationEqual(mlirBlockGetFirstOperation(mlirOperationGetBlock(op)), op)) {
     int64_t alive = tw_most_alive(mlirOperationGetBlock(op), computed_elements);
     m->alive = alive > m->alive ? alive : m->alive;
+    MlirOperation loop = mlirOperationGetParentOperation(op);
+    int64_t kept = tw_op_is(loop, TW_SCF_FOR) ? elements_kept(loop) : 0;
+    m->around = kept > 0 && alive + kept > m->around ? alive + kept : m->around;
   }
   m->scans |= tw_op_form(op) == TW_FORM_SCAN;
   if (tw_op_combines(op)) {
@@ -143,9 +169,10 @@ static bool moves_single_tiles(const moved_t *m, int64_t most, int warps) {
 }
 
 /* As many warps as give each thread BYTES_PER_THREAD, or twice that where each warp reduces rows of its own, and more
- * where a thread would hold too many elements, of one tile or of all that it needs at a time. A scan over few warps is
- * cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are blocks of several
- * warps anyway; of two, if threads exchange nothing. */
+ * where a thread would hold too many elements, of one tile or of all that it needs at a time, or that a loop keeps
+ * beside these, such as the weights of rows. A scan over few warps is cheaper. What moves tiles and waits for nothing
+ * else has half as many bytes a thread, if there are blocks of several warps anyway; of two, if threads exchange
+ * nothing. */
 static int choose(const moved_t *m, MlirOperation func) {
   int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
   int64_t alive = tw_register_budget(func, TW_BUDGET_ALIVE);
@@ -160,6 +187,8 @@ static int choose(const moved_t *m, MlirOperation func) {
   while (warps < TW_BLOCK_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
     warps *= 2;
   while (warps < MAX_WARPS && m->alive > (int64_t)warps * TW_WARP_LANES * alive)
+    warps *= 2;
+  if (warps == MAX_WARPS && m->around >= (int64_t)warps * TW_WARP_LANES * alive)
     warps *= 2;
   return warps;
 }

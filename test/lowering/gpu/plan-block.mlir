@@ -252,3 +252,42 @@ module attributes {tile.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+!V = memref<?x?xf32, strided<[?, 1]>>
+
+// Rows with weights that a loop keeps: 64 elements of each thread of eight warps, and 128 beside them. Without the
+// weights eight warps do.
+// CHECK-LABEL: func.func @kept
+// CHECK-SAME: num_warps = 16 : i32
+// CHECK-LABEL: func.func @rows_alone
+// CHECK-SAME: num_warps = 8 : i32
+module attributes {tile.target = "sm_90a"} {
+  func.func @kept(%x: !V, %w: !V, %y: !V, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = tile.load %w[%c0, %c0] padding zero : !V, i32, i32 -> tensor<1x16384xf32>
+    %b = tile.load %w[%c1, %c0] padding zero : !V, i32, i32 -> tensor<1x16384xf32>
+    %s = math.exp %a : tensor<1x16384xf32>
+    %t = math.exp %b : tensor<1x16384xf32>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %v = tile.load %x[%i, %c0] padding zero : !V, i32, i32 -> tensor<1x16384xf32>
+      %p = arith.mulf %v, %s : tensor<1x16384xf32>
+      %q = arith.addf %p, %t : tensor<1x16384xf32>
+      tile.store %q, %y[%i, %c0] : tensor<1x16384xf32>, !V, i32, i32
+    }
+    return
+  }
+  func.func @rows_alone(%x: !V, %y: !V, %n: i32) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %v = tile.load %x[%i, %c0] padding zero : !V, i32, i32 -> tensor<1x16384xf32>
+      %p = arith.mulf %v, %v : tensor<1x16384xf32>
+      %q = arith.addf %p, %v : tensor<1x16384xf32>
+      tile.store %q, %y[%i, %c0] : tensor<1x16384xf32>, !V, i32, i32
+    }
+    return
+  }
+}
