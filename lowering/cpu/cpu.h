@@ -463,6 +463,9 @@ void cpu_spread_arrays(MlirOperation root);
 /* walks.c: whether threads of a block run over an array in the rounds of a loop, side by side. */
 bool cpu_is_walk(const tw_uniform_t *uniform, MlirOperation op);
 
+/* effects.c: the axis of the grid along which an index is the block's place; -1 of any other. */
+int cpu_block_axis(MlirValue index);
+
 /* c_entry.c: the function that C++ of the host calls. */
 MlirOperation cpu_build_c_entry(cpu_t *cx, MlirOperation old);
 

@@ -14,6 +14,13 @@ static void place_block_id(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->block_id[tw_attr_int(op, "axis", 0)]);
 }
 
+int cpu_block_axis(MlirValue index) {
+  MlirOperation op = tw_def(index);
+  while (!mlirOperationIsNull(op) && (tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_INDEX_CAST)))
+    op = tw_def(mlirOperationGetOperand(op, 0));
+  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BLOCK_ID) ? (int)tw_attr_int(op, "axis", 0) : -1;
+}
+
 static void place_num_blocks(cpu_t *cx, MlirOperation op) {
   cpu_set_scalar(cx, mlirOperationGetResult(op, 0), cx->num_blocks[tw_attr_int(op, "axis", 0)]);
 }

@@ -100,22 +100,16 @@ typedef struct {
   bool along_x, other;
 } columns_walk_t;
 
-static int axis_of(MlirValue index) {
-  MlirOperation op = tw_def(index);
-  while (!mlirOperationIsNull(op) && (tw_op_is(op, TW_ARITH_EXTSI) || tw_op_is(op, TW_ARITH_INDEX_CAST)))
-    op = tw_def(mlirOperationGetOperand(op, 0));
-  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_BLOCK_ID) ? (int)tw_attr_int(op, "axis", 0) : -1;
-}
-
 static MlirWalkResult look_at_columns(MlirOperation op, void *user) {
   enum { RIGHT = 1, COLUMN = 2 };
   columns_walk_t *walk = user;
   if (tw_op_has(op, TW_ORDERS_ALL) || (tw_op_has(op, TW_WRITES_ARRAY) && !tw_op_stores_tile(op)))
     walk->other = true; /* blocks may wait for those before */
-  if (tw_op_is(op, TW_TILE_MMA)) {
+  if (tw_op_is_product(op)) {
     MlirOperation load = tw_def(mlirOperationGetOperand(op, RIGHT));
     bool known = !mlirOperationIsNull(load) && tw_op_loads_tile(load) &&
-                 mlirOperationGetNumOperands(load) == 1 + COLUMN && axis_of(mlirOperationGetOperand(load, COLUMN)) == 0;
+                 mlirOperationGetNumOperands(load) == 1 + COLUMN &&
+                 cpu_block_axis(mlirOperationGetOperand(load, COLUMN)) == 0;
     *(known ? &walk->along_x : &walk->other) = true;
   }
   return walk->other ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
