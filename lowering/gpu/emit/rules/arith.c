@@ -70,13 +70,23 @@ static bool is_of_pairs(MlirOperation op) {
   return (class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT) && mlirTypeIsAF16(tw_result_element(op));
 }
 
+/* So are those of bf16 that a wait for products has ordered as words: machine code that takes them apart and makes
+ * words again is not seen to (tools/sasscheck). */
+static bool is_of_ordered_words(MlirOperation op) {
+  MlirOperation from = tw_def(mlirOperationGetOperand(op, 0));
+  tw_op_class_t class = tw_op_class(op);
+  return (class == TW_CLASS_FLOAT_SUM || class == TW_CLASS_FLOAT_PRODUCT) && mlirTypeIsABF16(tw_result_element(op)) &&
+         !mlirOperationIsNull(from) && tw_op_waits_for_products(from);
+}
+
 static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
+  MlirType element = tw_result_element(op);
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
   for (int r = 0; r < out.count; r += 2) {
-    MlirValue a = twg_pack(e, e->f16, 2, x.at + r), b = twg_pack(e, e->f16, 2, y.at + r);
+    MlirValue a = twg_pack(e, element, 2, x.at + r), b = twg_pack(e, element, 2, y.at + r);
     MlirValue both = twg_binary(e, llvm_name(op), a, b);
     for (int i = 0; i < 2; i++)
-      out.at[r + i] = twg_unpack(e, both, i, e->f16);
+      out.at[r + i] = twg_unpack(e, both, i, element);
   }
   twg_set_result(e, op, 0, out);
   return true;
@@ -86,7 +96,8 @@ static bool float_pairs(tw_emitter_t *e, MlirOperation op) {
 bool twg_rule_float_binary(tw_emitter_t *e, MlirOperation op) {
   tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1);
   bool even = x.count == y.count && x.count % 2 == 0 && !(twg_are_same(x) && twg_are_same(y));
-  return even && is_of_pairs(op) ? float_pairs(e, op) : twg_each_register(e, op, float_binary);
+  return even && (is_of_pairs(op) || is_of_ordered_words(op)) ? float_pairs(e, op)
+                                                              : twg_each_register(e, op, float_binary);
 }
 
 static MlirValue float_unary(tw_emitter_t *e, MlirOperation op, const MlirValue *x) {

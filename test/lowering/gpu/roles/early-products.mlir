@@ -14,12 +14,12 @@
 // CHECK: tile.local_load
 // CHECK: tile.barrier_arrive
 // CHECK: tile.mma_wait %[[D]], 0 with
-// What the wait orders is no sum that a product left: it may be taken apart as it is.
+// What the wait orders is no sum that a product left: it goes on as it is, in words of two.
 // CODE-LABEL: @scaled
 // CODE: wgmma.wait_group.sync.aligned 1;
 // CODE: wgmma.wait_group.sync.aligned 0;
 // CODE-NOT: xor.b32
-// CODE: llvm.fmul
+// CODE: llvm.fmul %{{.*}} : vector<2xbf16>
 module attributes {tile.target = "sm_90a"} {
   func.func @scaled(%x: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %w: !A {tile.tma, tile.align = 16 : i32, tile.stride_div = array<i64: 8, 1>}, %y: memref<?x?xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.hints = {num_warps = 8 : i32}} {
     %c0 = arith.constant 0 : i32
