@@ -26,7 +26,7 @@ static MlirType matrix_type(MlirType type) {
 static bool has_matrix(MlirValue value) { return !mlirTypeIsNull(matrix_type(mlirValueGetType(value))); }
 
 static bool is_product_of_one(MlirOperation op) {
-  bool is = tw_op_is(op, TW_TILE_MMA);
+  bool is = tw_op_is_product(op) && mlirOperationGetNumOperands(op) == 3;
   for (intptr_t i = 0; is && i < mlirOperationGetNumOperands(op); i++)
     is = has_matrix(mlirOperationGetOperand(op, i));
   return is;
@@ -35,7 +35,14 @@ static bool is_product_of_one(MlirOperation op) {
 static bool turns_matrix(MlirOperation op) {
   static const int32_t order[] = {0, 2, 1};
   MlirAttribute turned = mlirDenseI32ArrayGet(mlirOperationGetContext(op), 3, order);
-  return tw_op_is(op, TW_TILE_PERMUTE) && mlirAttributeEqual(tw_attr(op, "order"), turned);
+  return tw_op_form(op) == TW_FORM_VIEW && mlirAttributeEqual(tw_attr(op, "order"), turned);
+}
+
+/* Whether a value is another one seen with more axes, or with fewer. */
+static bool is_view_of(MlirValue value, MlirType from) {
+  MlirOperation op = tw_def(value);
+  return !mlirOperationIsNull(op) && tw_op_form(op) == TW_FORM_VIEW &&
+         mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), from);
 }
 
 /* The same as a matrix. */
@@ -44,9 +51,7 @@ static MlirValue matrix_of(const tw_builder_t *at, MlirValue value) {
   MlirOperation op = tw_def(value);
   if (!mlirOperationIsNull(op) && turns_matrix(op) && has_matrix(mlirOperationGetOperand(op, 0)))
     return tw_transposed(at, matrix_of(at, mlirOperationGetOperand(op, 0)));
-  bool was_matrix = !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_RESHAPE) &&
-                    mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), type);
-  return was_matrix ? mlirOperationGetOperand(op, 0) : tw_reshape(at, type, value);
+  return is_view_of(value, type) ? mlirOperationGetOperand(op, 0) : tw_reshape(at, type, value);
 }
 
 static void multiply_matrices(MlirOperation product) {
@@ -63,17 +68,11 @@ static void multiply_matrices(MlirOperation product) {
 
 /* ---- what loops carry -------------------------------------------------------------------------------- */
 
-static bool reshapes(MlirValue value, MlirType from) {
-  MlirOperation op = tw_def(value);
-  return !mlirOperationIsNull(op) && tw_op_is(op, TW_TILE_RESHAPE) &&
-         mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), from);
-}
-
 /* A use of a value that makes a matrix of it; null if there is none. */
 static MlirOperation use_as_matrix(MlirValue value, MlirType type) {
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation user = mlirOpOperandGetOwner(use);
-    if (tw_op_is(user, TW_TILE_RESHAPE) && mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(user, 0)), type))
+    if (tw_op_form(user) == TW_FORM_VIEW && mlirTypeEqual(mlirValueGetType(mlirOperationGetResult(user, 0)), type))
       return user;
   }
   return tw_null_op();
@@ -98,7 +97,7 @@ static void becomes_matrix(MlirValue value, MlirType type, MlirOperation next) {
 static void carry_matrix(MlirOperation loop, intptr_t i) {
   MlirValue inside = tw_carried(loop, i), next = tw_carried_next(loop, i), left = mlirOperationGetResult(loop, i);
   MlirType type = matrix_type(mlirValueGetType(inside));
-  if (mlirTypeIsNull(type) || !reshapes(next, type) || mlirOperationIsNull(use_as_matrix(inside, type)))
+  if (mlirTypeIsNull(type) || !is_view_of(next, type) || mlirOperationIsNull(use_as_matrix(inside, type)))
     return;
   tw_builder_t before = tw_build_before(loop);
   mlirOperationSetOperand(loop, i + TW_FOR_INITS, matrix_of(&before, tw_carried_init(loop, i)));
