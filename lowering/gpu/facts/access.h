@@ -15,8 +15,8 @@ void tw_access_order(MlirOperation op, int rank, int64_t order[TW_LAYOUT_MAX_RAN
  * checked. Of a load that is copied: how many iterations of a loop the copy shall run ahead. */
 #define TW_IN_BOUNDS "tile.in_bounds"
 #define TW_LATENCY "tile.latency"
-#define TW_MOVES "tile.moves" /* on a store: each iteration of the loops of the program around it finds another place  \
-                               */
+/* On a store: each iteration of the loops of the program around it finds another place. */
+#define TW_MOVES "tile.moves"
 /* On a load: what its lines in the L2 cache shall be, if the copy engine brings its tile (memory/cache_hints.c). */
 #define TW_CACHE "tile.cache"
 /* On a load or store: its tile is a row that begins anywhere, and goes through shared memory (memory/realign_rows.c).
