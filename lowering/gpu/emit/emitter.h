@@ -66,16 +66,16 @@ typedef struct {
 
 typedef struct tw_emitter {
   MlirContext context;
-  MlirLocation location; /* of the op at hand */
-  MlirRegion region;     /* body of the new function */
-  MlirBlock entry;       /* constants and values that depend on the thread only */
-  MlirBlock block;       /* where ops are appended */
-  MlirBlock aside,
-      branch;        /* the block in front of a branch that only starts copies, and the old one of that; or null */
-  MlirBlock outside; /* the block in front of the innermost scf.for; null: there is none */
-  twg_loop_t *loop;  /* the innermost loop around; null: there is none */
-  tw_map_t values, constants;                                          /* by old value; by attribute */
-  tw_chunk_t *chunks;                                                  /* memory of value arrays */
+  MlirLocation location;      /* of the op at hand */
+  MlirRegion region;          /* body of the new function */
+  MlirBlock entry;            /* constants and values that depend on the thread only */
+  MlirBlock block;            /* where ops are appended */
+  MlirBlock aside;            /* the block in front of a branch that only starts copies; or null */
+  MlirBlock branch;           /* the old one of that */
+  MlirBlock outside;          /* the block in front of the innermost scf.for; null: there is none */
+  twg_loop_t *loop;           /* the innermost loop around; null: there is none */
+  tw_map_t values, constants; /* by old value; by attribute */
+  tw_chunk_t *chunks;         /* memory of value arrays */
   MlirType i1, i8, i16, i32, i64, f16, bf16, f32, f64, global, shared; /* the last two: pointers */
   MlirAttribute contract;                                              /* fast-math flag: a*b+c may fuse */
   int num_warps;
@@ -88,11 +88,11 @@ typedef struct tw_emitter {
   MlirOperation module, kernel;       /* the old function, whose launch record rules may set */
   int num_strings;                    /* globals made for print */
   const twg_row_ends_t *row_ends;     /* while code for rows that reach far is emitted (emit/row_ends.h); else null */
-  bool ends_early;                    /* while code for all other rows is: tiles do not lie inside as a whole */
   tw_loaded_t loaded[TWG_MAX_LOADED]; /* by the gathers before, for those of neighbours */
   int num_loaded;
-  bool simt;                         /* each thread has its own scalars; else those of a block are equal */
-  tw_uniform_t uniform;              /* of the old function, where a rule has asked (rules/simt.c) */
+  bool ends_early;      /* while code for rows that do not reach far is emitted: tiles do not lie inside as a whole */
+  bool simt;            /* each thread has its own scalars; else those of a block are equal */
+  tw_uniform_t uniform; /* of the old function, where a rule has asked (rules/simt.c) */
   const tw_c_signature_t *c;         /* of a function or kernel that C++ calls; else null */
   MlirValue c_result;                /* where its result goes, if that has an address */
   tw_tensor_map_t maps[TW_MAX_MAPS]; /* tensor maps: the first num_maps arguments of the new function */
@@ -103,9 +103,9 @@ typedef struct tw_emitter {
   int64_t group_scratch_bytes; /* scratch memory of one consumer group */
   bool blocks_start; /* until the first reduction across blocks: those that reduce together may not all have started */
   bool is_consumer;  /* within the consumers' region of tile.roles */
+  bool is_alone;     /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
   /* Re-emits the ops of an old block at the current place. It walks over all rules, so it is a file above this one. */
   bool (*emit_block)(struct tw_emitter *e, MlirBlock old);
-  bool is_alone; /* one lane emits for all: the producer's region, or between twg_begin_alone and twg_end_alone */
 } tw_emitter_t;
 
 /* Re-emits one op; false after an error was emitted. */

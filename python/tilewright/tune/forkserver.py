@@ -10,6 +10,9 @@ that, so that a signal reaches no stranger.
 
 A fork begins as its server began. So a process whose environment, modules' path or folder has changed starts another
 server; a fork does not, which asks the one that it comes from.
+
+Not Python's own (multiprocessing.forkserver): its processes run the program's main module again, which here is the
+user's script, and none has variables of the environment of its own.
 """
 
 from __future__ import annotations
