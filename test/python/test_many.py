@@ -73,24 +73,24 @@ def test_gathers_of_a_loop(tmp_path: Path) -> None:
 
 def test_stores(tmp_path: Path) -> None:
     """As many by TMA as there are tensor maps; the others say why not."""
-    names = [f"C{i}" for i in range(20)]
-    first = "acc = ct.zeros((64, 64), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (64, 64))):"
-    first += "\n    acc = ct.mma(ct.load(A, (0, k), (64, 64)), ct.load(B, (k, 0), (64, 64)), acc)"
+    names = [f"C{i}" for i in range(36)]
+    first = "acc = ct.zeros((64, 32), dtype=ct.float32)\nfor k in range(ct.num_tiles(A, 1, (64, 64))):"
+    first += "\n    acc = ct.mma(ct.load(A, (0, k), (64, 64)), ct.load(B, (k, 0), (64, 32)), acc)"
     first += "\nc = acc.astype(ct.float16)"
-    kernel = make(tmp_path, ", ".join(["A", "B", *names]), first, "ct.store(CN, (0, 0), c)", 20, "pass")
-    args = (half(64, 4096), half(4096, 64), *(half(64, 64) for _ in names))
+    kernel = make(tmp_path, ", ".join(["A", "B", *names]), first, "ct.store(CN, (0, 0), c)", 36, "pass")
+    args = (half(64, 4096), half(4096, 32), *(half(64, 32) for _ in names))
     text, told = lowered(kernel, args, "sm_90a", "pipelined")
-    assert text.count("tile.tma_store %") == 16
+    assert text.count("tile.tma_store %") == 32
     assert sum("is done by the threads: a kernel has no more tensor maps" in one for one in told) == 4
 
 
 def test_pairs_of_arrays(tmp_path: Path) -> None:
     """Those that a launch does not look at are not taken for separate."""
-    names = [f"{name}{i}" for i in range(17) for name in "XY"]
-    last = "\n".join(f"ct.store(Y{i}, (0, b), ct.transpose(x{i}))" for i in range(17))
-    kernel = make(tmp_path, ", ".join(names), "b = ct.bid(0)", "xN = ct.load(XN, (b, 0), (64, 32))", 17, last)
+    names = [f"{name}{i}" for i in range(32) for name in "XY"]
+    last = "\n".join(f"ct.store(Y{i}, (0, b), ct.transpose(x{i}))" for i in range(32))
+    kernel = make(tmp_path, ", ".join(names), "b = ct.bid(0)", "xN = ct.load(XN, (b, 0), (64, 32))", 32, last)
     _, told = lowered(kernel, tuple(np.zeros((64, 64), np.float32) for _ in names), "sm_90a", "nvvm")
-    assert any("cannot rely on all of its arrays being apart: a launch looks at 256 pairs" in one for one in told)
+    assert any("cannot rely on all of its arrays being apart: a launch looks at 1024 pairs" in one for one in told)
 
 
 @pytest.mark.parametrize(("width", "early"), [(1, 41), (1024, 32)])

@@ -78,7 +78,7 @@ def test_own_functions_are_missed(file: str, tmp_path: Path) -> None:
 
 def test_accesses_follow_from_operands(ops: list[Any]) -> None:
     columns = {kind.name: set(kind.columns.split(" | ")) for kind in twgen.our_kinds(str(OPS_FILE))}
-    assert columns["tile.load"] == {"TW_READS_ARRAY", "TW_BY_TILE"}
+    assert columns["tile.load"] == {"TW_READS_ARRAY", "TW_BY_TILE", "TW_HAS_SCRATCH"}
     assert columns["tile.scatter"] == {"TW_WRITES_ARRAY", "TW_BY_ELEMENT"}
     assert columns["tile.tma_store"] >= {"TW_READS_SHARED", "TW_WRITES_SHARED", "TW_WRITES_ARRAY", "TW_STARTS_ASYNC"}
     assert columns["tile.add"] == {"TW_PURE"}

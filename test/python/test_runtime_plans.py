@@ -449,7 +449,7 @@ def records_with(field: str, value: Any) -> Iterator[Any]:
             for other in records_with(key, part):
                 yield value | {key: other}
     elif isinstance(value, list | tuple):
-        yield [*value] * 300
+        yield [*value] * 1100
         for i, part in enumerate(value):
             for other in records_with(field, part):
                 yield [*value[:i], other, *value[i + 1 :]]

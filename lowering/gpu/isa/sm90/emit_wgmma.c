@@ -145,16 +145,31 @@ static MlirValue group_offset(tw_emitter_t *e, const wgmma_product_t *p, bool rh
   return twg_binary(e, "llvm.mul", index, twg_const_i32(e, other_bytes(p, o, o->other / parts)));
 }
 
-/* The lower word of the descriptor of a buffer's first stage. */
-static MlirValue first_word(tw_emitter_t *e, const wgmma_product_t *p, MlirValue buffer, bool rhs, uint32_t constant) {
+/* The lower word of the descriptor of what lies at a pointer. */
+static MlirValue lower_word(tw_emitter_t *e, const wgmma_product_t *p, MlirValue pointer, bool rhs, uint32_t constant) {
   enum { ADDRESS_MASK = 0x3FFF };
   MlirValue offset = group_offset(e, p, rhs);
-  MlirValue word = twg_cast(e, "llvm.ptrtoint", e->i32, twg_lookup(e, buffer).at[0]);
+  MlirValue word = twg_cast(e, "llvm.ptrtoint", e->i32, pointer);
   if (offset.ptr)
     word = twg_binary(e, "llvm.add", word, offset);
   word = twg_binary(e, "llvm.lshr", word, twg_const_i32(e, LOG_UNIT));
   word = twg_binary(e, "llvm.and", word, twg_const_i32(e, ADDRESS_MASK));
   return twg_binary(e, "llvm.or", word, twg_const_i32(e, constant));
+}
+
+/* The same of the stage at operand `at`, where all but the stage is known before the loop. A sum of addresses in shared
+ * memory has no more bits than these. */
+static MlirValue word_of_stage(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, bool rhs, uint32_t constant) {
+  MlirValue buffer = mlirOperationGetOperand(p->op, at);
+  MlirBlock here = e->block;
+  twg_loop_t *loop = twg_loop_without(e, buffer);
+  if (loop)
+    e->block = loop->before;
+  MlirValue word = lower_word(e, p, twg_lookup(e, buffer).at[0], rhs, constant);
+  e->block = here;
+  int64_t units = tw_stage_bytes(mlirValueGetType(buffer)) >> LOG_UNIT;
+  MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, p->op, at + 1).at[0], twg_const_i32(e, units));
+  return twg_binary(e, "llvm.add", word, distance);
 }
 
 static bool is_alone(MlirOperation product) {
@@ -165,23 +180,15 @@ static bool is_alone(MlirOperation product) {
   return true;
 }
 
-/* The descriptor of the stage at operand `at`. All but the stage is known before the loop, so that one multiply-add
- * stands between its number and a product that a warpgroup waits for. Not so where there are several products, one
- * behind the other, as in attention: what is known takes registers, of which they leave none. A sum of addresses in
- * shared memory has no more bits than these. */
+/* The descriptor of the stage at operand `at`. One multiply-add stands between the number of the stage and a product
+ * that a warpgroup waits for. Not so where there are several products, one behind the other, as in attention: what is
+ * known before the loop takes registers, of which they leave none. */
 static MlirValue descriptor(tw_emitter_t *e, const wgmma_product_t *p, intptr_t at, bool rhs) {
   enum { WORD_BITS = 32 };
-  MlirValue buffer = mlirOperationGetOperand(p->op, at);
   uint64_t constant = (uint64_t)descriptor_constant(rhs ? &p->rhs : &p->lhs);
-  MlirBlock here = e->block;
-  twg_loop_t *loop = is_alone(p->op) ? twg_loop_without(e, buffer) : NULL;
-  if (loop)
-    e->block = loop->before;
-  MlirValue word = first_word(e, p, buffer, rhs, (uint32_t)constant);
-  e->block = here;
-  int64_t units = tw_stage_bytes(mlirValueGetType(buffer)) >> LOG_UNIT;
-  MlirValue distance = twg_binary(e, "llvm.mul", twg_operand(e, p->op, at + 1).at[0], twg_const_i32(e, units));
-  word = twg_cast(e, "llvm.zext", e->i64, twg_binary(e, "llvm.add", word, distance));
+  MlirValue word = is_alone(p->op) ? word_of_stage(e, p, at, rhs, (uint32_t)constant)
+                                   : lower_word(e, p, twg_stage_pointer(e, p->op, at), rhs, (uint32_t)constant);
+  word = twg_cast(e, "llvm.zext", e->i64, word);
   return twg_binary(e, "llvm.or", word, twg_const_int(e, e->i64, (int64_t)(constant >> WORD_BITS << WORD_BITS)));
 }
 

@@ -143,70 +143,22 @@ module attributes {tile.target = "sm_90a"} {
     %c1 = arith.constant 1 : i32
     %b = tile.alloc_shared : !buffer
     scf.for %k = %c0 to %n step %c1 : i32 {
-      tile.async_copy %A0[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t0 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A1[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t1 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A2[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t2 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A3[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t3 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A4[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t4 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A5[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t5 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A6[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t6 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A7[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t7 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A8[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t8 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A9[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t9 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A10[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t10 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A11[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t11 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A12[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t12 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A13[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t13 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A14[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t14 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A15[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t15 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A16[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t16 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A17[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t17 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A18[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t18 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A19[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t19 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A20[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t20 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A21[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t21 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A22[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t22 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A23[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t23 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A24[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t24 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A25[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t25 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A26[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t26 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A27[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t27 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A28[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t28 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A29[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t29 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A30[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t30 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
-      tile.async_copy %A31[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
-      %t31 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A0[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t0 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A1[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t1 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A2[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t2 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A3[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t3 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A4[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t4 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A5[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t5 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A6[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t6 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A7[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t7 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A8[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t8 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A9[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t9 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A10[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t10 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A11[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t11 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A12[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t12 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A13[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t13 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A14[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t14 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A15[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t15 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A16[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t16 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A17[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t17 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A18[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t18 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A19[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t19 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A20[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t20 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A21[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t21 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A22[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t22 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A23[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t23 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A24[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t24 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A25[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t25 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A26[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t26 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A27[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t27 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A28[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t28 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A29[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t29 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
+      tile.async_copy %A30[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t30 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a> tile.async_copy %A31[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer %t31 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
       // expected-remark @below {{prevents producer warps: it copies from too many arrays}}
       tile.async_copy %A32[%c0, %k] into %b[%c0] : !A, i32, i32 into !buffer
       %t32 = tile.local_load %b[%c0] : !buffer -> tensor<8x64xbf16, #a>
