@@ -7,6 +7,7 @@ the same time; one with a GIL changes threads after a few instructions here. `co
 
 from __future__ import annotations
 
+import ast
 import collections
 import dataclasses
 import gc
@@ -14,6 +15,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from threads import at_once
 from tilewright import _core, compute, device, numba
 from tilewright import compile as compiler
 from tilewright import tile as ct
+from tilewright.capture.source import source_of
 from tilewright.errors import LaunchError, TileTypeError, TileValueError
 from tilewright.kernel import _watch
 from tilewright.numba import cuda as numba_cuda
@@ -453,3 +456,38 @@ def test_modules_and_builders() -> None:
     appended = sum(at_once(work))
     text = builder.finish().text()
     assert text.count("arith.constant") == appended
+
+
+def test_one_thread_at_a_time_makes_a_syntax_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython 3.11 takes the depth of another thread's tree for that of its own."""
+    parse, inside, most = ast.parse, [0], [0]
+
+    def watched(*args: Any, **options: Any) -> Any:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.01)
+        try:
+            return parse(*args, **options)
+        finally:
+            inside[0] -= 1
+
+    functions = [_add_0, _add_1, _add_2, _add_3]
+    monkeypatch.setattr(ast, "parse", watched)
+    trees = at_once(lambda i: source_of(functions[i]).tree.name, len(functions))
+    assert trees == [f"_add_{i}" for i in range(len(functions))] and most == [1]
+
+
+def _add_0(x: Any) -> Any:
+    return x
+
+
+def _add_1(x: Any) -> Any:
+    return x + 1
+
+
+def _add_2(x: Any) -> Any:
+    return x + 2
+
+
+def _add_3(x: Any) -> Any:
+    return x + 3

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import linecache
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,16 @@ from typing import Any
 
 from ..errors import Place, TileSyntaxError
 from .values import lambda_as_function
+
+
+_parsing = threading.Lock()
+
+
+def syntax_tree(text: str) -> ast.Module:
+    """One at a time: CPython 3.11 counts the depth of all trees that are being made in one number, and raises
+    SystemError where another thread has changed it meanwhile (python/cpython#106905)."""
+    with _parsing:
+        return ast.parse(text)
 
 
 @dataclasses.dataclass(slots=True)
@@ -119,7 +130,7 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
         block = lines[first - 1 : last]
         indented = block[0][:1].isspace()
         try:
-            tree = ast.parse(("if 1:\n" if indented else "") + "".join(block))
+            tree = syntax_tree(("if 1:\n" if indented else "") + "".join(block))
         except SyntaxError:
             continue
         body = tree.body[0].body if indented and isinstance(tree.body[0], ast.If) else tree.body
@@ -160,7 +171,7 @@ def _lambdas_by_and_by(lines: list[str], first: int, last: int) -> Iterator[tupl
         block = "".join(lines[first - 1 : end])
         for before, behind in _AROUND:
             try:
-                tree = ast.parse(before + block + behind)
+                tree = syntax_tree(before + block + behind)
             except SyntaxError:
                 continue
             yield [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)], first - 1 - before.count("\n")
@@ -177,7 +188,7 @@ def _lambdas_in(lines: list[str]) -> list[ast.Lambda] | None:
         if known is lines:
             return lambdas
     try:
-        found = [n for n in ast.walk(ast.parse("".join(lines))) if isinstance(n, ast.Lambda)]
+        found = [n for n in ast.walk(syntax_tree("".join(lines))) if isinstance(n, ast.Lambda)]
     except SyntaxError:
         found = None
     _files[:] = [*_files[1 - _MOST_FILES :], (lines, found)]
