@@ -20,7 +20,6 @@ from typing import Any
 from ..errors import Place, TileSyntaxError
 from .values import lambda_as_function
 
-
 _parsing = threading.Lock()
 
 
