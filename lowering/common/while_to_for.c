@@ -10,9 +10,9 @@
  * A loop that counts down runs over the negatives. A second condition, which further steps cannot break, such as
  * %m <= %k here, is looked at once: where it does not hold at first, the range is empty. The loop counts from %m then.
  *
- * What must hold: the condition compares what the loop carries with a
- * number that does not change in it; each step adds the same number, which is known to be positive (or a known negative
- * one); what the condition passes on is what the loop carries. */
+ * What must hold: the condition compares what the loop carries with a number that does not change in it; each step adds
+ * the same number, which is known to be positive (or a known negative one); what the condition passes on is what the
+ * loop carries. */
 #include "base/memory.h"
 #include "lowering/common/canonicalize.h"
 #include "lowering/loops.h"

@@ -149,8 +149,7 @@ static int64_t warps_of(const slicer_t *c, const tw_plan_t *plan) {
 }
 
 /* Parts that load the least are as square as possible, and sliced along lines in memory. They load less than before, or
- * nothing is gained; but of products one behind the other, those of fewer rows are shorter, though they load as much.
- */
+ * nothing is gained; but of products one behind the other, those of fewer rows are shorter, if they load as much. */
 static bool weigh(void *user, const tw_plan_t *from, int way, tw_plan_t *plan) {
   slicer_t *c = user;
   const tw_dim_t *class = way < 0 ? NULL : &c->dims.at[c->classes[way]];

@@ -7,8 +7,8 @@
  *
  * After, threads meet in both: pieces of 16 bytes come to shared memory, and go from there.
  *
- *   %x = tile.load %X[%row, %c0] {tile.realigned} : memref<?x?xbf16, strided<[?, 1]>>, i32, i32 -> tensor<1x4096xbf16,
- * #l> tile.store %y, %Y[%row, %c0] {tile.realigned} : tensor<1x4096xbf16, #l>, memref<?x?xbf16, strided<[?, 1]>>
+ *   %x = tile.load %X[%row, %c0] {tile.realigned} : memref<...>, i32, i32 -> tensor<1x4096xbf16, #l>
+ *   tile.store %y, %Y[%row, %c0] {tile.realigned} : tensor<1x4096xbf16, #l>, memref<...>
  *
  * Why: what a warp stores at a time begins within a sector of the L2 cache. One sector more gets it, two of them in
  * part, and each of those comes twice; and there are many accesses for few bytes (docs/design/measurements.md). In

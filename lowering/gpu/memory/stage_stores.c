@@ -18,11 +18,10 @@
  * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
  * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can
  * see when it happens; within a loop of the program it stores to another place each time (as it does still, or did
- * before its indices were optimized); no other array that the
- * kernel writes, or reads behind it, shares memory with this one (aliasing.h); and the tile is made of boxes
- * (store_boxes.h). The buffers leave room for everything else, twice for what is copied in the loops of a block.
- * Elements outside of the array are dropped by the accelerator. Where there is no room for the exchange above either,
- * threads store what they computed.
+ * before its indices were optimized); no other array that the kernel writes, or reads behind it, shares memory with
+ * this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers leave room for everything else,
+ * twice for what is copied in the loops of a block. Elements outside of the array are dropped by the accelerator. Where
+ * there is no room for the exchange above either, threads store what they computed.
  */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
