@@ -14,11 +14,12 @@
  *   fake_spoilt()                   the call that spoilt that capture, or NULL
  *   fake_mode()                     the calling thread's mode of captures; 2: relaxed
  *
- * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME,
- * FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 +
- * device, stream 0x5000 + 0x100 * device + n; memory of device d lies at 0x100000000000 * (d + 1). Device d has compute
- * capability (9, d). A kernel whose name has "fault" in it makes every later call of its device return
- * CUDA_ERROR_ILLEGAL_ADDRESS. */
+ * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME (of GPUs
+ * that are all alike), FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending),
+ * CUDA_VISIBLE_DEVICES (numbers). Handles: context 0xC000 + device, stream 0x5000 + 0x100 * device + n; memory of
+ * device d lies at 0x100000000000 * (d + 1). GPU g, which is device g unless CUDA_VISIBLE_DEVICES says otherwise, has
+ * compute capability (9, g); (9, 0) with FAKECUDA_NAME. A kernel whose name has "fault" in it makes every later call of
+ * its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
@@ -66,6 +67,7 @@ static struct {
   int calls, fail_at, result;
 } counters[MAX_NAMES];
 static int devices = 2, version = 12040, initialized;
+static int gpus[MAX_DEVICES] = {0, 1, 2, 3, 4, 5, 6, 7}; /* by device */
 static int faulted[MAX_DEVICES];
 static launch_t last;
 static char log_text[LOG_BYTES];
@@ -197,11 +199,23 @@ EXPORT const launch_t *fake_launch(void) { return &last; }
 
 /* --- start ---------------------------------------------------------------------------------------- */
 
+/* The devices are the GPUs with these numbers, up to one that is not there. */
+static void see(const char *numbers) {
+  int count = 0, used = 0, number;
+  while (count < devices && sscanf(numbers, "%d%n", &number, &used) == 1 && number >= 0 && number < devices) {
+    gpus[count++] = number;
+    numbers += used + (numbers[used] == ',');
+  }
+  devices = count;
+}
+
 EXPORT int cuInit(unsigned flags) {
   (void)flags;
   const char *text = getenv("FAKECUDA_DEVICES");
   if (text)
     devices = atoi(text);
+  if ((text = getenv("CUDA_VISIBLE_DEVICES")))
+    see(text);
   if ((text = getenv("FAKECUDA_VERSION")))
     version = atoi(text);
   char name[64];
@@ -273,30 +287,32 @@ EXPORT int cuDeviceGetName(char *out, int size, int device) {
   if (name)
     snprintf(out, (size_t)size, "%s", name);
   else
-    snprintf(out, (size_t)size, "Fake GPU %d", device);
+    snprintf(out, (size_t)size, "Fake GPU %d", gpus[device]);
   return 0;
 }
 
 EXPORT int cuDeviceGetUuid_v2(unsigned char *out, int device) {
   ENTER();
   for (int i = 0; i < 16; i++)
-    out[i] = (unsigned char)(0xf0 + device + i);
+    out[i] = (unsigned char)(0xf0 + gpus[device] + i);
   return 0;
 }
+
+static int kind_of(int device) { return getenv("FAKECUDA_NAME") ? 0 : gpus[device]; }
 
 EXPORT int cuDeviceGetAttribute(int *out, int attribute, int device) {
   ENTER();
   switch (attribute) {
-  case 1: *out = 1024; break;      /* threads per block */
-  case 13: *out = 1980000; break;  /* kHz */
-  case 16: *out = 132; break;      /* multiprocessors */
-  case 36: *out = 3201000; break;  /* kHz of the memory */
-  case 37: *out = 6144; break;     /* bits of its bus */
-  case 38: *out = 50 << 20; break; /* L2 */
-  case 75: *out = 9; break;        /* major */
-  case 76: *out = device; break;   /* minor: a target of its own for each device */
-  case 81: *out = 233472; break;   /* shared per multiprocessor */
-  case 97: *out = 232448; break;   /* shared per block */
+  case 1: *out = 1024; break;             /* threads per block */
+  case 13: *out = 1980000; break;         /* kHz */
+  case 16: *out = 132; break;             /* multiprocessors */
+  case 36: *out = 3201000; break;         /* kHz of the memory */
+  case 37: *out = 6144; break;            /* bits of its bus */
+  case 38: *out = 50 << 20; break;        /* L2 */
+  case 75: *out = 9; break;               /* major */
+  case 76: *out = kind_of(device); break; /* minor: a target of its own for each kind */
+  case 81: *out = 233472; break;          /* shared per multiprocessor */
+  case 97: *out = 232448; break;          /* shared per block */
   default: *out = 0; return 1;
   }
   return 0;

@@ -21,6 +21,8 @@ from tilewright import cli, compile
 from tilewright.errors import TileError
 from tilewright.sweep import artefacts, records, shapes, workers
 from tilewright.sweep.run import Plan, Sweep
+from tilewright.tune import memory
+from tilewright.tune.trial import Bench
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "python" / "examples"
 PLACE = f"{EXAMPLES / 'softmax.py'}:softmax"
@@ -148,6 +150,19 @@ def kinds_of_this_host(folder: str) -> None:
     assert swept("cpu,cuda:0", folder) == found  # nothing again
 
 
+def two_gpus_of_this_host(folder: str) -> None:
+    """Alike, so that they share the candidates. Each candidate runs on the GPU of the worker that has it, in whatever
+    process: that of another one would be refused."""
+    os.environ["FAKECUDA_NAME"] = "Fake GPU"
+    for on in ("cuda:0,cuda:1", "cuda:1"):
+        found = swept(on, f"{folder}/{on}")
+        assert set(found) == {"Fake GPU"}
+        are_all_there(found["Fake GPU"])
+    layout = memory.Layout(0, (), {})
+    with pytest.raises(TileError, match="device 0 of this process is gpu-f0f1.*, no gpu-f1f2"):
+        Bench(layout, None, "gpu-f1f2")
+
+
 def layouts_by_name(folder: str) -> None:
     """All that the compiler lists; one that it does not have fails by itself, and a tile that is not there is named."""
 
@@ -214,7 +229,9 @@ def compiled_elsewhere(folder: str) -> None:
             assert "this worker has no GPU" in str(error)
 
 
-@pytest.mark.parametrize("name", ["kinds_of_this_host", "layouts_by_name", "compiled_elsewhere"])
+@pytest.mark.parametrize(
+    "name", ["kinds_of_this_host", "two_gpus_of_this_host", "layouts_by_name", "compiled_elsewhere"]
+)
 def test_workers_that_differ(name: str, tmp_path: Path) -> None:
     environment = dict(os.environ)
     if name == "compiled_elsewhere":

@@ -9,7 +9,8 @@ the pipe the server says the fork's number, and later how it ended. It keeps the
 that, so that a signal reaches no stranger.
 
 A fork begins as its server began. So a process whose environment, modules' path or folder has changed starts another
-server; a fork does not, which asks the one that it comes from.
+server; a fork does not, which asks the one that it comes from. What its request had, its own requests have too: it
+sees the GPUs that whoever began it sees.
 
 Not Python's own (multiprocessing.forkserver): its processes run the program's main module again, which here is the
 user's script, and none has variables of the environment of its own.
@@ -42,9 +43,11 @@ ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 class Server:
-    """The end of a process that asks. With `handle` the socket of the server that this process is a fork of."""
+    """The end of a process that asks. In a fork, `handle` is the socket of the server that it is a fork of, and `given`
+    the variables that it has beside the server's."""
 
-    def __init__(self, handle: int | None = None) -> None:
+    def __init__(self, handle: int | None = None, given: Mapping[str, str] | None = None) -> None:
+        self.given = dict(given or {})
         self.process: subprocess.Popen[bytes] | None = None
         self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
         if handle is not None:
@@ -73,7 +76,7 @@ class Server:
         ours, theirs = os.pipe()
         try:
             ours_of_them = {name: os.environ[name] for name in ALONE if name in os.environ}
-            request = json.dumps(ours_of_them | dict(environment)).encode()
+            request = json.dumps(self.given | ours_of_them | dict(environment)).encode()
             socket.send_fds(self.socket, [request], [connection, errors, theirs, self.socket.fileno()])
         except OSError:  # it has ended, which the pipe's end tells
             pass
@@ -223,8 +226,9 @@ class _Forks:
         self.watched.register(requests, select.POLLIN)
         self.watched.register(self.woken, select.POLLIN)
 
-    def serve(self) -> list[int] | None:
-        """In the server: None, when nobody is left who could ask. In a fork: its files."""
+    def serve(self) -> tuple[list[int], dict[str, str]] | None:
+        """In the server: None, when nobody is left who could ask. In a fork: its files, and the variables that it was
+        given."""
         while True:
             for handle, _ in self.watched.poll():
                 if handle == self.woken:
@@ -238,8 +242,9 @@ class _Forks:
                         return None
                     if (pid := os.fork()) == 0:
                         self._leave()
-                        os.environ.update(json.loads(request))
-                        return files
+                        given = json.loads(request)
+                        os.environ.update(given)
+                        return files, given
                     self._keep(pid, files)
 
     def _keep(self, pid: int, files: list[int]) -> None:
@@ -295,13 +300,13 @@ def _main(handle: int) -> None:
 
     for name in ALONE:
         os.environ.pop(name, None)
-    files = _Forks(socket.socket(fileno=handle)).serve()
-    if files is not None:
-        connection, errors, pipe, requests = files
+    fork = _Forks(socket.socket(fileno=handle)).serve()
+    if fork is not None:
+        (connection, errors, pipe, requests), given = fork
         os.dup2(errors, sys.stderr.fileno())
         for used in (errors, pipe):
             os.close(used)
-        _server = Server(requests)
+        _server = Server(requests, given)
         worker.main(connection)
     os._exit(0)  # no clean-up of a context that may be lost
 

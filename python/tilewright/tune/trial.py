@@ -18,6 +18,7 @@ from .. import _core, compile
 from ..dtype import BY_NAME, Category
 from ..errors import TileError
 from . import memory
+from .alone import name_of
 from .compare import Comparer
 from .memory import Layout
 from .statistics import Measurement
@@ -60,8 +61,11 @@ class WrongError(Exception):
 class Bench:
     """Arguments of one launch in memory of their own, and the candidates that run on them."""
 
-    def __init__(self, layout: Layout, path: Path | None) -> None:
-        """`path`: the file of `memory.save`; None: the arrays themselves, which are restored by `close`."""
+    def __init__(self, layout: Layout, path: Path | None, name: str = "") -> None:
+        """`path`: the file of `memory.save`; None: the arrays themselves, which are restored by `close`. `name`: that
+        of the device, as whoever asks knows it (alone.py)."""
+        if name and name_of(layout.device) != name:
+            raise TileError(f"device {layout.device} of this process is {name_of(layout.device)}, no {name}")
         self.layout = layout
         if path is None:
             self.memory, self.bases = memory.Memory(layout.device), [address for address, _ in layout.segments]

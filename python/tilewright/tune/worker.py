@@ -28,6 +28,7 @@ from typing import Any, Protocol, runtime_checkable
 from .. import _core, compile
 from ..errors import TileCompilationError, TileError
 from . import forkserver
+from .alone import name_of
 from .memory import Layout
 from .trial import Bench, Program, WrongError
 
@@ -209,7 +210,10 @@ class SafeBench:
         return result
 
     def _start(self) -> None:
-        self.worker = Local(self.layout) if self.path is None else self.start("bench", self.layout, self.path)
+        if self.path is None:
+            self.worker = Local(self.layout)
+        else:
+            self.worker = self.start("bench", self.layout, self.path, name_of(self.layout.device))
         if self.reference is not None:
             number, program = self.reference
             self.worker.call("first", number, program, timeout=60.0)
