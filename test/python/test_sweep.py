@@ -28,6 +28,7 @@ from tilewright.sweep import command, page, records, run, samplers, shapes, work
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
+from tilewright.sweep.records import Record
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.station import (
     Decided,
@@ -357,13 +358,15 @@ class InTurns(workers.Local):
     def _worker(self, number: int) -> Any:
         return types.SimpleNamespace(call=functools.partial(self.called, number))
 
-    def called(self, number: int, method: str, task: Task, mine: list[Task], _: None, news: Any, timeout: float) -> Any:
+    def called(self, number: int, method: str, tasks: list[Task], news: Any, timeout: float) -> Any:
         if number == 1:
             self.second.set()
         if number == 1 or self.heard:
             assert self.told.wait(60) and self.second.wait(60)
         self.heard.setdefault(number, []).append([one.choice for one in news])
-        return dataclasses.replace(self.base, choice=dict(task.choice), status="measured", us=1.0, program=str(number))
+        choice = dict(tasks[0].choice)
+        record = dataclasses.replace(self.base, choice=choice, status="measured", us=1.0, program=str(number))
+        return [(0, record)]
 
 
 def test_who_opens_its_device_late_keeps_nobody_waiting(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,6 +536,7 @@ def test_a_sweep_waits_for_what_another_one_measures_while_that_lives(place: str
     assert len(lines) == 4
     path.write_text("".join(lines[:2]))
     (tmp_path / "claimed").write_text("".join(lines[2:]))
+    first, second = (record for record in map(records.parse, lines[2:]) if record is not None)
     command_line = [sys.executable, "-c", CLAIMS, str(path), str(tmp_path / "claimed")]
     other = subprocess.Popen(command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None and other.stdout.readline() == "[True, True]\n"
@@ -543,8 +547,6 @@ def test_a_sweep_waits_for_what_another_one_measures_while_that_lives(place: str
         waited.append(count)
         if count == 2:
             writer = records.Writer(tmp_path)
-            first = records.parse(lines[2])
-            assert first is not None
             writer.add(dataclasses.replace(first, us=12345.0))
             writer.close()
         else:
@@ -555,7 +557,7 @@ def test_a_sweep_waits_for_what_another_one_measures_while_that_lives(place: str
     sweep.run()
     found = {r.choice.get("T"): r for r in sweep.outcomes[0].records}
     assert waited == [2, 1] and sweep.outcomes[0].reused == 3
-    assert found[32].us == 12345.0 and found[128].measured
+    assert found[first.choice.get("T")].us == 12345.0 and found[second.choice.get("T")].measured
     assert len(path.read_text().splitlines()) == 4
 
 
@@ -587,7 +589,9 @@ def test_a_kernel_that_writes_what_it_reads(place: str, tmp_path: Path) -> None:
     assert len(sweep.outcomes[0].measured) == 5, "each saw the same array"
 
 
-def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_costs_no_trial_that_is_not_to_blame(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed: list[int] = []
 
     def kill(event: Event) -> None:
@@ -599,9 +603,32 @@ def test_a_worker_that_dies_costs_its_trial(place: str, tmp_path: Path, monkeypa
     pool = workers.Local(sweep.settings, ["cpu"])
     monkeypatch.setattr(run, "open_pools", lambda text, settings: [pool])
     sweep.run()
-    died = [r for r in sweep.outcomes[0].records if "its worker crashed with signal 9" in r.why]
-    assert killed and len(died) == 1
-    assert len(sweep.outcomes[0].measured) == len(sweep.outcomes[0].records) - 1 >= 8
+    assert killed and len(sweep.outcomes[0].measured) == len(sweep.outcomes[0].records) == 9
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_candidate_that_kills_its_worker_costs_its_trial(place: str, tmp_path: Path, count: int) -> None:
+    """Others are compiled at the same time, which are not to blame."""
+    file = Path(place.rpartition(":")[0])
+    kills = f"""
+import os, signal
+from tilewright.sweep import station
+
+def compiled(session, candidate, *more, before=station.Session.compiled):
+    if dict(candidate.constants).get("T") == 128:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return before(session, candidate, *more)
+
+if os.getpid() != {os.getpid()}:
+    station.Session.compiled = compiled
+"""
+    killing = tmp_path / "killing.py"
+    killing.write_text(file.read_text() + kills)
+    some = plan(f"{killing}:scale", "T=16..4096*2", sampler="exhaustive", on=f"cpu*{count}")
+    sweep, _ = swept(some, tmp_path / "records")
+    (died,) = [r for r in sweep.outcomes[0].records if not r.measured]
+    assert died.choice == {"T": 128} and "its worker crashed with signal 9" in died.why
+    assert len(sweep.outcomes[0].measured) == 8
 
 
 def test_what_is_interrupted_is_no_failure(place: str, tmp_path: Path) -> None:
@@ -628,6 +655,24 @@ def test_what_is_interrupted_is_no_failure(place: str, tmp_path: Path) -> None:
     assert len(found) == 3 and all(r.measured for r in found)
 
 
+def one(station: Station, task: Task) -> Record:
+    ((at, record),) = station.measure([task])
+    assert at == 0
+    return record
+
+
+def all_of(station: Station, tasks: list[Task]) -> list[Record]:
+    """In the order in which they came."""
+    found, left = [], list(tasks)
+    while left:
+        done = station.measure(left)
+        assert done and len({at for at, _ in done}) == len(done)
+        assert all(dict(left[at].choice) == record.choice for at, record in done)
+        found += [record for _, record in done]
+        left = [task for at, task in enumerate(left) if at not in dict(done)]
+    return found
+
+
 def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one costs a second on a GPU. It is replaced only when a candidate takes it along."""
     started: list[Any] = []
@@ -636,10 +681,10 @@ def test_one_process_measures_all_candidates(place: str, monkeypatch: pytest.Mon
     station, (shape,) = Station(Settings(place, timeout=1.0), "cpu"), shapes.of_command(ARGUMENTS, GRID)
     try:
         tasks = [Task(shape, (("T", 16 << i),)) for i in range(4)]
-        found = [station.measure(task, tasks[i + 1 :]) for i, task in enumerate(tasks)]
+        found = all_of(station, tasks)
         assert all(r.measured for r in found) and len(started) == 1
-        assert not station.measure(Task(shape, (("MODE", 3),)), []).measured
-        assert station.measure(Task(shape, (("T", 512),)), []).measured and len(started) == 2
+        assert not one(station, Task(shape, (("MODE", 3),))).measured
+        assert one(station, Task(shape, (("T", 512),))).measured and len(started) == 2
     finally:
         station.close()
 
@@ -649,7 +694,8 @@ def test_a_station_that_is_no_longer_needed_leaves_nothing(place: str) -> None:
     (shape,) = shapes.of_command(ARGUMENTS, GRID)
     for ends in (Worker.close, lambda worker: worker.connection.close()):
         worker = Worker("station", Settings(place), "cpu")
-        assert worker.call("measure", Task(shape, ()), [], timeout=60.0).measured
+        ((_, record),) = worker.call("measure", [Task(shape, ())], timeout=60.0)
+        assert record.measured
         held = [os.readlink(entry) for entry in Path(f"/proc/{worker.process.pid}/fd").iterdir() if entry.is_symlink()]
         copies = [Path(path) for path in held if Path(path).name.startswith(PREFIX)]
         assert copies and all(path.exists() for path in copies)
@@ -731,18 +777,55 @@ def test_a_kernel_that_crashes_as_given_is_asked_once(place: str, monkeypatch: p
         assert session.bench is None and session.path is not None and not session.path.exists()
 
 
-def test_the_next_is_measured_while_one_is_told(place: str) -> None:
+def test_others_are_measured_while_one_is_compiled_or_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (shape,) = shapes.of_command(ARGUMENTS, GRID)
     tasks = [Task(shape, (("T", T),)) for T in (16, 32, 128, 256)]
-    station = Station(Settings(place), "cpu")
+    station, may_go_on, compiled = Station(Settings(place), "cpu"), threading.Event(), Session.compiled
+
+    def slowly(session: Session, candidate: Any, *more: Any) -> Any:
+        if dict(candidate.constants) == {"T": 16}:
+            assert may_go_on.wait(60)
+        return compiled(session, candidate, *more)
+
+    monkeypatch.setattr(Session, "compiled", slowly)
     try:
-        first = station.measure(tasks[0], tasks[1:])
-        assert first.choice == {"T": 16} and list(station.trials) == [tasks[1]]
-        ahead = station.trials[tasks[1]].result(60)
-        assert ahead.measured and ahead.choice == {"T": 32}
-        assert station.measure(tasks[1], tasks[2:]) is ahead
-        assert station.measure(tasks[3], []).choice == {"T": 256}
+        assert {r.choice["T"] for r in all_of(station, tasks[:0])} == set()
+        first = station.measure(tasks)
+        others = [station.trials[task].record for task in tasks if task in station.trials and task is not tasks[0]]
+        assert all(ahead.result(60).measured for ahead in others), "nobody asked again"
+        left = [task for at, task in enumerate(tasks) if at not in dict(first)]
+        again = station.measure(left)
+        assert [r for _, r in again] == [ahead.result() for ahead in others]
+        assert {r.choice["T"] for _, r in [*first, *again]} == {32, 128, 256} and not station.trials[
+            tasks[0]
+        ].is_compiled
+        may_go_on.set()
+        assert one(station, tasks[0]).choice == {"T": 16} and station.trials == {}
     finally:
+        may_go_on.set()
+        station.close()
+
+
+def test_what_compiles_for_too_long_is_given_up(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shape,) = shapes.of_command(ARGUMENTS, GRID)
+    station, may_end, compiled = (
+        Station(Settings(place, compile_timeout=0.2), "cpu"),
+        threading.Event(),
+        Session.compiled,
+    )
+
+    def endlessly(session: Session, candidate: Any, *more: Any) -> Any:
+        assert not candidate.constants or may_end.wait(60)
+        return compiled(session, candidate, *more)
+
+    monkeypatch.setattr(Session, "compiled", endlessly)
+    try:
+        found = one(station, Task(shape, (("T", 16),)))
+        assert not found.measured and found.why == "takes longer than 0 s to compile" and found.choice == {"T": 16}
+        may_end.set()
+        assert one(station, Task(shape, (("T", 32),))).measured
+    finally:
+        may_end.set()
         station.close()
 
 
@@ -770,7 +853,7 @@ def test_workers_that_are_not_what_was_asked_for(place: str) -> None:
             Station(Settings(place), "cuda:0")
     station, (shape,) = Station(Settings(place), "cpu"), shapes.of_command(ARGUMENTS, GRID)
     with pytest.raises(TileValueError, match="and the sweep is of a H200; name the devices of one kind"):
-        station.measure(Task(shape, (), 0, "H200"), [])
+        station.measure([Task(shape, (), 0, "H200")])
     station.close()
 
 
@@ -1112,7 +1195,7 @@ def test_progress_on_a_terminal_tells_what_is_tried() -> None:
 def test_a_sweep_says_what_it_tries(place: str, tmp_path: Path) -> None:
     tried: list[dict[str, Any]] = []
     Sweep(plan(place, "T=16,32", sampler="exhaustive"), tmp_path, tries=tried.append).run()
-    assert tried == [{}, {"T": 16}, {"T": 32}]
+    assert tried[0] == {} and all(choice in ({}, {"T": 16}, {"T": 32}) for choice in tried)
 
 
 def test_progress_tells_the_best_so_far(capsys: pytest.CaptureFixture[str]) -> None:

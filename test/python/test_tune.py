@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -31,7 +32,8 @@ from tilewright.tune import cost, memory, plot, programs, record, statistics
 from tilewright.tune.compare import Comparer
 from tilewright.tune.search import UNLIKELY, in_parallel
 from tilewright.tune.space import Candidate, Problem
-from tilewright.tune.trial import Bench, Program, difference
+from tilewright.tune.statistics import Measurement
+from tilewright.tune.trial import FEW_SAMPLES, MIN_SAMPLES, MOST_SAMPLES, Bench, Program, difference
 from tilewright.tune.worker import Assembler, Assemblers, Here, LostError, SafeBench, Spare, Worker
 
 FACTOR = 2.0
@@ -899,3 +901,26 @@ def test_a_map_says_what_is_as_given() -> None:
     plot.draw_roofline(axis, result.machine, points, [0])
     assert len(axis.get_legend().get_texts()) == 3, "labels of equal points lie in a list, not on each other"
     plt.close("all")
+
+
+class Timed(Bench):
+    """A bench whose launches take what the test says."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds, self.asked = itertools.cycle(seconds), 0
+
+    def time(self, number: int, count: int, flush_l2: bool = True) -> list[float]:
+        self.asked += count
+        return [next(self.seconds) for _ in range(count)]
+
+
+def test_what_is_clearly_slower_than_the_best_is_not_measured_for_long() -> None:
+    """As many samples as an interval needs; what may be the best gets all that its median needs."""
+    quick, noisy = 1e-5, [1e-5 * (1 + 0.1 * i) for i in range(10)]
+    assert len(Timed(quick).sample(0, quick)) == len(Timed(quick).sample(0, quick, best=quick)) >= MIN_SAMPLES
+    assert len(Timed(*noisy).sample(0, quick)) == len(Timed(*noisy).sample(0, quick, best=quick)) >= MOST_SAMPLES
+    assert len(Timed(*noisy).sample(0, quick, best=0.8 * quick)) == FEW_SAMPLES
+    slow = Timed(0.03)
+    assert len(slow.sample(0, 0.03, best=0.02)) == slow.asked == FEW_SAMPLES
+    found = Measurement.of(range(1, 1 + FEW_SAMPLES))
+    assert (found.low, found.high) == (1, FEW_SAMPLES) and 2 * 0.5**FEW_SAMPLES < 0.05

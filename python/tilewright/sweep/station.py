@@ -15,8 +15,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from .shapes import Grid, Shape
 COMPILING, MOST_COMPILING = 4, 16
 CONTEXT_BYTES, SHARE_OF_MEMORY = 1 << 29, 8
 WAITED_SECONDS = 0.05  # for code, until one more process shall assemble
+NO_MORE = "its shape is not measured any more"
 FOR_MEASURING = 2  # processors of a station: its own, and that of the process that measures
 
 
@@ -183,6 +184,10 @@ class Session:
                 thread.shutdown(wait=False)
         return self.bench
 
+    @property
+    def has_reference(self) -> bool:
+        return self.bench is not None and self.bench.reference is not None
+
     def time_of(self, program: Program, choice: dict[str, Any]) -> tuple[Measurement, str]:
         """The time of a candidate, and whose program it has if that has been measured: once is enough."""
         key = digest_of(program)
@@ -209,7 +214,8 @@ class Session:
                 if bench.reference is None:
                     bench.adopt(number, program)
                 bench.call("check", number, self.settings.tolerance, timeout=60.0 + timeout)
-                samples = bench.call("sample", number, taken, timeout=TRIAL_SECONDS + 5 * timeout)
+                best = min((found.median for _, found in self.times.values()), default=float("inf"))
+                samples = bench.call("sample", number, taken, best, timeout=TRIAL_SECONDS + 5 * timeout)
             return Measurement.of(samples)
         finally:
             bench.forget(number)
@@ -272,6 +278,36 @@ class Decided:
     times: tuple[tuple[dict[str, Any], Measurement], ...] = ()  # of all of them, as far as they worked
 
 
+class _Trial:
+    """A candidate on its way to a record: it is compiled in one of a station's threads, and then measured by the one
+    that measures."""
+
+    def __init__(self, task: Task, base: Record) -> None:
+        self.task, self.base = task, base
+        self.record: Future[Record] = Future()
+        self.compiled: Future[Any] = Future()
+        self.began: float | None = None  # to compile
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.compiled.done()
+
+    def settle(self, made: Callable[[], Record]) -> None:
+        with contextlib.suppress(InvalidStateError):  # it was given up
+            try:
+                self.record.set_result(made())
+            except BaseException as error:
+                self.record.set_exception(error)
+
+    def give_up_after(self, seconds: float) -> None:
+        """Where it is compiled for longer than that."""
+        if not self.is_compiled and self.began is not None and time.monotonic() - self.began > seconds:
+            self.fail(f"takes longer than {seconds:.0f} s to compile")
+
+    def fail(self, why: str) -> None:
+        self.settle(lambda: dataclasses.replace(self.base, why=why))
+
+
 class Station:
     """Sessions on one device, the latest of which lives on. Safe in several threads: one measures at a time."""
 
@@ -296,8 +332,10 @@ class Station:
         self.threads = ThreadPoolExecutor(at_once)
         # More of them would only keep each other from the interpreter, which a capture needs most of the time.
         self.ranks = ThreadPoolExecutor(min(COMPILING, at_once))
-        self.compiling: dict[Task, Future[Any]] = {}
-        self.trials: dict[Task, Future[Record]] = {}
+        self.trials: dict[Task, _Trial] = {}
+        self.queue: list[_Trial] = []  # of those that are not measured yet, in the order of the tasks
+        self.queueing = threading.Lock()
+        self.is_busy = False  # with a candidate, and not waiting for code
         self.taken = 0  # artefacts of other workers
 
     def _session(self, shape: Shape) -> Session:
@@ -306,8 +344,7 @@ class Station:
                 with self.measuring:
                     if self.session is not None:
                         self.session.close()
-                    self.compiling.clear()
-                    self.trials.clear()
+                    self._give_up()
                     self.session = Session(self.settings, self.device, shape, self.spare)
                 self.threads.submit(self._warm, self.session)
             return self.session
@@ -317,6 +354,7 @@ class Station:
         with self.measuring, contextlib.suppress(TileError, FailedError, LostError):
             if session is self.session:
                 session.start()
+        self._next(session)
 
     def describe(self, shape: Shape) -> Record:
         """A record without a choice: the device, the kernel and its arguments."""
@@ -345,73 +383,91 @@ class Station:
         self.taken += 1
 
     def _compile(
-        self, session: Session, task: Task, artefact: artefacts.Artefact | None = None
+        self, session: Session, trial: _Trial, artefact: artefacts.Artefact | None
     ) -> tuple[Any, float, Program, dict[str, Any]]:
+        trial.began = time.monotonic()
         fetch = artefacts.reader(self.settings.secret, artefact, self._take) if artefact is not None else None
-        return session.compiled(session.problem.candidate(dict(task.choice)), self.assemblers, fetch)
+        return session.compiled(session.problem.candidate(dict(trial.task.choice)), self.assemblers, fetch)
 
     def measure(
-        self,
-        task: Task,
-        expected: list[Task],
-        artefact: artefacts.Artefact | None = None,
-        known: Sequence[Known] = (),
-    ) -> Record:
-        """What comes of a candidate, perhaps with what another worker has compiled. Those that are `expected` next are
-        compiled meanwhile, and the first of them is measured while the caller keeps what came of this one; what is
-        `known` is not measured again."""
-        session = self._session(task.shape)
+        self, tasks: Sequence[Task], known: Sequence[Known] = (), artefact: artefacts.Artefact | None = None
+    ) -> list[tuple[int, Record]]:
+        """What came of the first candidates that are done, each with its place among the `tasks`, which are of one
+        shape. All of them are compiled, several at a time, and each is measured when its code is there. Who asks again
+        has the others among the tasks, which go on meanwhile. What is `known` is not measured again. `artefact`: what
+        another worker has compiled of the only one."""
+        session = self._session(tasks[0].shape)
         session.learn(known)
-        if task.device and task.device != session.base.device:
+        if tasks[0].device and tasks[0].device != session.base.device:
             raise TileValueError(
-                f"this worker is a {session.base.device}, and the sweep is of a {task.device}; name the devices of one "
-                "kind, or a resource of their workers, as in --on dask://host:8786?GPU=1"
+                f"this worker is a {session.base.device}, and the sweep is of a {tasks[0].device}; name the devices of "
+                "one kind, or a resource of their workers, as in --on dask://host:8786?GPU=1"
             )
         with self.opening:
-            for one in (task, *expected):
-                if one.shape == task.shape and one not in self.compiling:
-                    self.compiling[one] = self.threads.submit(
-                        self._compile, session, one, artefact if one is task else None
-                    )
-            for one in (task, *expected[:1]):
-                if one.shape == task.shape and one not in self.trials:
-                    self.trials[one] = self.measures.submit(self._trial, session, one, self.compiling[one])
-            trial = self.trials[task]
-        if self.spare and self.compiling[task].done():
-            self.spare.renew()  # by now no code is waited for, which processes must open devices for
-        try:
-            return trial.result()
-        finally:
-            self.compiling.pop(task, None)
-            self.trials.pop(task, None)
-
-    def _waited_for(self, compiled: Future[Any]) -> Any:
-        """Code, for which one more process assembles while it is not there."""
-        end = time.monotonic() + self.settings.compile_timeout
-        while not compiled.done() and time.monotonic() < end:
-            if self.assemblers:
+            trials = [self.trials.get(task) or self._begin(session, task, artefact) for task in tasks]
+        while not wait([trial.record for trial in trials], WAITED_SECONDS, FIRST_COMPLETED).done:
+            if self.assemblers and not self.is_busy:  # code is waited for
                 self.assemblers.more()
-            wait((compiled,), WAITED_SECONDS)
-        return compiled.result(0)
+            for trial in trials:
+                trial.give_up_after(self.settings.compile_timeout)
+            self._next(session)
+        if self.spare:
+            self.spare.renew()  # by now no code is waited for, which processes must open devices for
+        done = [at for at, trial in enumerate(trials) if trial.record.done()]
+        for at in done:
+            self.trials.pop(tasks[at], None)
+        return [(at, trials[at].record.result()) for at in done]
 
-    def _trial(self, session: Session, task: Task, compiled: Future[Any]) -> Record:
-        start = time.monotonic()
+    def _begin(self, session: Session, task: Task, artefact: artefacts.Artefact | None) -> _Trial:
+        """Has a candidate compiled, and measured behind that."""
         base = dataclasses.replace(session.base, choice=dict(task.choice), rank=task.rank)
+        trial = self.trials[task] = _Trial(task, base)
+        with self.queueing:
+            self.queue.append(trial)
+        trial.compiled = self.threads.submit(self._compile, session, trial, artefact)
+        trial.compiled.add_done_callback(lambda _: self._next(session))
+        return trial
+
+    def _next(self, session: Session) -> None:
+        """Has those measured whose code is there. The first that works is what others are compared with: until it is
+        there, they come one after the other."""
+        with self.queueing, contextlib.suppress(RuntimeError):  # the station is closed
+            self.queue = [trial for trial in self.queue if not trial.record.done()]
+            row = self.queue if session.has_reference else self.queue[:1]
+            for trial in [trial for trial in row if trial.is_compiled]:
+                self.queue.remove(trial)
+                self.measures.submit(self._measure, session, trial)
+
+    def _give_up(self) -> None:
+        """What has not been measured, of a shape that is measured no more."""
+        self.trials.clear()
+        with self.queueing:
+            for trial in self.queue:
+                trial.fail(NO_MORE)
+            self.queue.clear()
+
+    def _measure(self, session: Session, trial: _Trial) -> None:
+        trial.settle(lambda: self._measured(session, trial.base, trial.compiled))
+        self._next(session)
+
+    def _measured(self, session: Session, base: Record, compiled: Future[Any]) -> Record:
+        start = time.monotonic()
         try:
-            work, predicted, program, launched = self._waited_for(compiled)
+            work, predicted, program, launched = compiled.result()
             counted = {name: float(value) for name, value in dataclasses.asdict(work).items()}
             base = dataclasses.replace(
                 base, work=counted, predicted_us=1e6 * predicted, launched=launched, program=digest_of(program)
             )
             with self.measuring:
                 if session is not self.session:
-                    raise TileValueError("its shape is not measured any more")
+                    return dataclasses.replace(base, why=NO_MORE)
+                self.is_busy = True
                 found, twin = session.time_of(program, base.choice)
-        except TimeoutError:
-            return dataclasses.replace(base, why=f"takes longer than {self.settings.compile_timeout:.0f} s to compile")
         except (TileError, FailedError, LostError) as error:
             why = (str(error) or type(error).__name__).splitlines()[0][:1000]
             return dataclasses.replace(base, why=_printable(why), seconds=time.monotonic() - start)
+        finally:
+            self.is_busy = False
         return dataclasses.replace(
             base,
             status="measured",

@@ -6,8 +6,8 @@
                           those with L40S, each on both, and compiled on those with the resource CPU
     dask://local*2        a cluster of two processes of this host, which ends with the sweep
 
-A worker that dies costs the trial that it had: another one takes its place. Devices of several kinds make a pool each:
-every candidate is measured on every kind.
+A worker that dies costs at most the trial of the candidate that kills it: another one takes its place. Devices of
+several kinds make a pool each: every candidate is measured on every kind.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Pool(Protocol):
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
-        """Measures what `source` gives until that is None. `begins` hears of each that a worker of this host takes up,
-        `found` what came of it: a record, or why none. A worker takes at most `ahead` tasks beside the one that it
+        """Measures what `source` gives until that is None. `begins` hears of the next one whenever a worker of this host
+        is asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside the one that it
         measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not measured
         again."""
 
@@ -290,31 +290,36 @@ class Local:
         ahead: int,
         known: Sequence[Known],
     ) -> None:
-        mine, deaths, told = list[Task](), 0, 0
+        mine, deaths, told, suspects = list[Task](), 0, 0, 0
         self._opened(number)
         try:
             while True:
-                while len(mine) <= ahead and (task := next_task()) is not None:
+                while len(mine) <= ahead and not suspects and (task := next_task()) is not None:
                     mine.append(task)
                 if not mine:
                     return
-                task = mine.pop(0)
-                begin(task)
-                outcome: Record | str
+                asked = mine[:1] if suspects else list(mine)
+                begin(mine[0])
                 news = known[told:]
                 told += len(news)
+                done: list[tuple[int, Record | str]]
                 try:
-                    outcome = self._worker(number).call("measure", task, mine, None, news, timeout=self._limit())
+                    done = self._worker(number).call("measure", asked, news, timeout=self._limit())
                     deaths = 0
                 except FailedError as error:
-                    outcome = str(error)
+                    done = [(0, str(error))]
                 except LostError as error:
                     self.workers.pop(number, None)
-                    outcome = f"its worker {error}"
                     deaths, told = deaths + 1, 0
+                    # Any of them may have done it: they come again, one at a time.
+                    done = [(0, f"its worker {error}")] if len(asked) == 1 else []
+                    suspects = len(mine)
                 if self.is_stopped:
                     return
-                tell(task, outcome)
+                suspects = max(0, suspects - len(done))
+                mine = [task for at, task in enumerate(mine) if at not in dict(done)]
+                for at, outcome in done:
+                    tell(asked[at], outcome)
                 if deaths == MOST_DEATHS:
                     raise GoneError(f"the worker on {self.names[number]} died {deaths} times, one after the other")
         finally:
@@ -467,13 +472,13 @@ class Cluster:
             self.wanted[task.shape] = self.ask("wanted", task.shape)
         wanted = self.wanted.get(task.shape)
         if wanted is None:
-            return self._submit("measure", task, [], None, known)
+            return self._submit("measure", [task], known)
         self._check()
         secret, place, choice = self.settings.secret, self.settings.place, dict(task.choice)
         made = self.client.submit(
             artefacts.compiled, secret, place, wanted, choice, pure=False, resources=self.compilers
         )
-        return self._submit("measure", task, [], made, known)
+        return self._submit("measure", [task], known, made)
 
     def describe(self, shape: Shape) -> Record:
         found: Record = self.ask("describe", shape)
@@ -522,7 +527,8 @@ class Cluster:
             future = next(pool)
             task = waiting.pop(future)
             try:
-                found(task, self._result(future))
+                ((_, record),) = self._result(future)
+                found(task, record)
             except GoneError:
                 raise
             except (TileError, LostError) as error:

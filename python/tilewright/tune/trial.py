@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,13 @@ LARGE = 1 << 20  # bytes that take longer to copy to the host than to compare on
 MIN_SAMPLES, MOST_SAMPLES = 8, 60
 ENOUGH = 0.01  # width of the interval, relative to the median
 SAMPLE_SECONDS, TRIAL_SECONDS = 0.02, 0.5
+FEW_SAMPLES = 6  # the least whose median has an interval, as statistics.py makes it
+CLEARLY = 1.2  # times the best: how slow the quickest of a few samples is of what is not measured any further
 
 
 def launches_at_once(seconds: float) -> int:
-    """How many launches make a sample: quick kernels are launched several times."""
-    return max(1, min(5, int(SAMPLE_SECONDS / max(seconds, 1e-6))))
+    """How many samples are taken between two looks at them: quick kernels are launched several times."""
+    return max(1, min(FEW_SAMPLES, int(SAMPLE_SECONDS / max(seconds, 1e-6))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +79,17 @@ class Bench:
         self.reference: dict[int, Any] = {}  # segment -> what the reference has left in it
         self.kept: dict[int, int] = {}  # segment -> copy of the reference beside it, on a GPU with room for it
         self.comparer = Comparer(self.memory)
+        self.events: list[tuple[int, int]] = []  # before and behind launches that are timed
         device = layout.device
         if device is not None:
-            self.events = _core.event_create(device), _core.event_create(device)
             self.flush_bytes = 2 * _core.device_info(device)["l2_bytes"]
             self.flush = self.memory.allocate(self.flush_bytes)
 
     def close(self) -> None:
         self._restore(list(self.pristine))
         self.memory.synchronize()
+        for event in itertools.chain.from_iterable(self.events):
+            _core.event_destroy(self.layout.device, event)
         self.memory.close()
 
     # --- launching ----------------------------------------------------------------------------------------------------
@@ -184,33 +189,39 @@ class Bench:
 
     def time(self, number: int, count: int, flush_l2: bool = True) -> list[float]:
         """Seconds of `count` launches with the arguments as at first, and on a GPU with an empty L2 cache if asked."""
-        written = self._written(self.launches[number][2])
-        return [self._time_once(number, written, flush_l2) for _ in range(count)]
+        written, device = self._written(self.launches[number][2]), self.layout.device
+        if device is None:
+            return [self._time_on_cpu(number, written) for _ in range(count)]
+        while len(self.events) < count:
+            self.events.append((_core.event_create(device), _core.event_create(device)))
+        events = self.events[:count]
+        for begin, end in events:  # all of them queued, so that none waits for the host
+            self._restore(written)
+            if flush_l2:
+                _core.memory_fill(device, self.flush, 0, self.flush_bytes)
+            _core.event_record(device, begin)
+            self._launch(number)
+            _core.event_record(device, end)
+        return [_core.event_elapsed(device, begin, end) for begin, end in events]
 
-    def sample(self, number: int, first: float) -> list[float]:
-        """Seconds of launches, the first of which took `first`, until their median is known well enough."""
+    def sample(self, number: int, first: float, best: float = float("inf")) -> list[float]:
+        """Seconds of launches, the first of which took `first`, until their median is known well enough: of one that is
+        clearly slower than the `best`, a few tell that."""
         samples: list[float] = []
         end = time.monotonic() + TRIAL_SECONDS
         while len(samples) < MOST_SAMPLES:
             samples += self.time(number, launches_at_once(samples[-1] if samples else first))
+            if len(samples) >= FEW_SAMPLES and min(samples) > CLEARLY * best:
+                break
             if len(samples) >= MIN_SAMPLES and (Measurement.of(samples).width < ENOUGH or time.monotonic() > end):
                 break
         return samples
 
-    def _time_once(self, number: int, written: list[int], flush_l2: bool) -> float:
+    def _time_on_cpu(self, number: int, written: list[int]) -> float:
         self._restore(written)
-        device = self.layout.device
-        if device is None:
-            start = time.perf_counter()
-            self._launch(number)
-            return time.perf_counter() - start
-        begin, end = self.events
-        if flush_l2:
-            _core.memory_fill(device, self.flush, 0, self.flush_bytes)  # also hides the time of the calls
-        _core.event_record(device, begin)
+        start = time.perf_counter()
         self._launch(number)
-        _core.event_record(device, end)
-        return _core.event_elapsed(device, begin, end)
+        return time.perf_counter() - start
 
 
 def difference(found: Any, expected: Any, offset: int, name: str) -> tuple[float, float]:
