@@ -327,7 +327,8 @@ class Station:
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         at_once = compiling_at_once(settings.stations, self.number)
         if self.number is not None:
-            self.assemblers = Assemblers(settings.compile_timeout, at_once)
+            starting = 1 if settings.stations > 1 else Assemblers.AT_ONCE  # others of this host start theirs, too
+            self.assemblers = Assemblers(settings.compile_timeout, at_once, starting)
             self.assemblers.start(self.number)
         self.threads = ThreadPoolExecutor(at_once)
         # More of them would only keep each other from the interpreter, which a capture needs most of the time.

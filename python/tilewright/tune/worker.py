@@ -275,8 +275,9 @@ class Assemblers:
     SMALL = 16_000  # bytes of PTX, which take some hundredths of a second
     AT_ONCE = 2  # processes that start: the driver opens one context after the other, and the first is wanted soon
 
-    def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS) -> None:
-        self.timeout = timeout
+    def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS, at_once: int = AT_ONCE) -> None:
+        """`at_once`: how many may be starting."""
+        self.timeout, self.at_once = timeout, at_once
         self.lock = threading.Lock()
         self.all: list[Worker] = []
         self.is_closed = False
@@ -300,7 +301,7 @@ class Assemblers:
     def more(self) -> None:
         """Code is waited for: has one more process start, if that is for want of a place, and few are starting."""
         with self.lock:
-            if self.is_closed or not (self.waiting and self.room) or self.starting >= self.AT_ONCE:
+            if self.is_closed or not (self.waiting and self.room) or self.starting >= self.at_once:
                 return
             self.room -= 1
             self.starting += 1
