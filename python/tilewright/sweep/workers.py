@@ -65,9 +65,9 @@ class Pool(Protocol):
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
-        """Measures what `source` gives until that is None. `begins` hears of the next one whenever a worker of this host
-        is asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside
-        the one that it measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not
+        """Measures what `source` gives until that is None. `begins` hears of the next one when a worker of this host is
+        asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside the
+        one that it measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not
         measured again."""
 
     def stop(self) -> None:
