@@ -406,9 +406,11 @@ class Station:
             )
         with self.opening:
             trials = [self.trials.get(task) or self._begin(session, task, artefact) for task in tasks]
-        while not wait([trial.record for trial in trials], WAITED_SECONDS, FIRST_COMPLETED).done:
+        while True:
             if self.assemblers and not self.is_busy:  # code is waited for
                 self.assemblers.more()
+            if wait([trial.record for trial in trials], WAITED_SECONDS, FIRST_COMPLETED).done:
+                break
             for trial in trials:
                 trial.give_up_after(self.settings.compile_timeout)
             self._next(session)

@@ -66,8 +66,8 @@ class Pool(Protocol):
         known: Sequence[Known] = (),
     ) -> None:
         """Measures what `source` gives until that is None. `begins` hears of the next one when a worker of this host is
-        asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside the
-        one that it measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not
+        asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside
+        the one that it measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not
         measured again."""
 
     def stop(self) -> None:
