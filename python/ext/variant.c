@@ -149,10 +149,12 @@ static PyObject *cuda_usage(PyObject *self, PyObject *device) {
   long ordinal = PyLong_AsLong(device);
   if (ordinal == -1 && PyErr_Occurred())
     return NULL;
+  tw_cuda_kernel_t *kernel = ((tw_variant_t *)self)->cuda;
   tw_cuda_usage_t usage;
-  tw_status_t status = tw_cuda_kernel_usage(((tw_variant_t *)self)->cuda, (int)ordinal, &usage);
-  if (status)
-    return tw_ext_raise(status, NULL);
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS /* it may load the code, or wait for who does */
+      status = tw_cuda_kernel_usage(kernel, (int)ordinal, &usage);
+  Py_END_ALLOW_THREADS if (status) return tw_ext_raise(status, NULL);
   return Py_BuildValue("{sisisisi}", "registers", usage.registers, "local_bytes", usage.local_bytes, "shared_bytes",
                        usage.shared_bytes, "max_threads", usage.max_threads);
 }
@@ -163,9 +165,11 @@ static PyObject *cuda_resident(PyObject *self, PyObject *args) {
   unsigned long shared;
   if (!PyArg_ParseTuple(args, "iik:resident", &ordinal, &threads, &shared))
     return NULL;
+  tw_cuda_kernel_t *kernel = ((tw_variant_t *)self)->cuda;
   int64_t blocks;
-  tw_status_t status = tw_cuda_kernel_resident(((tw_variant_t *)self)->cuda, ordinal, threads, shared, &blocks);
-  return status ? tw_ext_raise(status, NULL) : PyLong_FromLongLong(blocks);
+  tw_status_t status;
+  Py_BEGIN_ALLOW_THREADS status = tw_cuda_kernel_resident(kernel, ordinal, threads, shared, &blocks);
+  Py_END_ALLOW_THREADS return status ? tw_ext_raise(status, NULL) : PyLong_FromLongLong(blocks);
 }
 
 static PyObject *cuda_load(PyObject *self, PyObject *device) {

@@ -5,6 +5,7 @@
  *
  *   fake_reset(devices)             back to the start, with that many devices
  *   fake_fail(name, nth, result)    the nth call of an entry from now on returns that
+ *   fake_hold(name)                 calls of an entry wait, for at most 20 seconds, until fake_hold(NULL)
  *   fake_calls(name)                how often an entry was called
  *   fake_log()                      one line a call that queues or orders work
  *   fake_launch(…)                  what the last launch was given
@@ -30,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -62,6 +64,8 @@ typedef struct launch {
 typedef void (*fake_call_t)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
+static int held = -1; /* the entry whose calls wait */
 static struct {
   char name[64];
   int calls, fail_at, result;
@@ -116,6 +120,11 @@ static int enter(const char *name) {
   pthread_mutex_lock(&lock);
   int i = counter_of(name);
   int result = ++counters[i].calls == counters[i].fail_at ? counters[i].result : 0;
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 20;
+  while (held == i && !result && pthread_cond_timedwait(&let_go, &lock, &end))
+    result = 999;
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -171,6 +180,13 @@ EXPORT void fake_fail(const char *name, int nth, int result) {
   int i = counter_of(name);
   counters[i].fail_at = counters[i].calls + nth;
   counters[i].result = result;
+  pthread_mutex_unlock(&lock);
+}
+
+EXPORT void fake_hold(const char *name) {
+  pthread_mutex_lock(&lock);
+  held = name ? counter_of(name) : -1;
+  pthread_cond_broadcast(&let_go);
   pthread_mutex_unlock(&lock);
 }
 

@@ -66,6 +66,9 @@ class Fake:
     def fail(self, name: str, nth: int, result: int) -> None:
         self.lib.fake_fail(name.encode(), nth, result)
 
+    def hold(self, name: str | None) -> None:
+        self.lib.fake_hold(name.encode() if name else None)
+
     def calls(self, name: str) -> int:
         return int(self.lib.fake_calls(name.encode()))
 

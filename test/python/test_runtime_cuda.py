@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -204,6 +206,33 @@ def cubins_and_usage() -> None:
     _core.ptx_to_cubin("// opt_level 1\n" + PTX)
     cuda(64, image="// opt_level 0\n" + PTX).load(0)
     assert [line for line in fake.log if line.startswith("level")] == ["level 1", "level 0"]
+
+
+@case()
+def others_go_on_while_one_waits_for_the_driver() -> None:
+    """No call that loads code, links or waits keeps the interpreter from other threads: code takes long to load."""
+    event = _core.event_create(0)
+    _core.event_record(0, event)
+    calls = (
+        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// a\n{PTX}").load(0)),
+        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// b\n{PTX}").usage(0)),
+        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// c\n{PTX}").resident(0, 64, 0)),
+        ("cuModuleLoadDataEx", lambda: _core.launch(None, 1, make("A"), (on(0, 4),))),
+        ("cuLinkComplete", lambda: _core.ptx_to_cubin(PTX)),
+        ("cuCtxSynchronize", lambda: _core.synchronize(0)),
+        ("cuEventSynchronize", lambda: _core.event_elapsed(0, event, event)),
+    )
+    for number, (entry, call) in enumerate(calls):
+        called = fake.calls(entry)
+        fake.hold(entry)
+        with ThreadPoolExecutor(1) as threads:
+            waits = threads.submit(call)
+            while fake.calls(entry) == called and not waits.done():
+                time.sleep(0.001)
+            is_waiting = not waits.done()
+            fake.hold(None)
+            waits.result()
+        assert is_waiting, (number, entry)
 
 
 # --- tensor maps -------------------------------------------------------------------------------------
