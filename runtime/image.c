@@ -101,6 +101,17 @@ void tw_image_hold_for_capture(tw_image_t *image, const tw_stream_use_t *use) {
 
 /* ---- modules --------------------------------------------------------------------------------------- */
 
+/* The context is current. */
+static CUresult unload(const tw_driver_t *driver, tw_image_t *image, int ordinal) {
+  CUlibrary library = image->libraries[ordinal];
+  CUresult result = library ? driver->library_unload(library) : driver->module_unload(image->modules[ordinal]);
+  if (result)
+    return result;
+  image->libraries[ordinal] = NULL;
+  image->modules[ordinal] = NULL;
+  return 0;
+}
+
 /* The lock is held, the context is current. Unloads images that nobody holds, once there are several. */
 static void unload_unheld(const tw_driver_t *driver, int ordinal) {
   int count = 0;
@@ -109,25 +120,39 @@ static void unload_unheld(const tw_driver_t *driver, int ordinal) {
   if (count < MOST_UNHELD || driver->ctx_synchronize())
     return;
   for (tw_image_t *image = images; image; image = image->next)
-    if (!is_held(image) && is_loaded(image, ordinal) && !driver->module_unload(image->modules[ordinal]))
-      image->modules[ordinal] = NULL;
+    if (!is_held(image) && is_loaded(image, ordinal))
+      unload(driver, image, ordinal);
   free_unheld();
 }
 
-/* The lock is held, the context is current. */
-static tw_status_t load_module(const tw_driver_t *driver, const tw_device_t *device, tw_image_t *image,
-                               CUmodule *out_module) {
+/* The context is current. The driver compiles PTX for several libraries at a time, and for one module: it has the
+ * context to itself meanwhile. */
+static CUresult load(const tw_driver_t *driver, const tw_image_t *image, tw_jit_log_t *log, CUlibrary *out_library,
+                     CUmodule *out_module) {
+  if (!driver->library_load_data || driver->version < 12000)
+    return driver->module_load_data(out_module, image->bytes, log->count, log->options, log->values);
+  CUresult result =
+      driver->library_load_data(out_library, image->bytes, log->options, log->values, log->count, NULL, NULL, 0);
+  if (result)
+    return result;
+  result = driver->library_get_module(out_module, *out_library);
+  if (result)
+    driver->library_unload(*out_library);
+  return result;
+}
+
+/* The context is current. */
+static tw_status_t load_module(const tw_driver_t *driver, const tw_device_t *device, const tw_image_t *image,
+                               CUlibrary *out_library, CUmodule *out_module) {
   tw_jit_log_t *log = malloc(sizeof *log);
   if (!log)
     return TW_ERROR(TW_OUT_OF_MEMORY, "out of host memory");
   tw_jit_log_prepare(log, image->bytes, image->size);
-  CUresult result = driver->module_load_data(out_module, image->bytes, log->count, log->options, log->values);
+  CUresult result = load(driver, image, log, out_library, out_module);
   tw_status_t status = NULL;
-  if (!result)
-    image->modules[device->ordinal] = *out_module;
-  else if (tw_result_is_fault(result))
+  if (tw_result_is_fault(result))
     status = tw_fault_error(driver, device->ordinal, result, "loading the kernel");
-  else
+  else if (result)
     status = tw_jit_error(driver, result, device, image->bytes, image->size, log->error);
   free(log);
   return status;
@@ -135,11 +160,25 @@ static tw_status_t load_module(const tw_driver_t *driver, const tw_device_t *dev
 
 tw_status_t tw_image_load(const tw_driver_t *driver, const tw_device_t *device, tw_image_t *image,
                           CUmodule *out_module) {
+  static pthread_cond_t loaded = PTHREAD_COND_INITIALIZER;
   tw_status_t status = NULL;
   pthread_mutex_lock(&lock);
+  while (image->is_loading)
+    pthread_cond_wait(&loaded, &lock);
   if (!is_loaded(image, device->ordinal)) {
     unload_unheld(driver, device->ordinal);
-    status = load_module(driver, device, image, out_module);
+    image->is_loading = true;
+    pthread_mutex_unlock(&lock); /* others load meanwhile; the caller holds the image */
+    CUlibrary library = NULL;
+    CUmodule module = NULL;
+    status = load_module(driver, device, image, &library, &module);
+    pthread_mutex_lock(&lock);
+    image->is_loading = false;
+    if (!status) {
+      image->libraries[device->ordinal] = library;
+      image->modules[device->ordinal] = module;
+    }
+    pthread_cond_broadcast(&loaded);
   }
   *out_module = image->modules[device->ordinal];
   pthread_mutex_unlock(&lock);

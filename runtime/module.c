@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards names and loading */
-
-/* Names stay for ever: the list of recent launches points at them. */
-static const char *intern_name(const char *name) {
+/* Names stay for ever: the list of recent launches points at them. The lock is held. */
+static const char *find_name(const char *name) {
   static struct name {
     struct name *next;
     char text[];
@@ -26,6 +24,14 @@ static const char *intern_name(const char *name) {
   return fresh->text;
 }
 
+static const char *intern_name(const char *name) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  const char *found = find_name(name);
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
 static tw_cuda_kernel_t *new_kernel(const void *image, size_t size, const char *name,
                                     const tw_launch_record_t *record) {
   tw_cuda_kernel_t *kernel = calloc(1, sizeof *kernel);
@@ -34,10 +40,9 @@ static tw_cuda_kernel_t *new_kernel(const void *image, size_t size, const char *
   kernel->record = *record;
   kernel->maps = record->num_tensor_maps ? calloc(record->num_tensor_maps, sizeof *kernel->maps) : NULL;
   atomic_flag_clear(&kernel->maps_taken);
+  pthread_mutex_init(&kernel->loading, NULL);
   kernel->image = tw_image_take(image, size);
-  pthread_mutex_lock(&lock);
   kernel->name = intern_name(name);
-  pthread_mutex_unlock(&lock);
   if (kernel->image && kernel->name && (kernel->maps || !record->num_tensor_maps))
     return kernel;
   tw_cuda_kernel_destroy(kernel);
@@ -74,6 +79,7 @@ void tw_cuda_kernel_destroy(tw_cuda_kernel_t *kernel) {
   if (!kernel)
     return;
   tw_image_drop(kernel->image);
+  pthread_mutex_destroy(&kernel->loading);
   free(kernel->maps);
   free(kernel);
 }
@@ -90,7 +96,7 @@ static tw_status_t check_limits(const tw_cuda_kernel_t *kernel, const tw_device_
   return NULL;
 }
 
-/* The lock is held, the context is current. */
+/* `loading` is held, the context is current. */
 static tw_status_t load_function(const tw_driver_t *driver, const tw_device_t *device, tw_cuda_kernel_t *kernel,
                                  CUfunction *out_function) {
   TW_RETURN_IF_ERROR(check_limits(kernel, device));
@@ -133,7 +139,7 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
     return NULL;
   tw_context_scope_t scope;
   TW_RETURN_IF_ERROR(tw_context_enter(device, &scope));
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&kernel->loading);
   CUfunction function = NULL;
   tw_context_relax(&scope);
   tw_status_t status = load_function(scope.driver, device, kernel, &function);
@@ -141,7 +147,7 @@ tw_status_t tw_cuda_kernel_load(tw_cuda_kernel_t *kernel, int ordinal) {
     status = count_resident(scope.driver, device, kernel, function);
   if (!status)
     atomic_store_explicit(&kernel->functions[ordinal], function, memory_order_release);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&kernel->loading);
   tw_context_leave(&scope);
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { TW_MAX_DEVICES = 64 };
@@ -13,11 +14,13 @@ typedef struct tw_image {
   struct tw_image *next; /* owned */
   tw_key_t key;
   size_t size;
-  _Atomic int holders;              /* kernels, and graphs that launch them */
-  bool captured;                    /* some graph holds it, */
-  unsigned long long capture;       /* this one last */
-  CUmodule modules[TW_MAX_DEVICES]; /* owned */
-  char bytes[];                     /* terminated */
+  _Atomic int holders;                 /* kernels, and graphs that launch them */
+  bool captured;                       /* some graph holds it, */
+  unsigned long long capture;          /* this one last */
+  bool is_loading;                     /* some thread has the driver load it */
+  CUlibrary libraries[TW_MAX_DEVICES]; /* owned; NULL where the driver has none */
+  CUmodule modules[TW_MAX_DEVICES];    /* of the library there; else owned */
+  char bytes[];                        /* terminated */
 } tw_image_t;
 
 /* The map that was made last for a tensor map of the record. */
@@ -38,6 +41,7 @@ struct tw_cuda_kernel {
   tw_launch_record_t record;
   tw_map_slot_t *maps;          /* owned; one for each tensor map of the record */
   atomic_flag maps_taken;       /* a launch reads or writes the maps that are kept */
+  pthread_mutex_t loading;      /* of what is known once it is loaded */
   uint8_t lead[TW_MAX_DEVICES]; /* words before the maps: the parameters do not begin aligned as maps are */
   _Atomic(CUfunction) functions[TW_MAX_DEVICES]; /* NULL: not loaded on that device yet */
   uint32_t resident[TW_MAX_DEVICES];             /* blocks that run at a time; known once the kernel is loaded */

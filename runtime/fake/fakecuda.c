@@ -754,8 +754,7 @@ static void write_level(unsigned count, const int *options, void **values) {
       write_log("level %d\n", (int)(uintptr_t)values[i]);
 }
 
-EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count, int *options, void **values) {
-  ENTER_UNSAFE();
+static int load_image(module_t **out, const void *image, unsigned count, int *options, void **values) {
   if (!current())
     return 201;
   if (faulted[current_device()])
@@ -771,14 +770,42 @@ EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count,
   return 0;
 }
 
-EXPORT int cuModuleUnload(module_t *module) {
-  ENTER_UNSAFE();
+static int unload_image(module_t *module) {
   if (current_device() != module->device)
     return 201;
   write_log("unload %d\n", module->device);
   free(module->image);
   free(module);
   return 0;
+}
+
+EXPORT int cuModuleLoadDataEx(module_t **out, const void *image, unsigned count, int *options, void **values) {
+  ENTER_UNSAFE();
+  return load_image(out, image, count, options, values);
+}
+
+EXPORT int cuModuleUnload(module_t *module) {
+  ENTER_UNSAFE();
+  return unload_image(module);
+}
+
+/* A library is the module of the device that it was loaded for. */
+EXPORT int cuLibraryLoadData(module_t **out, const void *image, int *options, void **values, unsigned count,
+                             int *library_options, void **library_values, unsigned library_count) {
+  ENTER_UNSAFE();
+  (void)library_options, (void)library_values;
+  return library_count ? 1 : load_image(out, image, count, options, values);
+}
+
+EXPORT int cuLibraryGetModule(module_t **out, module_t *library) {
+  ENTER_UNSAFE();
+  *out = library;
+  return current_device() == library->device ? 0 : 201;
+}
+
+EXPORT int cuLibraryUnload(module_t *library) {
+  ENTER_UNSAFE();
+  return unload_image(library);
 }
 
 EXPORT int cuModuleGetFunction(function_t **out, module_t *module, const char *name) {

@@ -243,7 +243,7 @@ compilations = launching.counts["compilations"]
 made(storage, x, out, OpKind.PLUS, 9000, np.float32(0))
 assert launching.counts["compilations"] == compilations
 calls = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]).fake_calls
-print(calls(b"cuLaunchKernelEx"), "launches", calls(b"cuModuleLoadDataEx"), "loads")
+print(calls(b"cuLaunchKernelEx"), "launches", calls(b"cuLibraryLoadData"), "loads")
 """
 
 
@@ -302,7 +302,7 @@ elif name == "scan":
 else:
     compute.make_reduce_into(x, out, lambda a, b: a if a > b else b, np.float32(0), **for_gpus)
 calls = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"]).fake_calls
-print(calls(b"cuLinkComplete"), "links", calls(b"cuModuleLoadDataEx"), "loads")
+print(calls(b"cuLinkComplete"), "links", calls(b"cuLibraryLoadData"), "loads")
 """
 
 

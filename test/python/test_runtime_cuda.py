@@ -37,7 +37,7 @@ def parameters_and_launch() -> None:
     assert fake.log == ["load 0", "launch kernel 5007"]
     for _ in range(3):
         _core.launch(0x5007, (4, 3, 2), k, (a, 5, 128, 1.0))
-    assert len(misses) == 1 and fake.calls("cuModuleLoadDataEx") == 1
+    assert len(misses) == 1 and fake.calls("cuLibraryLoadData") == 1
     assert fake.calls("cuCtxPushCurrent_v2") == fake.calls("cuCtxPopCurrent_v2") > 0
 
 
@@ -199,7 +199,7 @@ def cubins_and_usage() -> None:
     }
     facts = _core.launch_facts(kernel.record)
     assert (facts["num_threads"], facts["shared_bytes"], kernel.name) == (64, 1000, "kernel")
-    assert fake.calls("cuModuleLoadDataEx") == 1
+    assert fake.calls("cuLibraryLoadData") == 1
     assert _core._bench_driver_launch(kernel, 0, 0, bytes(24), 10) > 0
     assert fake.calls("cuLaunchKernelEx") == 10
     assert not any(line.startswith("level") for line in fake.log)
@@ -214,10 +214,10 @@ def others_go_on_while_one_waits_for_the_driver() -> None:
     event = _core.event_create(0)
     _core.event_record(0, event)
     calls = (
-        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// a\n{PTX}").load(0)),
-        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// b\n{PTX}").usage(0)),
-        ("cuModuleLoadDataEx", lambda: cuda(64, image=f"// c\n{PTX}").resident(0, 64, 0)),
-        ("cuModuleLoadDataEx", lambda: _core.launch(None, 1, make("A"), (on(0, 4),))),
+        ("cuLibraryLoadData", lambda: cuda(64, image=f"// a\n{PTX}").load(0)),
+        ("cuLibraryLoadData", lambda: cuda(64, image=f"// b\n{PTX}").usage(0)),
+        ("cuLibraryLoadData", lambda: cuda(64, image=f"// c\n{PTX}").resident(0, 64, 0)),
+        ("cuLibraryLoadData", lambda: _core.launch(None, 1, make("A"), (on(0, 4),))),
         ("cuLinkComplete", lambda: _core.ptx_to_cubin(PTX)),
         ("cuCtxSynchronize", lambda: _core.synchronize(0)),
         ("cuEventSynchronize", lambda: _core.event_elapsed(0, event, event)),
@@ -233,6 +233,35 @@ def others_go_on_while_one_waits_for_the_driver() -> None:
             fake.hold(None)
             waits.result()
         assert is_waiting, (number, entry)
+
+
+@case()
+def code_of_several_kernels_is_loaded_at_a_time() -> None:
+    """The driver compiles PTX for each. What threads load of one kernel, it compiles once."""
+    kernels = [cuda(64, image=f"// {number}\n{PTX}") for number in range(4)]
+    fake.hold("cuLibraryLoadData")
+    with ThreadPoolExecutor(8) as threads:
+        loads = [threads.submit(kernel.load, 0) for kernel in (*kernels, *kernels)]
+        while fake.calls("cuLibraryLoadData") < len(kernels) and not any(load.done() for load in loads):
+            time.sleep(0.001)
+        assert fake.calls("cuLibraryLoadData") == len(kernels) and not any(load.done() for load in loads)
+        fake.hold(None)
+        for load in loads:
+            load.result()
+    assert fake.calls("cuLibraryLoadData") == len(kernels) and fake.calls("cuModuleLoadDataEx") == 0
+
+
+@case()
+def a_driver_without_libraries() -> None:
+    os.environ["FAKECUDA_VERSION"] = "11080"
+    kernel = cuda(64)
+    kernel.load(0)
+    assert kernel.usage(0)["registers"] == 32
+    refused(TileCompilationError, "syntax error", cuda(64, image=f"{PTX}\nsyntax error").load, 0)
+    assert fake.calls("cuLibraryLoadData") == 0 and fake.calls("cuModuleLoadDataEx") == 2
+    for number in range(16):
+        cuda(64, image=f"// {number}\n{PTX}").load(0)
+    assert fake.calls("cuModuleUnload") > 0 and fake.calls("cuLibraryUnload") == 0
 
 
 # --- tensor maps -------------------------------------------------------------------------------------
@@ -466,7 +495,7 @@ def several_devices() -> None:
             _core.launch(None, 1, k, (on(device, 4),))
             assert fake.last.context == 0xC000 + device
     assert [target for target, _ in misses] == ["sm_90a", "sm_91a"]
-    assert fake.calls("cuModuleLoadDataEx") == 2
+    assert fake.calls("cuLibraryLoadData") == 2
     refused(DriverError, "there is no CUDA device 2: the driver shows 2", _core.device_info, 2)
 
 

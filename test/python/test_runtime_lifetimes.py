@@ -39,9 +39,9 @@ def unloaded() -> int:
 def code_that_nobody_holds_is_unloaded() -> None:
     """The eighth is; a kernel made of code that is still loaded finds it."""
     launch_and_drop(range(8))
-    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 8
+    assert unloaded() == 0 and fake.calls("cuLibraryLoadData") == 8
     launch_and_drop(range(8))
-    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 8
+    assert unloaded() == 0 and fake.calls("cuLibraryLoadData") == 8
     kept = make("A", image=code(3))
     _core.launch(None, 1, kept, (on(0, 4),))
     launch_and_drop(range(8, 9))
@@ -50,9 +50,9 @@ def code_that_nobody_holds_is_unloaded() -> None:
     at = fake.log.index("unload 0")
     assert unloaded() == 8 and fake.log[at - 1] == "sync 0" and fake.log[at + 8] == "load 0"
     _core.launch(None, 1, kept, (on(0, 4),))
-    assert fake.calls("cuModuleLoadDataEx") == 10  # the one that is held was not unloaded
+    assert fake.calls("cuLibraryLoadData") == 10  # the one that is held was not unloaded
     launch_and_drop(range(1))
-    assert fake.calls("cuModuleLoadDataEx") == 11
+    assert fake.calls("cuLibraryLoadData") == 11
 
 
 @case()
@@ -60,8 +60,8 @@ def code_stays_where_the_device_cannot_be_waited_for() -> None:
     launch_and_drop(range(8))
     fake.fail("cuCtxSynchronize", 1, 900)  # another stream captures
     launch_and_drop(range(8, 9))
-    assert unloaded() == 0 and fake.calls("cuModuleLoadDataEx") == 9
-    fake.fail("cuModuleUnload", 1, 1)
+    assert unloaded() == 0 and fake.calls("cuLibraryLoadData") == 9
+    fake.fail("cuLibraryUnload", 1, 1)
     launch_and_drop(range(9, 10))
     assert unloaded() == 8  # one was not
 
@@ -93,9 +93,9 @@ def graphs_hold_their_code() -> None:
         fake.lib.fake_capture(fake.calls(failing) + 2)
         launch_and_drop(range(1), 0x500F)
     launch_and_drop(range(30, 39))
-    assert fake.calls("cuModuleLoadDataEx") == 10 + 1 + 9
+    assert fake.calls("cuLibraryLoadData") == 10 + 1 + 9
     launch_and_drop(range(1))
-    assert fake.calls("cuModuleLoadDataEx") == 20
+    assert fake.calls("cuLibraryLoadData") == 20
 
 
 @case()
@@ -243,7 +243,7 @@ def what_fails_leaves_the_mode_as_it_was() -> None:
     for name, call in (
         ("cuMemAlloc_v2", lambda: _core.memory_alloc(0, 64)),
         ("cuMemAllocFromPoolAsync", lambda: _core.memory_take(64, 0, 0x5001)),
-        ("cuModuleLoadDataEx", lambda: cuda(64).load(0)),
+        ("cuLibraryLoadData", lambda: cuda(64).load(0)),
     ):
         fake.fail(name, 1, 2)
         with pytest.raises((MemoryError, TileError)):

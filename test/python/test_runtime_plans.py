@@ -153,7 +153,7 @@ def tiles_that_are_cut() -> None:
     made: list[Any] = []
     k = cut_kernel(made)
     assert slices(k, (8, 4), 1024, 1024) == 4 and made == [4]
-    assert fake.calls("cuModuleLoadDataEx") == 1  # the driver assembles nothing that is not launched
+    assert fake.calls("cuLibraryLoadData") == 1  # the driver assembles nothing that is not launched
     assert slices(k, (8, 4), 1024, 2048) == 4 and made == [4]  # kept
     assert slices(k, (8, 16), 1024, 1024) == 1  # as many blocks as can be would still take turns
     assert slices(k, (8, 8), 1024, 2048) == 2 and made == [4, 2]  # with four they would, too
@@ -282,7 +282,7 @@ def variants_launched_longest_ago_are_dropped() -> None:
     gc.collect()
     assert sum(type(thing) is _core.CudaKernel for thing in gc.get_objects()) == 2
     assert {key[0][1] for _, key, _ in k.variants()} == {0, 1}
-    assert fake.calls("cuModuleLoadDataEx") == 4
+    assert fake.calls("cuLibraryLoadData") == 4
 
 
 @case()
@@ -712,7 +712,7 @@ def the_next_plan_is_taken_and_remembered() -> None:
         warps = 4 if failures or threads else 8
         kernel = ct.kernel(product, slice_tiles=1, coarsen_tiles=1, split_k=1, num_warps=warps)
         if failures:
-            fake.fail("cuModuleLoadDataEx", 1, 218)
+            fake.fail("cuLibraryLoadData", 1, 218)
         ct.launch(None, 1, kernel, (half, half, c))
         threads.append(fake.last.block[0])
     assert a and threads[1] == threads[2] > 0, threads  # the third finds what the second one settled on

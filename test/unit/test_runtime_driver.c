@@ -109,7 +109,7 @@ static void case_launch_everywhere(void) {
     assert(!pthread_create(&threads[i], NULL, launch_in_thread, i & 1 ? kernel : same));
   for (int i = 0; i < 4; i++)
     pthread_join(threads[i], NULL);
-  assert(fake_calls("cuModuleLoadDataEx") == 2); /* one for each device, shared by both kernels */
+  assert(fake_calls("cuLibraryLoadData") == 2); /* one for each device, shared by both kernels */
   assert(fake_calls("cuLaunchKernelEx") == 1600);
   assert(fake_calls("cuCtxPushCurrent_v2") == fake_calls("cuCtxPopCurrent_v2"));
   tw_cuda_usage_t usage;
@@ -275,8 +275,9 @@ static void case_workspaces_in_use(void) {
 static void case_every_call_fails(void) {
   static const char *const entries[] = {"cuDeviceGetCount",     "cuDeviceGet",         "cuDeviceGetName",
                                         "cuDeviceGetAttribute", "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain",
-                                        "cuCtxPushCurrent_v2",  "cuModuleLoadDataEx",  "cuModuleGetFunction",
-                                        "cuFuncSetAttribute",   "cuLaunchKernelEx",    "cuCtxSynchronize"};
+                                        "cuCtxPushCurrent_v2",  "cuLibraryLoadData",   "cuLibraryGetModule",
+                                        "cuModuleGetFunction",  "cuFuncSetAttribute",  "cuLaunchKernelEx",
+                                        "cuCtxSynchronize"};
   attach();
   good(tw_driver_open());
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
