@@ -15,7 +15,8 @@ from every import calls
 
 fake = ctypes.CDLL(os.environ["TILEWRIGHT_CUDA_DRIVER"])
 FORBIDDEN = ("cuMemAlloc_v2", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuStreamSynchronize", "cuCtxSynchronize")
-FORBIDDEN += ("cuEventSynchronize", "cuModuleLoadDataEx", "cuLibraryLoadData", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2")
+FORBIDDEN += ("cuEventSynchronize", "cuModuleLoadDataEx", "cuLibraryLoadData")
+FORBIDDEN += ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2")
 place = 0x100000000000
 
 class OnGpu:

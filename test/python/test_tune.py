@@ -13,8 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ from tilewright.tune.search import UNLIKELY, in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.statistics import Measurement
 from tilewright.tune.trial import FEW_SAMPLES, MIN_SAMPLES, MOST_SAMPLES, Bench, Program, difference
-from tilewright.tune.worker import Assembler, Assemblers, Here, LostError, SafeBench, Spare, Worker
+from tilewright.tune.worker import Assembler, Assemblers, LostError, SafeBench, Spare, Worker
 
 FACTOR = 2.0
 
@@ -261,7 +259,7 @@ def test_assemblers_come_back_and_say_why_they_cannot() -> None:
         if not has_gpu():  # nothing assembles then: PTX stays PTX
             assert assemblers.assemble(b"ret;", "sm_90a") == b"ret;"
         with pytest.raises(TileCompilationError, match="the driver's assembler ended its process"):
-            assemblers.call("load", b"no image", "kernel", "sm_90a", 0)
+            assemblers.load(b"no image", "kernel", "sm_90a", 0)
         assert waiting(assemblers) == len(assemblers.all) - 1
         assemblers.timeout = 0.5
         first = assemblers._start()
@@ -275,89 +273,8 @@ def test_assemblers_come_back_and_say_why_they_cannot() -> None:
     finally:
         assemblers.close()
     assert all(worker.process.poll() is not None for worker in assemblers.all)
-
-
-def test_assemblers_that_are_started_take_what_is_small_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else one process, which assembles one kernel at a time, would have all of it to do."""
-    monkeypatch.setattr(Assemblers, "_opened", Assemblers._start)  # there may be no device
-    assemblers = Assemblers(20.0, 3)
-    try:
-        assemblers.start(0)
-        here = assemblers.places.get()
-        assert isinstance(here, Here) and not assemblers.all
-        assemblers.waiting = 1
-        assemblers.more()
-        worker = assemblers.places.get(timeout=60)
-        assert isinstance(worker, Worker) and assemblers._idle() is None
-        for small in (assemblers.SMALL, 0):  # here: all are busy
-            assemblers.SMALL = small
-            assert assemblers.assemble(b"ret;", "sm_12345") == b"ret;"
-        os.kill(worker.process.pid, signal.SIGKILL)
-        for place in (worker, here):
-            assemblers.places.put(place)
-        with pytest.raises(TileCompilationError, match="the driver's assembler crashed with signal 9$"):
-            assemblers.assemble(b"ret;", "sm_12345")
-        assert len(assemblers.all) == 1
-        assert list(assemblers.places.queue) == [here, None]
-    finally:
-        assemblers.close()
-    with pytest.raises(TileCompilationError, match="is closed"):
-        assemblers.call("assemble", b"ret;", "sm_12345")
-
-
-def test_an_assembler_starts_where_its_place_is_waited_for() -> None:
-    """Each opens a context, which keeps others from theirs. What starts is at most two, and all at most so many."""
-    assemblers = Assemblers(60.0, 4)
-    gate = threading.Event()
-
-    def slow() -> Worker:
-        assert gate.wait(60)
-        return assemblers._start()
-
-    def ask(times: int) -> int:
-        for _ in range(times):
-            assemblers.more()
-        return assemblers.starting
-
-    def comes(about: Callable[[], bool]) -> None:
-        end = time.monotonic() + 60
-        while not about():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
-    assemblers._opened = slow  # type: ignore[method-assign]
-    try:
-        assemblers.start(0)
-        assert ask(5) == 0  # nobody waits
-        here = assemblers.places.get()
-        with ThreadPoolExecutor(4) as threads:
-            waits = [threads.submit(assemblers.call, "assemble", b"ret;", "sm_12345") for _ in range(4)]
-            comes(lambda: assemblers.waiting == 4)
-            assert ask(5) == 2
-            gate.set()
-            assert [one.result(60) for one in waits] == [b"ret;"] * 4
-        comes(lambda: assemblers.starting == 0)
-        assert ask(5) == 0 and len(assemblers.all) == 2
-        assemblers.waiting = 1
-        assert ask(5) == 1  # of four, of which one is this process
-        comes(lambda: assemblers.places.qsize() == 3)
-        assemblers.places.put(here)
-    finally:
-        assemblers.close()
-
-
-@pytest.mark.parametrize("method", ["assemble", "load"])
-def test_what_fails_to_assemble_here_is_told_as_elsewhere(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> Any:
-        raise TileError("no room\nfor it")
-
-    monkeypatch.setattr(Assembler, method, fail)
-    assemblers = Assemblers(60.0, 1)
-    assemblers.start(0)
-    for _ in range(2):  # the place is given back
-        with pytest.raises(TileCompilationError, match="^no room$"):
-            assemblers.call(method)
-    assemblers.close()
+    with pytest.raises(TileCompilationError, match="the driver's assembler"):
+        assemblers.assemble(b"ret;", "sm_12345")
 
 
 def test_a_spare_process_starts_when_it_is_asked_for() -> None:
@@ -394,21 +311,23 @@ def test_a_spare_process_becomes_what_is_asked_for() -> None:
 def test_what_processes_are_asked_for_is_there() -> None:
     """A method that only a text names is not found by who looks for what nothing uses."""
     folder = Path(tune.__file__).parent
-    asked = {
-        name: set(re.findall(rf"{name}\.call\(\s*\"(\w+)\"", path.read_text()))
-        for name, path in (
-            ("bench", folder / "search.py"),
-            ("worker", folder / "worker.py"),
-            ("assemblers", folder / "programs.py"),
-        )
+    places = (
+        ("bench", "search.py"),
+        ("bench", "../sweep/station.py"),
+        ("worker", "worker.py"),
+        ("self._", "worker.py"),
+    )
+    asked: dict[str, set[str]] = {}
+    for name, file in places:
+        found = re.findall(rf"{name}\.?call\(\s*\"(\w+)\"", (folder / file).read_text())
+        asked[name] = asked.get(name, set()) | set(found)
+    assert {"add", "first", "check", "time", "sample", "drop"} <= asked["bench"] and asked["self._"] == {
+        "assemble",
+        "load",
     }
-    in_sweeps = (folder.parent / "sweep" / "station.py").read_text()
-    asked["bench"] |= set(re.findall(r'bench\.call\(\s*"(\w+)"', in_sweeps))
-    assert {"add", "first", "check", "time", "sample", "drop"} <= asked["bench"] and asked["assemblers"] == {"load"}
     assert [name for name in asked["bench"] if not hasattr(Bench, name)] == []
-    assert [
-        name for name in asked["worker"] | asked["assemblers"] if not any(hasattr(c, name) for c in (Bench, Assembler))
-    ] == []
+    others = asked["worker"] | asked["self._"]
+    assert [name for name in others if not hasattr(Bench, name) and not hasattr(Assembler, name)] == []
 
 
 def test_the_reference_is_the_first_that_works() -> None:

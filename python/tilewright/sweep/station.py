@@ -30,16 +30,15 @@ from ..tune.search import SAME, search_problem
 from ..tune.space import Candidate, Problem
 from ..tune.statistics import Measurement
 from ..tune.trial import TRIAL_SECONDS, Program
-from ..tune.worker import Assemblers, FailedError, LostError, SafeBench, Spare
+from ..tune.worker import Assembler, FailedError, LostError, SafeBench, Spare
 from . import artefacts
 from .records import Record, choice_text
 from .shapes import Grid, Shape
 
-# Candidates that a station compiles at a time: on a CPU they take it from what is measured, on a GPU each has a process
-# that assembles, with a context of half a gigabyte.
-COMPILING, MOST_COMPILING = 4, 16
-CONTEXT_BYTES, SHARE_OF_MEMORY = 1 << 29, 8
-WAITED_SECONDS = 0.05  # for code, until one more process shall assemble
+# Candidates that a station compiles at a time: on a CPU they take it from what is measured, on a GPU each needs the
+# interpreter for some milliseconds, which the others wait for.
+COMPILING, MOST_COMPILING = 4, 24
+LOOK_SECONDS = 0.05  # between two looks for what compiles for too long
 NO_MORE = "its shape is not measured any more"
 FOR_MEASURING = 2  # processors of a station: its own, and that of the process that measures
 
@@ -78,8 +77,7 @@ def compiling_at_once(stations: int, device: int | None) -> int:
     processors = len(os.sched_getaffinity(0))
     if device is None or not stations:
         return min(COMPILING, processors)
-    contexts = _core.device_info(device)["memory_bytes"] // (SHARE_OF_MEMORY * CONTEXT_BYTES)
-    return max(2, min(processors // stations - FOR_MEASURING, contexts, MOST_COMPILING))
+    return max(2, min(processors // stations - FOR_MEASURING, MOST_COMPILING))
 
 
 def driver_of(device: int | None) -> str:
@@ -145,10 +143,10 @@ class Session:
         return artefacts.Wanted(self.facts.target, self.facts.key, _core.driver_version())
 
     def compiled(
-        self, candidate: Candidate, assemblers: Assemblers | None, fetch: compile.Fetch | None = None
+        self, candidate: Candidate, assembler: Assembler | None, fetch: compile.Fetch | None = None
     ) -> tuple[Any, float, Program, dict[str, Any]]:
         work, seconds = self.estimate(candidate)
-        return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assemblers, fetch)
+        return work, seconds, *program_of(self.problem, self.facts, self.layout, candidate, assembler, fetch)
 
     def expected(self, candidate: Candidate) -> float:
         """Seconds, by the cost model."""
@@ -315,7 +313,6 @@ class Station:
         self.settings, self.device = settings, device
         self.number = device_of(device)
         self.spare: Spare | None = None
-        self.assemblers: Assemblers | None = None
         self.measures = ThreadPoolExecutor(1)
         self.measures.submit(artefacts.compiler_name)  # a digest of a large file, which records have
         if self.number is not None:  # first: its device opens while this process opens its own
@@ -326,17 +323,14 @@ class Station:
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         at_once = compiling_at_once(settings.stations, self.number)
-        if self.number is not None:
-            starting = 1 if settings.stations > 1 else Assemblers.AT_ONCE  # others of this host start theirs, too
-            self.assemblers = Assemblers(settings.compile_timeout, at_once, starting)
-            self.assemblers.start(self.number)
+        # Here: another process would open its device first, and only one can at a time.
+        self.assembler = Assembler() if self.number is not None else None
         self.threads = ThreadPoolExecutor(at_once)
         # More of them would only keep each other from the interpreter, which a capture needs most of the time.
         self.ranks = ThreadPoolExecutor(min(COMPILING, at_once))
         self.trials: dict[Task, _Trial] = {}
         self.queue: list[_Trial] = []  # of those that are not measured yet, in the order of the tasks
         self.queueing = threading.Lock()
-        self.is_busy = False  # with a candidate, and not waiting for code
         self.taken = 0  # artefacts of other workers
 
     def _session(self, shape: Shape) -> Session:
@@ -388,7 +382,7 @@ class Station:
     ) -> tuple[Any, float, Program, dict[str, Any]]:
         trial.began = time.monotonic()
         fetch = artefacts.reader(self.settings.secret, artefact, self._take) if artefact is not None else None
-        return session.compiled(session.problem.candidate(dict(trial.task.choice)), self.assemblers, fetch)
+        return session.compiled(session.problem.candidate(dict(trial.task.choice)), self.assembler, fetch)
 
     def measure(
         self, tasks: Sequence[Task], known: Sequence[Known] = (), artefact: artefacts.Artefact | None = None
@@ -406,11 +400,7 @@ class Station:
             )
         with self.opening:
             trials = [self.trials.get(task) or self._begin(session, task, artefact) for task in tasks]
-        while True:
-            if self.assemblers and not self.is_busy:  # code is waited for
-                self.assemblers.more()
-            if wait([trial.record for trial in trials], WAITED_SECONDS, FIRST_COMPLETED).done:
-                break
+        while not wait([trial.record for trial in trials], LOOK_SECONDS, FIRST_COMPLETED).done:
             for trial in trials:
                 trial.give_up_after(self.settings.compile_timeout)
             self._next(session)
@@ -464,13 +454,10 @@ class Station:
             with self.measuring:
                 if session is not self.session:
                     return dataclasses.replace(base, why=NO_MORE)
-                self.is_busy = True
                 found, twin = session.time_of(program, base.choice)
-        except (TileError, FailedError, LostError) as error:
+        except (TileError, MemoryError, FailedError, LostError) as error:
             why = (str(error) or type(error).__name__).splitlines()[0][:1000]
             return dataclasses.replace(base, why=_printable(why), seconds=time.monotonic() - start)
-        finally:
-            self.is_busy = False
         return dataclasses.replace(
             base,
             status="measured",
@@ -503,8 +490,6 @@ class Station:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _close_processes(self) -> None:
-        if self.assemblers:
-            self.assemblers.close()
         if self.spare:
             self.spare.close()
 

@@ -11,7 +11,7 @@ from ..structure import leaves
 from . import cost, memory
 from .space import Candidate, Facts, Problem
 from .trial import Program
-from .worker import Assemblers
+from .worker import Assembler, Assemblers
 
 # Hints by which a kernel does the same work in another way: candidates that differ in them alone are counted once.
 SAME_WORK = ("num_warps", "num_stages", "raster", "group")
@@ -102,7 +102,7 @@ def program_of(
     facts: Facts,
     layout: memory.Layout,
     candidate: Candidate,
-    assemblers: Assemblers | None,
+    assembler: Assembler | Assemblers | None,
     fetch: compile.Fetch | None = None,
 ) -> tuple[Program, dict[str, hints.Value]]:
     """What a launch of a candidate runs, and the hints that it runs it with beyond the candidate's: the launch itself
@@ -110,9 +110,9 @@ def program_of(
     kernel, grid = problem.kernel_of(candidate), problem.grid_of(candidate)
     made: dict[Any, tuple[compile.Specialization, compile.Image]] = {}
 
-    def load(image: compile.Image) -> None:  # in another process: the driver keeps what comes of it
-        if assemblers and image.is_ptx:
-            assemblers.call("load", image.pack(), kernel.name, facts.target, layout.device)
+    def load(image: compile.Image) -> None:  # in another process than it runs in: the driver keeps what comes of it
+        if assembler and image.is_ptx and layout.device is not None:
+            assembler.load(image.pack(), kernel.name, facts.target, layout.device)
 
     def hear(of: compile.Specialization, image: compile.Image, variant: Any) -> None:
         made[variant] = of, image
@@ -120,8 +120,8 @@ def program_of(
             load(image)
 
     def compiled(_: Any, target: str, key: compile.Key) -> Any:
-        assembler = assemblers.assemble if assemblers else None
-        return compile.Specialization(kernel, target, key, assembler=assembler, made=hear, fetch=fetch).compile()[0]
+        assemble = assembler.assemble if assembler else None
+        return compile.Specialization(kernel, target, key, assembler=assemble, made=hear, fetch=fetch).compile()[0]
 
     constants = [i for i, (kind, *_) in enumerate(facts.key) if kind == "const"]
     dispatcher = _core.Dispatcher(kernel.name, kernel.parameters, constants, compiled, forms=kernel.forms)

@@ -258,78 +258,25 @@ class Assembler(Opener):
 NARROW = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 
 
-class Here(Assembler):
-    """A place in this process, whose device is open anyway."""
-
-    def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """As that of a worker, but for the time it may take."""
-        state, result = _run(self, method, arguments)
-        if state != "ok":
-            raise FailedError(result)
-        return result
-
-
 class Assemblers:
-    """Processes that assemble: as many as are needed at a time, at most `count`; safe in several threads."""
+    """Processes that assemble: as many as are needed at a time, at most `count`; safe in several threads. What the
+    driver hangs in or crashes at ends one of them."""
 
     SMALL = 16_000  # bytes of PTX, which take some hundredths of a second
-    AT_ONCE = 2  # processes that start: the driver opens one context after the other, and the first is wanted soon
 
-    def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS, at_once: int = AT_ONCE) -> None:
-        """`at_once`: how many may be starting."""
-        self.timeout, self.at_once = timeout, at_once
+    def __init__(self, timeout: float, count: int = MAX_ASSEMBLERS) -> None:
+        self.timeout = timeout
         self.lock = threading.Lock()
         self.all: list[Worker] = []
         self.is_closed = False
-        self.is_started = False
-        self.device, self.room, self.starting, self.waiting = 0, 0, 0, 0  # of those that `more` starts
         # Who takes a place has the process in it, or None: one that is not there yet. The latest comes first.
-        self.places: queue.LifoQueue[Worker | Here | None] = queue.LifoQueue()
+        self.places: queue.LifoQueue[Worker | None] = queue.LifoQueue()
         for _ in range(count):
             self.places.put(None)
 
-    def start(self, device: int) -> None:
-        """Has this process do it, whose device is open, and another one with each `more`, in the background. Each opens
-        a context, and so keeps others from theirs and from loading code."""
-        self.device, self.is_started = device, True
-        for _ in range(self.places.qsize()):
-            self.places.get()
-            self.room += 1
-        self.places.put(Here())
-        self.room -= 1
-
-    def more(self) -> None:
-        """Code is waited for: has one more process start, if that is for want of a place, and few are starting."""
-        with self.lock:
-            if self.is_closed or not (self.waiting and self.room) or self.starting >= self.at_once:
-                return
-            self.room -= 1
-            self.starting += 1
-        threading.Thread(target=self._open, daemon=True).start()
-
-    def _open(self) -> None:
-        with contextlib.suppress(FailedError, LostError):  # there is one less
-            self.places.put(self._opened())
-        with self.lock:
-            self.starting -= 1
-
-    def _opened(self) -> Worker:
-        worker = self._start()
-        worker.call("open", self.device, timeout=Worker.START_SECONDS)
-        return worker
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        with self.lock:
-            self.waiting += 1
-        try:
-            place = self.places.get()
-        finally:
-            with self.lock:
-                self.waiting -= 1
-        return self._called(place, method, *arguments)
-
-    def _called(self, worker: Worker | Here | None, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> Any:
         """A call to the process of a place, which is given back."""
+        worker = self.places.get()
         try:
             worker = worker or self._start()
             return worker.call(method, *arguments, timeout=self.timeout)
@@ -353,25 +300,17 @@ class Assemblers:
         worker.kill()
         raise LostError("is closed")
 
-    def _idle(self) -> Worker | None:
-        """A process that waits for work; its place is taken. None: there is none."""
-        others, found = list[Worker | Here | None](), None
-        with contextlib.suppress(queue.Empty):
-            while not isinstance(found := self.places.get_nowait(), Worker):
-                others.append(found)
-        for place in reversed(others):
-            self.places.put(place)
-        return found if isinstance(found, Worker) else None
-
     def assemble(self, ptx: bytes, target: str) -> bytes:
         """As `compile.assemble`. What is small is done here where no process waits for work: at once, before another
-        one could have started. Where this process shall assemble, all of it is, in as many threads as ask: the driver
-        links several kernels at a time in a process, and loads one."""
-        worker = self._idle()
-        if worker is None and (self.is_started or len(ptx) < self.SMALL):
+        one could have started."""
+        if len(ptx) < self.SMALL and not any(self.places.queue):
             return compile.assemble(ptx, target)
-        code: bytes = self._called(worker, "assemble", ptx, target) if worker else self.call("assemble", ptx, target)
+        code: bytes = self._call("assemble", ptx, target)
         return code
+
+    def load(self, image: bytes, name: str, target: str, device: int) -> None:
+        """As that of an Assembler."""
+        self._call("load", image, name, target, device)
 
     def close(self) -> None:
         with self.lock:
