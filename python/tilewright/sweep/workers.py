@@ -336,7 +336,9 @@ class Local:
         for number in list(self.starting):
             with contextlib.suppress(GoneError):
                 self._worker(number)
-        for worker in list(self.workers.values()):
+        for worker in self.workers.values():
+            worker.hang_up()
+        for worker in self.workers.values():
             worker.close()
         self.starters.shutdown()
         self.openers.shutdown(wait=False)

@@ -32,6 +32,8 @@ from .alone import name_of
 from .memory import Layout
 from .trial import Bench, Program, WrongError
 
+# A context is open in half the time if nothing shall run beside anything in it.
+NARROW = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 MAX_ASSEMBLERS = 8  # each has a context on the GPU: half a second, half a gigabyte
 
 
@@ -59,7 +61,7 @@ class Worker:
         self.patience, self.lock = self.END_SECONDS, threading.Lock()
         with theirs:
             handles = theirs.fileno(), self.errors.fileno()
-            self.process = forkserver.server().fork(*handles, environment or {})
+            self.process = forkserver.server().fork(*handles, NARROW | dict(environment or {}))
         self.connection = Connection(ours.detach())
         if kind is not None:
             self.call(kind, *arguments, timeout=self.START_SECONDS)
@@ -100,9 +102,13 @@ class Worker:
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as ours:
             ours.shutdown(socket.SHUT_RDWR)
 
+    def hang_up(self) -> None:
+        """Has it end, which `close` waits for."""
+        self.connection.close()
+
     def close(self) -> None:
         """Lets it end; a process that hangs in a kernel is killed, and the driver then ends the kernel."""
-        self.connection.close()
+        self.hang_up()
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(self.patience)
@@ -254,10 +260,6 @@ class Assembler(Opener):
         compile.load(unpacked, name, 0, target).load(device)
 
 
-# A context is open in half the time if nothing shall run beside anything in it.
-NARROW = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
-
-
 class Assemblers:
     """Processes that assemble: as many as are needed at a time, at most `count`; safe in several threads. What the
     driver hangs in or crashes at ends one of them."""
@@ -290,7 +292,7 @@ class Assemblers:
 
     def _start(self) -> Worker:
         try:
-            worker = Worker("assembler", environment=NARROW)
+            worker = Worker("assembler")
         except OSError as error:
             raise LostError(f"does not start: {error}") from error
         with self.lock:
