@@ -15,7 +15,7 @@ from tilewright import tile as ct
 
 LOG2E = math.log2(math.e)
 # How the softmax is written; how keys are masked.
-BASE_2, BASE_E, SCALED_LATE, GUARDED, DIVIDED_LATE = range(5)
+BASE_2, BASE_E, SCALED_LATE, GUARDED, DIVIDED_LATE, CHOSEN, CHOSEN_LAST = FORMS = range(7)
 NONE, CAUSAL, WINDOW, PREFIX = range(4)
 
 
@@ -48,7 +48,13 @@ def attention(
         if MASK == PREFIX:
             visible = visible & (rows >= LIMIT)
         s = ct.where(visible, s, -math.inf)
-        m_new = ct.maximum(m, ct.max(s, axis=1, keepdims=True))
+        most = ct.max(s, axis=1, keepdims=True)
+        if FORM == CHOSEN:
+            m_new = ct.where(most > m, most, m)
+        elif FORM == CHOSEN_LAST:
+            m_new = ct.where(m >= most, m, most)
+        else:
+            m_new = ct.maximum(m, most)
         if FORM == BASE_E:
             p, fade = ct.exp(s - m_new), ct.exp(m - m_new)
         elif FORM == SCALED_LATE:
@@ -132,7 +138,7 @@ def check(
         assert (off <= bound).all(), (name, off.max())
 
 
-@pytest.mark.parametrize("form", range(5))
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["normal", "rising", "falling", "large", "peak", "low"])
 def test_forms(backends: Backends, kind: str, form: int) -> None:
     check(backends, kind, form)
@@ -181,11 +187,20 @@ def test_windows(backends: Backends, limit: int) -> None:
     check(backends, form=GUARDED, mask=WINDOW, rows=264, limit=limit)
 
 
-def test_nan_stays_in_its_rows(backends: Backends) -> None:
+@pytest.mark.parametrize("form", [BASE_2, CHOSEN, CHOSEN_LAST])
+def test_nan_stays_in_its_rows(backends: Backends, form: int) -> None:
     def special(q: Any, k: Any, v: Any) -> None:
         q[5] = math.nan
 
-    check(backends, special=special)
+    check(backends, form=form, special=special)
+
+
+@pytest.mark.parametrize("form", [BASE_2, CHOSEN, CHOSEN_LAST])
+def test_a_key_that_is_no_number_spoils_the_rows_that_see_it(backends: Backends, form: int) -> None:
+    def special(q: Any, k: Any, v: Any) -> None:
+        k[70] = math.nan
+
+    check(backends, form=form, mask=CAUSAL, rows=136, special=special)
 
 
 def test_infinite_values(backends: Backends) -> None:

@@ -406,6 +406,17 @@ class Commuted(Rewriting):
         return self.done(ast.Compare(node.comparators[0], [turned()], [node.left]))
 
 
+class Chosen(Rewriting):
+    """The larger or smaller of two by a comparison."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if not is_call(node, "maximum", "minimum") or len(node.args) != 2 or node.keywords:
+            return node
+        sign = ">" if is_call(node, "maximum") else "<"
+        return self.done(expression(f"ct.where(y {sign} x, y, x)", x=node.args[0], y=node.args[1]))
+
+
 # ---- the grid -------------------------------------------------------------------------------------------------------
 
 
@@ -498,6 +509,7 @@ REWRITINGS: dict[str, type[Rewriting]] = {
     "last": Last,
     "two": Two,
     "commuted": Commuted,
+    "chosen": Chosen,
     "turned": Turned,
     "folded": Folded,
     "strided": Strided,

@@ -237,22 +237,44 @@ static bool transfer(tw_running_max_t *r, MlirOperation op, tw_change_t *out) {
 
 /* ---- loops with a running maximum ------------------------------------------------------------------- */
 
-static bool is_maximum(MlirOperation op) {
-  return !mlirOperationIsNull(op) && (tw_op_is(op, TW_ARITH_MAXIMUMF) || tw_op_is(op, TW_ARITH_MAXNUMF));
+/* select(x > y, x, y), with any comparison that picks the larger one: a NaN may stay or go, by where it stands. */
+static bool is_choice_of_larger(MlirOperation op) {
+  enum { OGT = 2, OGE, OLT, OLE, UGT = 9, UGE, ULT, ULE };
+  MlirOperation compare = tw_op_is(op, TW_ARITH_SELECT) ? tw_def(mlirOperationGetOperand(op, 0)) : tw_null_op();
+  if (mlirOperationIsNull(compare) || !tw_op_is(compare, TW_ARITH_CMPF))
+    return false;
+  int64_t predicate = tw_attr_int(compare, "predicate", 0);
+  bool is_greater = predicate == OGT || predicate == OGE || predicate == UGT || predicate == UGE;
+  bool is_less = predicate == OLT || predicate == OLE || predicate == ULT || predicate == ULE;
+  return (is_greater || is_less) &&
+         mlirValueEqual(mlirOperationGetOperand(op, 1), mlirOperationGetOperand(compare, is_less)) &&
+         mlirValueEqual(mlirOperationGetOperand(op, 2), mlirOperationGetOperand(compare, is_greater));
+}
+
+/* The two numbers of which an op gives the larger one; false for another op. */
+static bool read_maximum(MlirOperation op, MlirValue out[2]) {
+  if (mlirOperationIsNull(op))
+    return false;
+  bool chooses = is_choice_of_larger(op);
+  if (!chooses && !tw_op_is(op, TW_ARITH_MAXIMUMF) && !tw_op_is(op, TW_ARITH_MAXNUMF))
+    return false;
+  for (int i = 0; i < 2; i++)
+    out[i] = mlirOperationGetOperand(op, chooses + i);
+  return true;
 }
 
 /* Whether carried value `i` becomes the maximum of itself and something that does not depend on it. */
 static bool runs(MlirOperation loop, intptr_t i, MlirOperation *maximum) {
-  MlirValue m = tw_carried(loop, i);
+  MlirValue m = tw_carried(loop, i), of[2];
   *maximum = tw_def(tw_carried_next(loop, i));
-  if (!tw_is_tile(mlirValueGetType(m)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(m))) || !is_maximum(*maximum) ||
-      !mlirBlockEqual(mlirOperationGetBlock(*maximum), tw_loop_body(loop)))
+  if (!tw_is_tile(mlirValueGetType(m)) || !mlirTypeIsAF32(tw_element(mlirValueGetType(m))) ||
+      !read_maximum(*maximum, of) || !mlirBlockEqual(mlirOperationGetBlock(*maximum), tw_loop_body(loop)))
     return false;
-  bool first = mlirValueEqual(mlirOperationGetOperand(*maximum, 0), m);
-  if (!first && !mlirValueEqual(mlirOperationGetOperand(*maximum, 1), m))
+  bool first = mlirValueEqual(of[0], m);
+  if (!first && !mlirValueEqual(of[1], m))
     return false;
   tw_slice_t slice = {.block = tw_loop_body(loop)};
-  tw_slice_add(&slice, mlirOperationGetOperand(*maximum, first));
+  tw_slice_add(&slice, of[first]);
   bool own = !tw_slice_reads(&slice, m);
   tw_slice_free(&slice);
   return own;
@@ -351,19 +373,30 @@ static bool follow_running(tw_running_max_t *r, int number) {
   return true;
 }
 
+/* Whether an op is the comparison of a running maximum, and of nothing else. */
+static bool is_comparison_of_maximum(const tw_running_max_t *r, MlirOperation op) {
+  MlirOperation user = tw_op_is(op, TW_ARITH_CMPF) ? tw_only_user(mlirOperationGetResult(op, 0)) : tw_null_op();
+  int running = mlirOperationIsNull(user) ? -1 : running_at(r, user);
+  return running >= 0 && mlirOperationEqual(user, r->running[running].maximum);
+}
+
 static bool follow(tw_running_max_t *r, MlirOperation op) {
   int running = running_at(r, op);
   if (running >= 0 && mlirOperationEqual(op, r->running[running].maximum)) {
-    MlirValue m = mlirOperationGetResult(op, 0);
-    int scores = mlirValueEqual(mlirOperationGetOperand(op, 0),
-                                tw_carried(r->running[running].loop, r->running[running].position));
-    if (moves(tw_change_of(r, mlirOperationGetOperand(op, scores))))
+    MlirValue m = mlirOperationGetResult(op, 0), of[2];
+    read_maximum(op, of);
+    bool scores = mlirValueEqual(of[0], tw_carried(r->running[running].loop, r->running[running].position));
+    if (moves(tw_change_of(r, of[scores])))
       return stopped_at(r, op);
     set(r, m, (tw_change_t){TW_SHIFT, 0, 1, rows_of(mlirValueGetType(m)), running});
     return true;
   }
   if (running >= 0)
     return follow_running(r, running);
+  if (is_comparison_of_maximum(r, op)) {
+    set(r, mlirOperationGetResult(op, 0), fixed);
+    return true;
+  }
   bool changes = false, zeros = false;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     tw_change_t operand = tw_change_of(r, mlirOperationGetOperand(op, i));

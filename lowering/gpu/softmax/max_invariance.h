@@ -7,7 +7,8 @@
  * has the same quotient acc / l for any reference that is put in the place of m'. If the reference of a row is greater
  * by h, values change in one of two ways: some grow by a multiple of h (m, s - m'), others are multiplied by 2 to a
  * multiple of h (p, l, acc). The analysis follows both through the function. It is done for all such loops together,
- * since one may go on with what another left. */
+ * since one may go on with what another left. The maximum may be a comparison and a choice, too: where the reference
+ * moves, they stand as the program has them, so that a NaN stays or goes as there. */
 #ifndef TILEWRIGHT_LOWERING_GPU_SOFTMAX_MAX_INVARIANCE_H
 #define TILEWRIGHT_LOWERING_GPU_SOFTMAX_MAX_INVARIANCE_H
 
