@@ -25,8 +25,8 @@
  * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), counted
  * `while` (while_to_for.c), loops over every n-th number (count_steps.c), values that count up beside the induction
  * variable (induction.c), sums of products (add_to_product.c), products that are rounded (narrow_products.c), products
- * of a batch of one (batch_of_one.c), tiles carried to be early, and steps beside the loop or several in one
- * (reroll.c).
+ * of a batch of one (batch_of_one.c), sums that are read transposed (turn_products.c), tiles carried to be early, and
+ * steps beside the loop or several in one (reroll.c).
  *
  * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
  * same, bit for bit, but for the order in which a product's sum is added up. */
@@ -113,6 +113,7 @@ bool tw_run_canonicalize(MlirOperation func) {
   tw_add_to_products(func);
   tw_narrow_products(func);
   tw_make_matrices(func);
+  tw_turn_products(func);
   each_for(func, roll);
   return tw_gather_to_load(func);
 }

@@ -22,6 +22,8 @@ void tw_tell_carried_tiles(MlirOperation loop);
 void tw_add_to_products(MlirOperation func);
 /* batch_of_one.c: products of a batch of one are products of matrices, and loops carry these. */
 void tw_make_matrices(MlirOperation func);
+/* turn_products.c: a sum of products that is only read transposed is summed transposed. */
+void tw_turn_products(MlirOperation func);
 /* narrow_products.c: a product of narrow numbers that is only rounded to their type is computed in it. */
 void tw_narrow_products(MlirOperation func);
 

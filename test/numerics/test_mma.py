@@ -104,6 +104,40 @@ def test_operands_of_many_rows(
     assert np.array_equal(args[2], expected)
 
 
+@ct.kernel
+def turned_matmul(
+    A, B, BIAS, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, acc_dtype: ct.Constant, ordered: ct.Constant
+):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TN, TM), dtype=acc_dtype)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        if ordered:
+            a = ct.load(A, (k, i), (TK, TM), order=(1, 0), padding_mode=ct.PaddingMode.ZERO)
+            b = ct.load(B, (j, k), (TN, TK), order=(1, 0), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma(b, a, acc)
+        else:
+            a = ct.load(A, (i, k), (TM, TK), padding_mode=ct.PaddingMode.ZERO)
+            b = ct.load(B, (k, j), (TK, TN), padding_mode=ct.PaddingMode.ZERO)
+            acc = ct.mma(b.T, a.T, acc)
+    acc += ct.load(BIAS, (j,), (TN,))[:, None]
+    if ordered:
+        ct.store(C, (j, i), acc.astype(C.dtype), order=(1, 0))
+    else:
+        ct.store(C, (i, j), acc.astype(C.dtype).T)
+
+
+@pytest.mark.parametrize(("dtype", "acc"), PAIRS, ids=by_name)
+@pytest.mark.parametrize("tile", [(64, 64, 32), (128, 64, 32), (16, 64, 32)], ids=str)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_products_of_transposes(backends: Backends, dtype: dt.DType, acc: dt.DType, tile: Any, ordered: bool) -> None:
+    m, n, k = 129, 70, 65
+    a, b, bias = (small_integers(t, x, i) for i, (t, x) in enumerate([(dtype, (m, k)), (dtype, (k, n)), (acc, n)]))
+    grid = (ct.cdiv(m, tile[0]), ct.cdiv(n, tile[1]))
+    given = [a, b, bias, np.zeros((m, n), acc.numpy)]
+    args = backends.run_all(turned_matmul, grid, lambda: [*(x.copy() for x in given), *tile, acc, ordered])
+    assert np.array_equal(args[3], a.astype(np.float64) @ b.astype(np.float64) + bias)
+
+
 @pytest.mark.parametrize("left", [np.int8, np.uint8], ids=by_name)
 @pytest.mark.parametrize("right", [np.int8, np.uint8], ids=by_name)
 @pytest.mark.parametrize("tile", [(16, 64, 32), (128, 32, 64), (4, 8, 2), (8, 2, 16), (2, 16, 1)], ids=str)

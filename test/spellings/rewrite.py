@@ -215,6 +215,33 @@ class Added(Zeros):
         return statements(f"{name} += product", product=product)[0]
 
 
+class Transposed(Rewriting):
+    """Sums of products of matrices as their transposes, which are transposed back behind the loop."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        sums = [x for x in node.body if self.is_sum(x) and self.stands_alone(x.targets[0].id, node)]
+        if not sums:
+            return node
+        for x in sums:
+            a, b, acc = x.value.args
+            x.value = expression("ct.mma(ct.transpose(b), ct.transpose(a), c)", a=a, b=b, c=acc)
+        turned = [statements(f"{x.targets[0].id} = ct.transpose({x.targets[0].id})")[0] for x in sums]
+        return self.done([*turned, node, *copy.deepcopy(turned)])
+
+    def is_sum(self, stmt: Any) -> bool:
+        """NAME = mma(a, b, NAME)"""
+        return (
+            isinstance(stmt, ast.Assign)
+            and is_call(stmt.value, "mma")
+            and len(stmt.value.args) == 3  # type: ignore[attr-defined]
+            and ast.unparse(stmt.value.args[2]) == ast.unparse(stmt.targets[0])  # type: ignore[attr-defined]
+        )
+
+    def stands_alone(self, name: str, loop: ast.For) -> bool:
+        return sum(isinstance(x, ast.Name) and x.id == name for x in ast.walk(loop)) == 2
+
+
 class Batched(Rewriting):
     """Products of matrices as those of a batch of one."""
 
@@ -496,6 +523,7 @@ REWRITINGS: dict[str, type[Rewriting]] = {
     "step": Step,
     "zeros": Zeros,
     "added": Added,
+    "transposed": Transposed,
     "batched": Batched,
     "gather": Gather,
     "masked": Masked,

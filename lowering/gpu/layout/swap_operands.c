@@ -30,14 +30,10 @@
  * warps would compute each element twice; of few rows there is one group). So a few rows against computed weights
  * become a product of the family, which they are not as they stand. Runs before select_mma.c. */
 #include "dialect/layouts.h"
+#include "lowering/common/turn_products.h"
 #include "lowering/gpu/isa/families.h"
 #include "lowering/gpu/layout/select_mma.h"
 #include "lowering/loops.h"
-
-static MlirType turned_type(MlirType type) {
-  int64_t shape[] = {tw_extent(type, 1), tw_extent(type, 0)};
-  return tw_tile_type(tw_element(type), 2, shape);
-}
 
 static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
   enum { LEAST_BITS = 16, SHARED_BY = 2 };
@@ -50,42 +46,11 @@ static bool gains(const tw_async_mma_t *async, MlirOperation mma) {
          async->place(mma, 0, &transposed) == TW_PLACE_SHARED && async->place(mma, 1, &transposed) == TW_PLACE_WRITTEN;
 }
 
-/* The products that add to carried value `i`, one after the other. */
-static tw_ops_t products_of(MlirOperation loop, intptr_t i) {
-  tw_ops_t products = {0};
-  MlirOperation yield = tw_loop_yield(loop);
-  for (MlirOperation op = tw_only_user(tw_carried(loop, i)); !mlirOperationEqual(op, yield);
-       op = tw_only_user(mlirOperationGetResult(op, 0)))
-    tw_ops_add(&products, op);
-  return products;
-}
-
-static void swap(MlirOperation mma) {
-  tw_builder_t at = tw_build_before(mma);
-  MlirValue lhs = mlirOperationGetOperand(mma, 0), rhs = mlirOperationGetOperand(mma, 1);
-  mlirOperationSetOperand(mma, 0, tw_transposed(&at, rhs));
-  mlirOperationSetOperand(mma, 1, tw_transposed(&at, lhs));
-  mlirValueSetType(mlirOperationGetResult(mma, 0), turned_type(mlirValueGetType(mlirOperationGetResult(mma, 0))));
-  tw_erase_dead(tw_def(lhs));
-  tw_erase_dead(tw_def(rhs));
-  tw_op_remark(mma, "is computed transposed, so that the computed operand is the left one and stays in registers");
-}
-
-static void turn_sum(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
-  tw_builder_t before = tw_build_before(loop), after = tw_build_before(mlirOperationGetNextInBlock(loop));
-  MlirValue sum = mlirOperationGetResult(loop, i), old = tw_carried_init(loop, i);
-  MlirType type = turned_type(mlirValueGetType(sum));
-  after.location = mlirOperationGetLocation(loop);
-  mlirOperationSetOperand(loop, i + TW_FOR_INITS,
-                          tw_is_float(type) ? tw_const_float(&before, type, 0) : tw_const_int(&before, type, 0));
-  tw_erase_dead(tw_def(old));
-  mlirValueSetType(tw_carried(loop, i), type);
-  mlirValueSetType(sum, type);
+static void swap(MlirOperation loop, intptr_t i, const tw_ops_t *products) {
+  tw_turn_sum(loop, i, products);
   for (int p = 0; p < products->count; p++)
-    swap(products->at[p]);
-  MlirValue result = tw_transposed(&after, sum);
-  MlirOperation permute = tw_def(result);
-  mlirValueReplaceAllUsesExcept(sum, result, 1, &permute);
+    tw_op_remark(products->at[p],
+                 "is computed transposed, so that the computed operand is the left one and stays in registers");
 }
 
 void tw_swap_operands(MlirOperation func) {
@@ -97,12 +62,12 @@ void tw_swap_operands(MlirOperation func) {
     for (intptr_t i = 0; i < mlirOperationGetNumResults(loops.at[l]); i++) {
       if (!tw_sums_products(loops.at[l], i))
         continue;
-      tw_ops_t products = products_of(loops.at[l], i);
+      tw_ops_t products = tw_products_of_sum(loops.at[l], i);
       bool all = products.count > 0;
       for (int p = 0; p < products.count; p++)
         all = all && gains(async, products.at[p]);
       if (all)
-        turn_sum(loops.at[l], i, &products);
+        swap(loops.at[l], i, &products);
       tw_ops_free(&products);
     }
   tw_ops_free(&loops);
