@@ -22,11 +22,11 @@
  *     scf.yield tile.mma %a, %b, %acc
  *   }
  *
- * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), counted
- * `while` (while_to_for.c), loops over every n-th number (count_steps.c), values that count up beside the induction
- * variable (induction.c), sums of products (add_to_product.c), products that are rounded (narrow_products.c), products
- * of a batch of one (batch_of_one.c), sums that are read transposed (turn_products.c), tiles carried to be early, and
- * steps beside the loop or several in one (reroll.c).
+ * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), loops
+ * that a `break` ends (loop_exits.c), counted `while` (while_to_for.c), loops over every n-th number (count_steps.c),
+ * values that count up beside the induction variable (induction.c), sums of products (add_to_product.c), products that
+ * are rounded (narrow_products.c), products of a batch of one (batch_of_one.c), sums that are read transposed
+ * (turn_products.c), tiles carried to be early, and steps beside the loop or several in one (reroll.c).
  *
  * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
  * same, bit for bit, but for the order in which a product's sum is added up. */
@@ -44,10 +44,12 @@ static bool is_while(MlirOperation op) { return tw_op_is(op, TW_SCF_WHILE); }
 
 static void count_by_for(MlirOperation func) {
   tw_ops_t loops = tw_ops_in(func, is_while, MlirWalkPostOrder);
-  for (int i = 0; i < loops.count; i++)
+  for (int i = 0; i < loops.count; i++) {
+    tw_test_exits(loops.at[i]);
     if (!tw_while_to_for(loops.at[i]) && tw_has_op_like(loops.at[i], tw_op_is_product))
       tw_op_remark(loops.at[i], "runs one step after the other, for it may end at any of them: `for` over a range, or "
                                 "`while` with a count that each step changes by the same, lets steps overlap");
+  }
   tw_ops_free(&loops);
 }
 

@@ -4,6 +4,9 @@
 
 #include "lowering/ir.h"
 
+/* loop_exits.c: what ends an scf.while is tested before each step, by an order of numbers, where it was a flag that a
+ * `break` sets, or a difference. */
+void tw_test_exits(MlirOperation loop);
 /* while_to_for.c: an scf.while that counts is an scf.for, in its place; false (and nothing changed) for another one. */
 bool tw_while_to_for(MlirOperation loop);
 /* count_steps.c: a loop over every n-th number, by which its body divides, counts by one. */

@@ -7,8 +7,9 @@
  *              scf.yield %k + %s, %y                                  }
  *            }
  *
- * A loop that counts down runs over the negatives. A second condition, which further steps cannot break, such as
- * %m <= %k here, is looked at once: where it does not hold at first, the range is empty. The loop counts from %m then.
+ * Of two bounds on one side the nearer one counts. A loop that counts down runs over the negatives. A second condition,
+ * which further steps cannot break, such as %m <= %k here, is looked at once: where it does not hold at first, the
+ * range is empty. The loop counts from %m then.
  *
  * What must hold: the condition compares what the loop carries with a number that does not change in it; each step adds
  * the same number, which is known to be positive (or a known negative one); what the condition passes on is what the
@@ -23,9 +24,11 @@ typedef struct {
   MlirBlock before, after;
   intptr_t counted;     /* which of the carried values */
   MlirValue bound, add; /* add: what a step adds, if it is no known number */
+  MlirValue second;     /* another bound on the same side; null if there is none */
   MlirOperation guard;  /* compares the same value with a number on the other side; null if nothing does */
   int64_t step;         /* the known number; 0 */
   bool included;        /* the bound belongs to the range */
+  bool takes_second;    /* so does the other one */
 } counting_t;
 
 static MlirOperation condition_of(const counting_t *c) { return mlirBlockGetTerminator(c->before); }
@@ -117,7 +120,7 @@ static bool read_step(counting_t *c, bool up) {
 }
 
 /* One comparison, or two of one value: it stays on the one side, and a step may take it to the other. Which of them
- * ends the loop, the step tells. */
+ * ends the loop, the step tells; both do where it may take it to either's. */
 static bool read_condition(counting_t *c, bool *up) {
   MlirOperation all = tw_def(mlirOperationGetOperand(condition_of(c), 0));
   c->guard = tw_null_op();
@@ -129,8 +132,14 @@ static bool read_condition(counting_t *c, bool *up) {
     if (!read_compare(c, both[1 - end], &from))
       return false;
     intptr_t guarded = c->counted;
+    c->second = c->bound, c->takes_second = c->included;
     if (!read_compare(c, both[end], &up_to))
       return false;
+    if (guarded == c->counted && from == up_to) {
+      *up = up_to;
+      return read_step(c, up_to);
+    }
+    c->second = (MlirValue){NULL};
     c->guard = both[1 - end];
     *up = up_to;
     if (guarded == c->counted && from != up_to && read_step(c, up_to))
@@ -187,16 +196,24 @@ static MlirValue at_first(const tw_builder_t *at, const counting_t *c) {
   return holds;
 }
 
+/* The number behind the range, or the negative of it. */
+static MlirValue end_of(const tw_builder_t *at, const counting_t *c, MlirValue bound, bool included, bool up) {
+  MlirValue last = in_front(at, c, bound);
+  return tw_plus(at, up ? last : negative(at, last), included);
+}
+
 /* The loop without a body: an operand for each carried value but the one that counts. */
 static MlirOperation build_for(const tw_builder_t *at, const counting_t *c, const first_t *first, MlirRegion body) {
   bool up = first->up;
   MlirValue base = first->base, holds = first->holds;
   intptr_t num = mlirOperationGetNumOperands(c->loop);
   MlirValue *operands = tw_allocate((size_t)(num + TW_FOR_INITS), sizeof *operands);
-  MlirValue low = mlirOperationGetOperand(c->loop, c->counted), high = in_front(at, c, c->bound);
+  MlirValue low = mlirOperationGetOperand(c->loop, c->counted);
   MlirType type = mlirValueGetType(low);
   operands[0] = up ? low : negative(at, low);
-  operands[1] = tw_plus(at, up ? high : negative(at, high), c->included);
+  operands[1] = end_of(at, c, c->bound, c->included, up);
+  if (!mlirValueIsNull(c->second))
+    operands[1] = tw_binary(at, "arith.minsi", type, operands[1], end_of(at, c, c->second, c->takes_second, up));
   if (!mlirValueIsNull(base)) {
     MlirValue first = tw_binary(at, "arith.subi", type, low, base);
     operands[0] = tw_binary(at, "arith.maxsi", type, first, tw_const_int(at, type, 0));

@@ -315,6 +315,103 @@ def test_break_in_while_and_in_nested_loop(backends: Backends) -> None:
         assert once(backends, kernel, n)[0] == total
 
 
+@pytest.mark.parametrize(
+    ("start", "stop", "step"), [(0, 5, 1), (2, 11, 3), (0, 0, 1), (5, 2, 1), (10, 0, -2), (3, 3, -1), (-3, 4, 2)]
+)
+def test_loops_that_end_behind_a_step(backends: Backends, start: int, stop: int, step: int) -> None:
+    """The first step is always done; the count and what a step made are read behind the loop."""
+
+    @ct.kernel
+    def kernel(Z, n):
+        total = ct.zeros((4,), ct.int32)
+        k = start
+        while True:
+            total = total * 3 + k
+            k += step
+            if k >= n if step > 0 else n >= k:
+                break
+        ct.store(Z, (0,), total + k)
+        k = start
+        while True:
+            total = total * 3 + k
+            if k >= stop if step > 0 else k <= stop:
+                break
+            k += step
+        ct.store(Z, (1,), total)
+        k = start
+        while True:
+            total = total * 3 + k
+            if k >= n if step > 0 else k <= n:
+                break
+            k += step
+        ct.store(Z, (2,), total + k)
+        k = start
+        for i in range(7):
+            total = total * 3 + k - i
+            k += step
+            if not (k < n if step > 0 else k > n):
+                break
+        ct.store(Z, (3,), total)
+
+    z = once(backends, kernel, stop)
+    total, wanted = 0, []
+    more = (lambda k: k < stop) if step > 0 else (lambda k: k > stop)
+    for most, tests_first, reads_count in [(99, False, True), (99, True, False), (99, True, True), (7, False, False)]:
+        k = start
+        for i in range(most):
+            total = total * 3 + k - (i if most == 7 else 0)
+            last = not more(k)
+            k += 0 if tests_first and last else step
+            if last if tests_first else not more(k):
+                break
+        wanted.append(_wrapped(total + k * reads_count))
+    assert z.tolist() == np.repeat(wanted, 4).tolist()
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9])
+def test_loops_that_end_at_the_head_of_a_step(backends: Backends, n: int) -> None:
+    """Of two bounds the nearer one ends a loop; what divides by zero behind the end is not done."""
+
+    @ct.kernel
+    def kernel(Z, X, n):
+        total = ct.zeros((4,), ct.int32)
+        for k in range(4):
+            if k >= n:
+                break
+            total = total * 3 + k + 1
+        ct.store(Z, (0,), total)
+        for k in range(n):
+            if n - k == 2:
+                break
+            total = total * 3 + 100 // (n - k)
+        ct.store(Z, (1,), total)
+        for k in range(12):
+            if (k >= n) | (k > 7):
+                break
+            total += ct.load(X, (k,), (4,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(Z, (2,), total)
+        k = 0
+        while k != X.shape[0] // 4:
+            total += ct.load(X, (k,), (4,)) * 2
+            k += 1
+        ct.store(Z, (3,), total + k)
+
+    z = backends.run_all(kernel, 1, lambda: [np.zeros(16, np.int32), np.arange(16, dtype=np.int32), n])[0]
+    rows = np.arange(16).reshape(4, 4)
+    total = np.zeros(4, np.int64)
+    for k in range(min(4, n)):
+        total = total * 3 + k + 1
+    wanted = [total]
+    for k in range(n):
+        if n - k == 2:
+            break
+        total = total * 3 + 100 // (n - k)
+    wanted.append(total)
+    wanted.append(total + rows[:n].sum(0))
+    wanted.append(wanted[-1] + 2 * rows.sum(0) + 4)
+    assert z.tolist() == np.concatenate(wanted).tolist()
+
+
 @pytest.mark.parametrize("n", [-5, 0, 3, 10, 200])
 def test_branches(backends: Backends, n: int) -> None:
     @ct.kernel

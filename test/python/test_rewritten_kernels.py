@@ -38,6 +38,8 @@ OTHER_STEPS = {
         for title in ("attention", "zoo attention linear 0", "zoo convolution 1 0", "zoo cross entropy 0")
     ),
 }
+# Keys of a part of a row end where the part does: behind a first step that is done in any case none lies alone.
+OTHER_STEPS |= {("zoo attention decode 0", name) for name in ("until", "met")}
 # Few rows become the columns of an instruction, as programs do that for themselves.
 OTHER_PRODUCTS = {("zoo few rows, 1 parts 0", "transposed")}
 

@@ -139,6 +139,64 @@ class Forever(Loops):
         return [start, end_is, loop]
 
 
+class Until(Loops):
+    """A loop that a test at its end leaves; there is a step."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        start, end_is, loop = statements(
+            f"""
+            {name} = first
+            end_of_{name} = end
+            while True:
+                {name} += 1
+                if {name} >= end_of_{name}:
+                    break
+            """,
+            first=first,
+            end=end,
+        )
+        loop.body = [*body, *loop.body]
+        return [start, end_is, loop]
+
+
+class Met(Loops):
+    """The same, tested before the count."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        start, last, loop = statements(
+            f"""
+            {name} = first
+            last_of_{name} = (end) - 1
+            while True:
+                if {name} == last_of_{name}:
+                    break
+                {name} += 1
+            """,
+            first=first,
+            end=end,
+        )
+        loop.body = [*body, *loop.body]
+        return [start, last, loop]
+
+
+class Stopped(Loops):
+    """A loop of many steps that a test at its head leaves."""
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        end_is, loop = statements(
+            f"""
+            end_of_{name} = end
+            for {name} in range(first, 1 << 30):
+                if {name} >= end_of_{name}:
+                    break
+            """,
+            first=first,
+            end=end,
+        )
+        loop.body += body
+        return [end_is, loop]
+
+
 class Step(Loops):
     def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
         text = f"for at_{name} in range((first) * 32, (end) * 32, 32):\n    {name} = at_{name} // 32"
@@ -520,6 +578,9 @@ class Strided(Grid):
 REWRITINGS: dict[str, type[Rewriting]] = {
     "while": While,
     "forever": Forever,
+    "until": Until,
+    "met": Met,
+    "stopped": Stopped,
     "step": Step,
     "zeros": Zeros,
     "added": Added,

@@ -74,8 +74,8 @@ func.func @no_count(%a: memref<?xi32, strided<[1]>>, %n: i32, %s: i32) -> (i32, 
 
 // -----
 
-// A second condition that further steps cannot break is looked at once, from either side; two that steps break are no
-// count.
+// A second condition that further steps cannot break is looked at once, from either side; of two that steps break the
+// nearer one counts.
 // CHECK-LABEL: @guarded
 // CHECK-SAME: %[[LOW:.*]]: i32, %[[FROM:.*]]: i32, %[[N:.*]]: i32
 // CHECK: %[[HOLDS:.*]] = arith.cmpi sge, %[[LOW]], %[[FROM]]
@@ -86,7 +86,8 @@ func.func @no_count(%a: memref<?xi32, strided<[1]>>, %n: i32, %s: i32) -> (i32, 
 // CHECK: scf.for %[[K:.*]] = %[[FIRST]] to %[[END]]
 // CHECK: arith.addi %[[K]], %[[FROM]]
 // CHECK: scf.for
-// CHECK: scf.while
+// CHECK: %[[NEAR:.*]] = arith.minsi %[[FROM]], %[[N]]
+// CHECK: scf.for %{{.*}} = %[[LOW]] to %[[NEAR]]
 func.func @guarded(%low: i32, %from: i32, %n: i32) -> (i32, i32, i32) {
   %c1 = arith.constant 1 : i32
   %up = scf.while (%k = %low) : (i32) -> i32 {
