@@ -350,6 +350,58 @@ class Masked(Gather):
         return expression("ct.gather(a, i, mask=m)", a=array, i=ast.Tuple(at, ast.Load()), m=mask)
 
 
+class Counted(Loops):
+    """Elements in place of tiles: the loop goes on by as many as a tile has, and gathers count on from there."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        name = ast.unparse(node.target)
+        loads = [call for call in calls_in(node, "load") if name in names_in(call)]
+        extents = {ast.unparse(extent) for call in loads for extent in self.along(call, name)}
+        told = sum(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node))
+        if (
+            not all(self.along(call, name) for call in loads)
+            or len(extents) != 1
+            or told != 1 + len(loads)
+            or not all(map(has_zeros_outside, loads))
+        ):
+            return self.generic_visit(node)
+        self.extent, self.name = ast.parse(extents.pop(), mode="eval").body, name
+        return super().visit_For(node)
+
+    def along(self, load: Any, name: str) -> list[Any]:
+        """What the tile has along the axis that is told by the name alone."""
+        index, shape = argument(load, 1, "index"), argument(load, 2, "shape")
+        if not isinstance(index, ast.Tuple) or not isinstance(shape, ast.Tuple):
+            return []
+        return [t for i, t in zip(index.elts, shape.elts, strict=True) if ast.unparse(i) == name]
+
+    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
+        text = f"for {name} in range((first) * (t), (end) * (t), t):\n    pass"
+        (loop,) = statements(text, first=first, end=end, t=self.extent)
+        loop.body = [Counting(name).visit(x) for x in body]
+        return [loop]
+
+
+class Counting(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if not is_call(node, "load") or self.name not in names_in(node):
+            return node
+        index, shape = argument(node, 1, "index"), argument(node, 2, "shape")
+        at = elements(index, shape.elts) or []
+        for axis, i in enumerate(index.elts):
+            if ast.unparse(i) == self.name:
+                at[axis] = Fill({"at": i, "t": shape.elts[axis]}).visit(self.counted(axis, len(at)))
+        return expression("ct.gather(a, i)", a=node.args[0], i=ast.Tuple(at, ast.Load()))
+
+    def counted(self, axis: int, rank: int) -> Any:
+        cut = ", ".join(":" if d == axis else "None" for d in range(rank))
+        return expression(f"(at + ct.arange(t, dtype=ct.int32))[{cut}]")
+
+
 class Scatter(Rewriting):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -588,6 +640,7 @@ REWRITINGS: dict[str, type[Rewriting]] = {
     "batched": Batched,
     "gather": Gather,
     "masked": Masked,
+    "counted": Counted,
     "scatter": Scatter,
     "helped": Helped,
     "late": Late,

@@ -48,4 +48,35 @@ module attributes {tile.target = "sm_90a"} {
     }
     return
   }
+
+  // A number to which something is added that counts up over a part of a step: the gathers are loads. Not from a number
+  // that is no multiple of the step.
+  // CHECK-LABEL: func.func @elements
+  // CHECK: %[[HALF:.*]] = arith.ceildivsi %{{.*}}, %c64
+  // CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %[[HALF]] step %c1
+  // CHECK: %[[I:.*]] = arith.muli %[[J]], %c2
+  // CHECK: tile.load %{{.*}}[%[[I]]] padding zero {{.*}} -> tensor<32xf32>
+  // CHECK: scf.for %{{.*}} = %c1{{.*}} to %{{.*}} step %c64
+  // CHECK: tile.gather
+  func.func @elements(%a: !x, %b: !x) attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<32xf32>
+    %n = tile.dim %a, 0 : !x
+    %up = tile.iota : tensor<32xi32>
+    scf.for %at = %c0 to %n step %c64 : i32 {
+      %s = tensor.splat %at : tensor<32xi32>
+      %i = arith.addi %s, %up : tensor<32xi32>
+      %x = tile.gather %a[%i] else %zero : tensor<32xf32> {check_bounds} : !x, tensor<32xi32> -> tensor<32xf32>
+      tile.store %x, %b[%at] : tensor<32xf32>, !x, i32
+    }
+    scf.for %at = %c1 to %n step %c64 : i32 {
+      %s = tensor.splat %at : tensor<32xi32>
+      %i = arith.addi %s, %up : tensor<32xi32>
+      %x = tile.gather %a[%i] else %zero : tensor<32xf32> {check_bounds} : !x, tensor<32xi32> -> tensor<32xf32>
+      tile.store %x, %b[%at] : tensor<32xf32>, !x, i32
+    }
+    return
+  }
 }
