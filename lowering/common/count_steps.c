@@ -46,7 +46,8 @@ static bool counts_up(MlirValue value, int64_t step) {
   while (!mlirOperationIsNull(op) && tw_op_form(op) == TW_FORM_VIEW)
     op = tw_def(mlirOperationGetOperand(op, 0));
   int64_t extent = mlirOperationIsNull(op) ? 0 : tw_count(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return extent > 1 && step % extent == 0 && tw_op_is(op, TW_TILE_IOTA);
+  bool made = extent > 1 && step % extent == 0 && tw_op_form(op) == TW_FORM_SOURCE;
+  return made && mlirOperationGetNumOperands(op) == 0 && !tw_is_constant(op); /* of no number: 0, 1, 2 and so on */
 }
 
 /* Whether the number is where a tile of elements begins: something that counts up is added to it. */
