@@ -169,8 +169,11 @@ typedef struct {
 } tw_op_parts_t;
 
 /* On a quotient of f32: the program allows an error of 4 units in the last place; on a math.exp2, that what is below
- * the normal numbers is 0. */
+ * the normal numbers is 0; on a math.exp of f32 both, and an error that grows with the operand. */
 #define TW_APPROXIMATE "tile.approximate"
+/* On a quotient of f32, beside that: operands and result are flushed, and it may be what the hardware's approximation
+ * makes of it, which takes a divisor above 2^126 for infinity. */
+#define TW_ROUGH "tile.rough"
 
 MlirOperation tw_build(const tw_builder_t *at, const char *name, tw_op_parts_t parts);
 /* A region with that block, or with none where it is null. */

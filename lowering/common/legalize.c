@@ -55,8 +55,10 @@ static MlirValue elementwise(const legalize_t *l) {
   if (!*name)
     return operands[0];
   MlirValue made = tw_legal_compute(l, name, l->result, num, operands);
-  if (tw_has_attr(l->op, TW_APPROXIMATE) && mlirTypeIsAF32(tw_element(l->result)))
-    set_unit(tw_def(made), TW_APPROXIMATE);
+  static const char *const marks[] = {TW_APPROXIMATE, TW_ROUGH};
+  for (int i = 0; i < 2; i++)
+    if (tw_has_attr(l->op, marks[i]) && mlirTypeIsAF32(tw_element(l->result)))
+      set_unit(tw_def(made), marks[i]);
   return made;
 }
 

@@ -1,7 +1,7 @@
 """Modes: the rounding, flushing and memory order that each operation takes. Both executions of Python ask here.
 
 Arithmetic and conversions round as they are told. Without being told they round to nearest even, which is at least as
-exact as the modes FULL and APPROX ask for; of these modes only quotients make use.
+exact as the modes FULL and APPROX ask for; of these modes only quotients and `exp` make use.
 """
 
 from __future__ import annotations
@@ -45,9 +45,13 @@ def is_exact(name: str, mode: Any) -> bool:
     return mode in _BASIC and name in ("add", "sub", "mul", "truediv", "sqrt")
 
 
-def is_approximate(name: str, mode: Any) -> bool:
-    """Whether an operation with this mode may be 4 units in the last place off, and makes use of it."""
-    return mode in _SLOPPY and name == "truediv"
+def marks_of(name: str, mode: Any, flush: bool) -> dict[str, None] | None:
+    """What the IR says of an operation that makes use of what its mode allows (lowering/ir.h)."""
+    if name == "truediv" and mode is RoundingMode.APPROX and flush:
+        return {"tile.approximate": None, "tile.rough": None}
+    if (name == "truediv" and mode in _SLOPPY) or (name == "exp" and mode is RoundingMode.APPROX):
+        return {"tile.approximate": None}
+    return None
 
 
 def check_rounding(name: str, mode: Any, dtype: DType) -> None:

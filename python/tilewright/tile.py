@@ -522,7 +522,8 @@ def truediv(x: Any, y: Any, /, *, rounding_mode: RoundingMode | None = None, flu
 
     On a GPU a quotient of float32 below the normal numbers may be 2^-149 off; with `rounding_mode` RN it is exact. With
     FULL or APPROX, of float32, it is within 4 units in the last place: x is multiplied by the inverse of a constant, or
-    of a y that several x share.
+    of a y that several x share. With APPROX and `flush_to_zero` it is that by the hardware's inverse of y, which is 0
+    where y is above 2^126.
     """
 
 
@@ -665,7 +666,11 @@ def bitwise_rshift(x: Any, y: Any, /) -> Any:
 
 @op("exp")
 def exp(x: Any, /, *, rounding_mode: RoundingMode | None = None) -> Any:
-    """e to the power x."""
+    """e to the power x.
+
+    With `rounding_mode` APPROX, of float32, it is to 2 + 1.3 abs(x) units in the last place on a GPU, and may be 0
+    below the normal numbers.
+    """
 
 
 @op("exp2")

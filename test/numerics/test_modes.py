@@ -330,3 +330,44 @@ def test_quotients_that_may_be_off(backends: Backends, mode: ct.RoundingMode) ->
     near = ulp(4, absolute=2.0**-148)
     with np.errstate(all="ignore"):
         backends.run_all(kernel, len(y) // T, lambda: [x, y, *(np.zeros_like(x) for _ in range(3))], tolerance=near)
+
+
+def test_exponents_that_may_be_off(backends: Backends) -> None:
+    """By the mode APPROX the error grows with the operand; what is below the normal numbers may be 0."""
+
+    @ct.kernel
+    def kernel(X, Z):
+        i = ct.bid(0)
+        ct.store(Z, i, ct.exp(ct.load(X, i, T), rounding_mode=ct.RoundingMode.APPROX))
+
+    x = np.concatenate([EDGES, np.linspace(-100, 100, 3 * T, dtype=np.float32)])
+    x = padded(x)
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype(np.float64))
+        worst = 2.0**-126 + exact * (2 + 1.3 * np.abs(x.astype(np.float64))) * 2.0**-23
+    found = backends.run_all(kernel, len(x) // T, lambda: [x, np.zeros_like(x)], tolerance=ulp(256, 2.0**-126))[1]
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(np.float32)
+        near = np.abs(found.astype(np.float64) - exact) <= worst
+    assert (near | (found == rounded) | (np.isnan(found) & np.isnan(rounded))).all()
+
+
+def test_quotients_of_the_hardware(backends: Backends) -> None:
+    """APPROX and flush_to_zero allow what one instruction does: subnormal operands and results are 0."""
+
+    @ct.kernel
+    def kernel(X, Y, OWN, SHARED, INVERSE):
+        i, mode = ct.bid(0), ct.RoundingMode.APPROX
+        x, y = ct.load(X, i, T), ct.load(Y, i, T)
+        ct.store(OWN, i, ct.truediv(x, y, rounding_mode=mode, flush_to_zero=True))
+        ct.store(SHARED, i, ct.truediv(x, ct.load(Y, i, 1), rounding_mode=mode, flush_to_zero=True))
+        ct.store(INVERSE, i, ct.truediv(1.0, y, rounding_mode=mode, flush_to_zero=True))
+
+    y = np.array([1, 3, 448, 8e37, 1e-30, 3e-39, TINY, 0, np.inf, np.nan], np.float32)
+    y = np.concatenate([y, -y]).repeat(T)
+    x = padded(np.concatenate([EDGES, np.random.default_rng(1).normal(size=110).astype(np.float32)]))
+    x = np.tile(x, -(-len(y) // len(x)))[: len(y)]
+    with np.errstate(all="ignore"):
+        backends.run_all(
+            kernel, len(y) // T, lambda: [x, y, *(np.zeros_like(x) for _ in range(3))], tolerance=ulp(4, 2.0**-126)
+        )

@@ -249,10 +249,12 @@ class Emitter:
         """Operands as tiles; a constant takes its dtype from the typed ones."""
         return self.rules.operands(self, name, values)
 
-    def binary(self, name: str, x: Any, y: Any, propagate_nan: bool = False, approximate: bool = False) -> Any:
+    def binary(
+        self, name: str, x: Any, y: Any, propagate_nan: bool = False, marks: dict[str, None] | None = None
+    ) -> Any:
         if is_number(x) and is_number(y):
             return fold(name, x, y)
-        attributes = {"tile.approximate": None} if approximate else None
+        attributes: dict[str, Any] | None = marks
         operands = self.operands(name, (x, y))
         if name == "floordiv" and not self.rules.simt and any(t.dtype.is_float for t in operands):
             return self.unary("floor", self.binary("truediv", operands[0], operands[1]))
@@ -283,11 +285,11 @@ class Emitter:
             found.known = fold(name, *numbers)
         return self.rules.result(self, name, (x, y), found)
 
-    def unary(self, name: str, x: Any) -> Any:
+    def unary(self, name: str, x: Any, marks: dict[str, None] | None = None) -> Any:
         if is_number(x):
             return fold(name, x)
         operand = self.rules.operand(self, name, x)
-        return self.rules.result_of(self, name, x, self.op(UNARY_OPS[name], [operand], public=name))
+        return self.rules.result_of(self, name, x, self.op(UNARY_OPS[name], [operand], marks, public=name))
 
     def ternary(self, name: str, condition: Any, x: Any, y: Any) -> Tile:
         condition = self.tile(condition, f"ct.{name}")

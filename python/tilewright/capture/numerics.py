@@ -11,7 +11,7 @@ from typing import Any
 from .._optable import BY_PUBLIC, ROUNDED_KIND, ROUNDING
 from ..annotations import RoundingMode
 from ..dtype import DType, bool_, float32, float64, int16, int32, promote, tfloat32
-from ..modes import STEPS, check_flush, check_rounding, is_approximate, is_directed, is_exact
+from ..modes import STEPS, check_flush, check_rounding, is_directed, is_exact, marks_of
 from ..shape_rules import broadcast_shapes
 from .checks import constant_flag
 from .combine import Body
@@ -55,7 +55,7 @@ def binary(
         shape = broadcast_shapes(a.shape, b.shape, f"ct.{name}")
         result = _told(frame, name, [frame.emit.broadcast(v, shape) for v in (a, b)], dtype, rounding_mode)
     else:
-        result = frame.emit.binary(name, a, b, keep_nan, is_approximate(name, rounding_mode))
+        result = frame.emit.binary(name, a, b, keep_nan, marks_of(name, rounding_mode, flush))
     return flushed(frame, result) if flush else result
 
 
@@ -91,7 +91,7 @@ def unary(frame: Frame, name: str, x: Any, rounding_mode: Any = None, flush_to_z
     if is_exact(name, rounding_mode):
         result = _told(frame, name, [operand], dtype, rounding_mode)
     else:
-        result = frame.emit.unary(name, operand)
+        result = frame.emit.unary(name, operand, marks_of(name, rounding_mode, flush))
     return flushed(frame, result) if flushes else result
 
 

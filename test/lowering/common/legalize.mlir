@@ -21,6 +21,18 @@ func.func @scalar_with_tile(%s: f32, %x: tensor<8xf32>) -> tensor<8xf32> {
   return %0 : tensor<8xf32>
 }
 
+// What the program allows is said of f32, which others are not computed in.
+// CHECK-LABEL: func.func @marked
+func.func @marked(%x: tensor<8xf32>, %y: tensor<8xf16>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf16>) {
+  // CHECK-NEXT: arith.divf {{.*}} {tile.approximate, tile.rough} : tensor<8xf32>
+  // CHECK-NEXT: math.exp {{.*}} {tile.approximate} : tensor<8xf32>
+  // CHECK-NOT: tile.rough
+  %0 = tile.truediv %x, %x {tile.approximate, tile.rough} : tensor<8xf32>, tensor<8xf32>
+  %1 = tile.exp %x {tile.approximate} : tensor<8xf32>
+  %2 = tile.truediv %y, %y {tile.approximate, tile.rough} : tensor<8xf16>, tensor<8xf16>
+  return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf16>
+}
+
 // The sign of an integer is in the op, and in no type.
 // CHECK-LABEL: func.func @unsigned(%arg0: tensor<8xi8>, %arg1: memref<?xi16, strided<[1]>>, %arg2: i32) -> tensor<8xi8>
 func.func @unsigned(%x: tensor<8xui8>, %a: memref<?xui16, strided<[1]>>, %n: ui32) -> tensor<8xui8> {

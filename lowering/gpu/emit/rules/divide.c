@@ -374,12 +374,37 @@ static bool multiply_by_inverse(tw_emitter_t *e, MlirOperation op) {
   return true;
 }
 
+static MlirValue times_flushed(tw_emitter_t *e, MlirValue x, MlirValue y) {
+  MlirValue operands[2] = {x, y};
+  return twg_intrinsic(e, "llvm.nvvm.mul.rn.ftz.f", e->f32, 2, operands, TW_PTX_NOTHING);
+}
+
+/* What div.approx.ftz does, with an inverse for several x. */
+static bool divide_roughly(tw_emitter_t *e, MlirOperation op) {
+  tw_values_t x = twg_operand(e, op, 0), y = twg_operand(e, op, 1), out = twg_new_values(e, x.count);
+  inverse_t *known = tw_allocate((size_t)y.count, sizeof *known);
+  int count = collect_divisors(known, y);
+  for (int i = 0; i < count; i++)
+    known[i].inverse = twg_inverse_of_large(e, known[i].divisor);
+  double dividend;
+  bool inverts = tw_known_float(mlirOperationGetOperand(op, 0), &dividend) && dividend == 1;
+  for (int r = 0; r < x.count; r++) {
+    MlirValue inverse = known[find_inverse(known, count, y.at[r])].inverse;
+    out.at[r] = inverts ? inverse : times_flushed(e, x.at[r], inverse);
+  }
+  free(known);
+  twg_set_result(e, op, 0, out);
+  return true;
+}
+
 static bool rule_divf(tw_emitter_t *e, MlirOperation op) {
   MlirType element = tw_result_element(op);
   if (mlirTypeIsAF64(element))
     return twg_each_register(e, op, divide_by_assembler);
   if (!mlirTypeIsAF32(element))
     return twg_each_register(e, op, divide_approximate);
+  if (tw_has_attr(op, TW_ROUGH) && tw_hint_approximate(op, 1) != 0)
+    return divide_roughly(e, op);
   if (multiply_by_inverse(e, op))
     return true;
   if (!tw_only_read_narrower(op))

@@ -274,6 +274,49 @@ module attributes {tile.target = "sm_90a"} {
 #l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
 
 module attributes {tile.target = "sm_90a"} {
+  // A rough quotient is a product that flushes, with the hardware's inverse, of which several x share one; an exponential
+  // that may be off has no range reduction. With the hint approximate = 0 both are what they are without the marks.
+  // CHECK-LABEL: llvm.func @rough
+  // CHECK: rcp.approx.ftz.f32
+  // CHECK-NOT: rcp.approx
+  // CHECK-COUNT-2: "llvm.nvvm.mul.rn.ftz.f"
+  // CHECK-NOT: "llvm.nvvm.mul.rn.ftz.f"
+  // CHECK-COUNT-2: rcp.approx.ftz.f32
+  // CHECK-NOT: "llvm.nvvm
+  // CHECK-COUNT-2: ex2.approx.ftz.f32
+  // CHECK-NOT: "llvm.nvvm
+  // CHECK: llvm.return
+  func.func @rough(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>, %s: f32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    %d = tensor.splat %s : tensor<64xf32, #l>
+    %q = arith.divf %x, %d {tile.approximate, tile.rough} : tensor<64xf32, #l>
+    %one = arith.constant dense<1.0> : tensor<64xf32, #l>
+    %r = arith.divf %one, %q {tile.approximate, tile.rough} : tensor<64xf32, #l>
+    %z = math.exp %r {tile.approximate} : tensor<64xf32, #l>
+    tile.store %z, %b[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+  // CHECK-LABEL: llvm.func @not_rough
+  // CHECK-NOT: "llvm.nvvm.mul.rn.ftz.f"
+  // CHECK-COUNT-2: "llvm.nvvm.fma.rn.sat.f"
+  // CHECK: llvm.return
+  func.func @not_rough(%a: memref<?xf32, strided<[1]>>, %b: memref<?xf32, strided<[1]>>, %s: f32) attributes {tile.kernel, tile.hints = {num_warps = 1 : i32, approximate = 0 : i32}} {
+    %i = tile.block_id 0
+    %x = tile.load %a[%i] padding zero : memref<?xf32, strided<[1]>>, i32 -> tensor<64xf32, #l>
+    %d = tensor.splat %s : tensor<64xf32, #l>
+    %q = arith.divf %x, %d {tile.approximate, tile.rough} : tensor<64xf32, #l>
+    %z = math.exp %q {tile.approximate} : tensor<64xf32, #l>
+    tile.store %z, %b[%i] : tensor<64xf32, #l>, memref<?xf32, strided<[1]>>, i32
+    return
+  }
+}
+
+// -----
+
+#l = #tile.linear<register = [[1]], lane = [[2], [4], [8], [16], [32]]>
+
+module attributes {tile.target = "sm_90a"} {
   // A power of f32 is computed in f32. Bases that are no normal numbers above zero, and powers that may be none, are one
   // branch for all registers.
   // CHECK-LABEL: llvm.func @power
