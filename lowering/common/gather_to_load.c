@@ -36,6 +36,7 @@
  * Runs again after tile-split-loops, when masks of such tables hold in all iterations of a loop. */
 #include "lowering/common/gather_to_load.h"
 #include "lowering/ir.h"
+#include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
 #include <math.h>
@@ -247,14 +248,19 @@ typedef struct {
   bool turned;                /* the tile's axes have another order than the array's */
 } gather_access_t;
 
+static bool always_holds(MlirValue mask) {
+  int64_t known;
+  bool holds = false;
+  return tw_known_int(mask, &known) ? known != 0 : tw_is_decided(mask, &holds) && holds;
+}
+
 static bool read_operands(gather_access_t *a, bool is_gather) {
   a->array = tw_operand(a->op, TW_OPERAND_ARRAY);
   a->rank = tw_operands(a->op, TW_OPERAND_INDICES, &a->first);
   a->mask = tw_operand(a->op, TW_OPERAND_MASK);
   a->padding = tw_operand(a->op, TW_OPERAND_PADDING);
   MlirValue value = is_gather ? mlirOperationGetResult(a->op, 0) : tw_operand(a->op, TW_OPERAND_VALUE);
-  int64_t holds;
-  if (!mlirValueIsNull(a->mask) && tw_known_int(a->mask, &holds) && holds != 0)
+  if (!mlirValueIsNull(a->mask) && always_holds(a->mask))
     a->mask = (MlirValue){NULL};
   a->tile = mlirValueGetType(value);
   return a->rank > 0 && a->rank <= TW_MAX_RANK && tw_is_tile(a->tile);

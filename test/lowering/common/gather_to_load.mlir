@@ -71,6 +71,26 @@ func.func @promised(%a: memref<?xf32>) -> tensor<16xf32> {
   return %t : tensor<16xf32>
 }
 
+// A mask that holds for all that counts up is none: the load keeps what the front end promised, and so does a store. One
+// that fails for the last is one.
+// CHECK-LABEL: func.func @mask_that_holds
+func.func @mask_that_holds(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>) {
+  // CHECK: %[[T:.*]] = tile.load %arg0[%c0_i32] {tile.in_bounds}
+  // CHECK-NOT: arith.select
+  // CHECK: tile.store %[[T]], %arg1[%c0_i32] {tile.in_bounds}
+  // CHECK: tile.scatter {{.*}} mask
+  %j = tile.iota : tensor<16xi32>
+  %extent = arith.constant dense<16> : tensor<16xi32>
+  %less = arith.constant dense<15> : tensor<16xi32>
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  %m = arith.cmpi slt, %j, %extent : tensor<16xi32>
+  %n = arith.cmpi slt, %j, %less : tensor<16xi32>
+  %t = tile.gather %a[%j] mask %m : tensor<16xi1> else %zero : tensor<16xf32> : memref<?xf32>, tensor<16xi32> -> tensor<16xf32>
+  tile.scatter %t, %b[%j] mask %m : tensor<16xi1> : tensor<16xf32>, memref<?xf32>, tensor<16xi32>
+  tile.scatter %t, %c[%j] mask %n : tensor<16xi1> : tensor<16xf32>, memref<?xf32>, tensor<16xi32>
+  return
+}
+
 // One element for all, with the padding of all; a mask that holds is none.
 // CHECK-LABEL: func.func @one_element
 func.func @one_element(%a: memref<?xi32>, %i: i32) -> tensor<16xi32> {
