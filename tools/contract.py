@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT / "test/numerics"))
 
 RESULTS = {"promote": "the common dtype", "same": "the operand's dtype", "bool": "bool"}
 MIDDLE = """`ct.truediv` rounds the exact quotient once; on a GPU one of float32 below the normal numbers may be 2^-149
-off, unless `rounding_mode` is RN; under FULL and APPROX it is within 4 ulp. `ct.floordiv` of floats is
+off, unless `rounding_mode` is RN; under FULL and APPROX it is within 4 ulp, but that with APPROX and `flush_to_zero`
+a divisor above 2^126 counts as infinite. `ct.exp` by APPROX is to 2 + 1.3 abs(x) ulp. `ct.floordiv` of floats is
 `ct.floor(x / y)`; of integers it is exact. `ct.pow` of an integer to a constant power is exact; of floats it is
 within 16 ulp, within 1 in 16 bits.
 """

@@ -44,6 +44,20 @@ def test_halves_change_places(backends: Backends, dtype: dt.DType, shape: tuple[
     assert same_bits(y, np.roll(x, m // 2, 0)) and same_bits(z, np.roll(x, n // 2, 1))
 
 
+def test_the_only_part_is_the_tile(backends: Backends) -> None:
+    """It is no operation, whose tile no pass would slice."""
+
+    @ct.kernel
+    def kernel(X, Y):
+        x = ct.load(X, (0, 0), (1, 64))
+        ct.store(Y, (0, 0), ct.extract(x, (0, 0), (1, 64)) + ct.extract(x.reshape((64,)), 0, (64,)).reshape((1, 64)))
+
+    x = np.arange(64, dtype="f4").reshape(1, 64)
+    _, y = backends.run_all(kernel, 1, lambda: [x.copy(), np.zeros_like(x)])
+    assert same_bits(y, 2 * x)
+    assert "extract" not in kernel.capture("sm_90a", kernel.specialization((x, x))[1]).text()
+
+
 @pytest.mark.parametrize("part", [(1, 2, 4), (2, 8, 16), (4, 1, 1), (1, 8, 2)], ids=str)
 def test_parts_at_run_time(backends: Backends, part: tuple[int, int, int]) -> None:
     """Each part comes out, is changed, and goes back; the index is one of the launch."""

@@ -140,6 +140,9 @@ def _extract(frame: Frame, x: Any, index: Any, shape: Any) -> Tile:
     indices = _part_index(frame, tile.shape, part, index, "ct.extract")
     if not tile.shape:
         return tile
+    known = index if isinstance(index, tuple) else (index,)
+    if part == tile.shape and all(type(entry) is int for entry in known):
+        return frame.emit.reshape(tile, wanted or ())  # the only part: passes know more of a tile than of its parts
     return frame.emit.reshape(
         frame.emit.typed("tile.extract", [tile.ir, *indices], None, tile.dtype, part), wanted or ()
     )
