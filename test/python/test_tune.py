@@ -31,7 +31,7 @@ from tilewright.tune.compare import Comparer
 from tilewright.tune.search import UNLIKELY, in_parallel
 from tilewright.tune.space import Candidate, Problem
 from tilewright.tune.statistics import Measurement
-from tilewright.tune.trial import FEW_SAMPLES, MIN_SAMPLES, MOST_SAMPLES, Bench, Program, difference
+from tilewright.tune.trial import FEW_SAMPLES, MIN_SAMPLES, MOST_SAMPLES, Bench, Program, difference, inside
 from tilewright.tune.worker import Assembler, Assemblers, LostError, SafeBench, Spare, Worker
 
 FACTOR = 2.0
@@ -123,6 +123,52 @@ def test_in_place_arguments_are_protected(isolate: bool) -> None:
     assert len(result.measured()) == 3  # each saw zeros: none is wrong
     result.launch()
     assert (x == 1).all()
+
+
+@ct.kernel
+def writes(X, Y, Z, T: ct.Constant[int], MODE: ct.Constant[int]):
+    i = ct.bid(0)
+    x = ct.load(X, index=(i,), shape=(T,))
+    if MODE != 1:
+        ct.store(Y, index=(i,), tile=x * 2.0)
+    if MODE == 2:
+        ct.store(Z, index=(i,), tile=x)
+    if MODE == 3:
+        ct.store(Y, index=(i,), tile=x * 2.0 + ct.load(Z, index=(i,), shape=(T,)))
+    if MODE == 4:
+        ct.store(X, index=(i,), tile=x + 1.0)
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_candidates_write_what_the_reference_writes_and_nothing_else(isolate: bool) -> None:
+    """One that leaves an array out is quicker, and wrong. What one writes, the next one does not read."""
+    x, y, z = np.ones(4096, np.float32), np.zeros(4096, np.float32), np.zeros(4096, np.float32)
+    space = [{"MODE": mode} for mode in (1, 2, 4, 3)]
+    found = tune.search(writes, (x, y, z, 64, 0), space=space, grid=64, isolate=isolate, record_file=False, budget=0.5)
+    why = {str(trial.candidate): trial.dropped for trial in found.trials}
+    assert why["as given"] is None and why["MODE=3"] is None
+    assert re.fullmatch(r"Y differs from the reference by .*, which writes this array", str(why["MODE=1"]))
+    assert re.fullmatch(r"Z differs from the reference by .*, which does not write this array", str(why["MODE=2"]))
+    assert re.fullmatch(r"X differs from the reference by .*, which does not write this array", str(why["MODE=4"]))
+    assert not y.any() and not z.any() and (x == 1).all()
+
+
+@ct.kernel
+def halves(X, Y, Z, MODE: ct.Constant[int]):
+    x = ct.load(X, index=(0, 0), shape=(4, 64))
+    ct.store(Y, index=(0, 0), tile=x * 3.0 if MODE == 0 else x * 3.000001)
+    ct.store(Z, index=(0, 0), tile=ct.astype(x * 100.0, ct.int32) + (1 if MODE == 2 else 0))
+
+
+def test_arrays_that_lie_between_each_other_are_compared_each_by_its_dtype() -> None:
+    """Sums in another order are right beside integers that are equal. What is between the arrays stays as it was."""
+    x, base = np.random.rand(4, 64).astype(np.float32), np.zeros((4, 192), np.float32)
+    y, z = base[:, :64], base.view(np.int32)[:, 64:128]
+    assert len(memory.describe((y, z), [0, 1]).segments) == 1
+    space = {"MODE": (1, 2)}
+    found = tune.search(halves, (x, y, z, 0), space=space, grid=1, isolate=False, record_file=False, budget=0.2)
+    why = {str(trial.candidate): trial.dropped for trial in found.trials}
+    assert why["MODE=1"] is None and "Z differs from the reference by inf" in str(why["MODE=2"])
 
 
 def test_bad_candidates_are_dropped_and_told() -> None:
@@ -599,6 +645,30 @@ def test_differences() -> None:
     error, limit = difference(near, bytes_, 0, "float32")
     assert 0 < error < limit
     assert difference(np.zeros(4, np.uint8), np.ones(4, np.uint8), 0, "int32") == (np.inf, 0.0)
+    assert difference(np.ones(4, np.uint8), np.ones(4, np.uint8), 0, "int32") == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_stands_for_minus_infinity_does_not_measure_others(dtype: str) -> None:
+    least = np.finfo(dtype).min
+    right = np.array([least, 1.0] * 8, dtype)
+    wrong = np.array([least, 2.0] * 8, dtype)
+    error, limit = difference(wrong.view(np.uint8), right.view(np.uint8), 0, dtype)
+    assert error > limit
+
+
+def test_elements_of_an_array_in_its_segment() -> None:
+    content = np.arange(64, dtype=np.uint8)
+
+    def found(dtype: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+        row: list[int] = inside(content, memory.View(0, offset, dtype, shape, strides, False)).tolist()
+        return row
+
+    assert found("uint16", 4, (2, 2), (8, 1)) == [4, 5, 6, 7, 20, 21, 22, 23]
+    assert found("uint16", 6, (2,), (-3,)) == [6, 7, 0, 1]
+    assert found("uint8", 3, (1000, 2), (0, 1)) == [3, 4]
+    assert found("float4_e2m1fn", 8, (2, 4), (16, 1)) == [8, 9, 16, 17]
+    assert found("int32", 12, (), ()) == [12, 13, 14, 15]
 
 
 # --- the record -------------------------------------------------------------------------------------------------------

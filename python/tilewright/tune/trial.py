@@ -27,6 +27,8 @@ from .statistics import Measurement
 # How much results may differ, relative to the value plus the root mean square of all: sums in another order.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "tfloat32": 4e-3, "float16": 4e-3, "bfloat16": 3e-2}
 NARROW_TOLERANCE = 0.5  # 8-bit floats: neighbours of a value
+# What stands for minus infinity in masks: no result, and nothing to measure others by.
+LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "tfloat32": 3.4e38, "bfloat16": 3.38e38, "float16": 65504.0}
 CHUNK = 1 << 22
 SAMPLE = 1 << 20  # elements that tell the size of all
 LARGE = 1 << 20  # bytes that take longer to copy to the host than to compare on the GPU
@@ -76,7 +78,9 @@ class Bench:
             self.memory, self.bases = memory.load(layout, path)
         self.launches: dict[int, tuple[Any, tuple[Any, ...], Program]] = {}
         self.pristine: dict[int, int] = {}  # segment -> copy of what was in it at first
+        self.touched: set[int] = set()  # segments that some candidate has written to since they were restored
         self.reference: dict[int, Any] = {}  # segment -> what the reference has left in it
+        self.right = 0  # the arrays that the reference writes, as in Program
         self.kept: dict[int, int] = {}  # segment -> copy of the reference beside it, on a GPU with room for it
         self.comparer = Comparer(self.memory)
         self.events: list[tuple[int, int]] = []  # before and behind launches that are timed
@@ -124,11 +128,14 @@ class Bench:
         return sorted({view.segment for view in views})
 
     def _restore(self, segments: list[int]) -> None:
-        for segment in segments:
+        """These, and what another candidate has written to, which this one may read."""
+        for segment in sorted(self.touched.union(segments)):
             self.memory.copy(self.bases[segment], self.pristine[segment], self.layout.segments[segment][1])
+        self.touched.clear()
 
     def _launch(self, number: int) -> None:
         dispatcher, args, program = self.launches[number]
+        self.touched.update(self._written(program))
         _core.launch(None if self.layout.device is None else 0, program.grid, dispatcher, args)
 
     def first(self, number: int, program: Program) -> float:
@@ -146,6 +153,7 @@ class Bench:
     def keep(self, number: int) -> None:
         """What the candidate has left is right."""
         program = self.launches[number][2]
+        self.right = program.written
         for segment in self._written(program):
             address, size = self.bases[segment], self.layout.segments[segment][1]
             self.reference[segment] = self.memory.bytes(address, size)
@@ -155,35 +163,53 @@ class Bench:
                     self.memory.copy(self.kept[segment], address, size)
 
     def _is_same(self, segment: int) -> bool:
-        """Whether a segment holds the same bits as the reference, as far as that is quick to tell."""
-        if segment not in self.kept:
+        """Whether a segment holds the same bits as it should, as far as that is quick to tell."""
+        size = self.layout.segments[segment][1]
+        right = self.kept.get(segment) if segment in self.reference else self.pristine[segment]
+        if right is None or self.layout.device is None or size < LARGE or size % 4:
             return False
         try:
-            return self.comparer.equal(self.bases[segment], self.kept[segment], self.layout.segments[segment][1])
+            return self.comparer.equal(self.bases[segment], right, size)
         except (TileError, MemoryError):
             self.memory.synchronize()  # raises again if it was a candidate's fault
             return False
 
     def check(self, number: int, tolerance: float | None) -> float:
-        """The largest difference from the reference, or WrongError."""
+        """The largest difference from the reference, or WrongError. A candidate that has just run must have left all
+        that the reference has, and what that does not write as it was."""
         program = self.launches[number][2]
-        worst = 0.0
+        written: dict[int, list[tuple[int, memory.View]]] = {}
         for position, view in enumerate(self._views(program)):
-            if view is None or not program.written >> position & 1 or view.segment not in self.reference:
+            if view is not None and (program.written | self.right) >> position & 1:
+                written.setdefault(view.segment, []).append((position, view))
+        worst = 0.0
+        for segment, views in written.items():
+            if self._is_same(segment):
                 continue
-            if self._is_same(view.segment):
+            size = self.layout.segments[segment][1]
+            found, expected = self.memory.bytes(self.bases[segment], size), self.reference.get(segment)
+            if expected is None:
+                expected = self.memory.bytes(self.pristine[segment], size)
+            other = found != expected
+            if not other.any():
                 continue
-            found = self.memory.bytes(self.bases[view.segment], self.layout.segments[view.segment][1])
-            expected = self.reference[view.segment]
-            if np.array_equal(found, expected):
-                continue
-            error, limit = difference(found, expected, view.offset, view.dtype)
-            limit = limit if tolerance is None else tolerance
-            if not error <= limit:
-                name = program.parameters[position]
-                raise WrongError(f"{name} differs from the reference by {error:.2g} (more than {limit:.2g})")
-            worst = max(worst, error)
+            for position, view in views:
+                error, limit = difference(inside(found, view), inside(expected, view), 0, view.dtype)
+                limit = limit if tolerance is None else tolerance
+                if not error <= limit:
+                    raise WrongError(self._wrong(program, position, f"by {error:.2g} (more than {limit:.2g})"))
+                worst = max(worst, error)
+                within(other, view)[...] = False
+            if other.any():
+                raise WrongError(self._wrong(program, views[0][0], "beside its elements"))
         return worst
+
+    def _wrong(self, program: Program, position: int, where: str) -> str:
+        told = f"{program.parameters[position]} differs from the reference {where}"
+        writes, right = (bool(mask >> position & 1) for mask in (program.written, self.right))
+        if writes == right:
+            return told
+        return f"{told}, which {'does not write' if writes else 'writes'} this array"
 
     # --- timing -------------------------------------------------------------------------------------------------------
 
@@ -224,11 +250,28 @@ class Bench:
         return time.perf_counter() - start
 
 
+def within(content: Any, view: memory.View) -> Any:
+    """The bytes of an array's elements in those of its segment, without a copy; of one that is repeated along a
+    dimension, once."""
+    bits = BY_NAME[view.dtype].bits
+    rows = [(1, 0) if stride == 0 else (n, stride) for n, stride in zip(view.shape, view.strides, strict=True)]
+    shape, strides = [n for n, _ in rows], [stride * bits // 8 for _, stride in rows]
+    if bits == 4 and shape:  # two elements a byte along the innermost dimension
+        shape[-1], strides[-1] = -(-shape[-1] // 2), 1
+    size = max(1, bits // 8)
+    return np.ndarray((*shape, size), content.dtype, content, view.offset, (*strides, 1))
+
+
+def inside(content: Any, view: memory.View) -> Any:
+    """The same in a row."""
+    return within(content, view).reshape(-1)
+
+
 def difference(found: Any, expected: Any, offset: int, name: str) -> tuple[float, float]:
     """The largest difference between the elements of two segments, and how much of it is allowed."""
     dtype = BY_NAME[name]
     if dtype.bits == 4 or dtype.category is not Category.FLOATING or name == "float8_e8m0fnu":
-        return float("inf"), 0.0  # exact, and they differ
+        return 0.0 if np.array_equal(found, expected) else float("inf"), 0.0
     size = dtype.bits // 8
     worst, limit = 0.0, TOLERANCE.get(name, NARROW_TOLERANCE)
     kind = np.dtype(np.float32) if name == "tfloat32" else np.dtype(dtype.numpy)
@@ -236,7 +279,7 @@ def difference(found: Any, expected: Any, offset: int, name: str) -> tuple[float
     x, r = (a[start : start + (len(a) - start) // size * size].view(kind) for a in (found, expected))
     wide = np.float64 if size == 8 else np.float32
     sample = r[:: max(1, len(r) // SAMPLE)].astype(np.float64)
-    finite = sample[np.isfinite(sample)]
+    finite = sample[np.abs(sample) < LARGEST.get(name, np.inf)]
     scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
     for at in range(0, len(x), CHUNK):
         part = slice(at, at + CHUNK)
