@@ -351,7 +351,7 @@ class InTurns(workers.Local):
 
     def __init__(self, base: records.Record) -> None:
         self.names, self.count, self.settings, self.is_stopped = ["cpu", "cpu"], 2, Settings("none"), False
-        self.opening = {}
+        self.opening, self.gone, self.idle, self.unfit = {}, {}, {}, {}
         self.base, self.heard = base, dict[int, list[Any]]()
         self.told, self.second = threading.Event(), threading.Event()
 

@@ -10,6 +10,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -125,10 +126,10 @@ def test_a_worker_has_as_many_tasks_as_it_has_threads() -> None:
 # --- on the stand-in driver -------------------------------------------------------------------------------------------
 
 
-def swept(on: str, folder: str) -> dict[str, list[records.Record]]:
+def swept(on: str, folder: str, tell: Any = None) -> dict[str, list[records.Record]]:
     """The records of each device."""
     plan = Plan(PLACE, (SHAPE,), ("warps=none,4,8", "TN=1024,3"), on=on, turns=False, timeout=30.0)
-    Sweep(plan, Path(folder)).run()
+    Sweep(plan, Path(folder), tell).run()
     found: dict[str, list[records.Record]] = {}
     for record in records.read([folder]).records.values():
         found.setdefault(record.device, []).append(record)
@@ -161,6 +162,35 @@ def two_gpus_of_this_host(folder: str) -> None:
     layout = memory.Layout(0, (), {})
     with pytest.raises(TileError, match="device 0 of this process is gpu-f0f1.*, no gpu-f1f2"):
         Bench(layout, None, "gpu-f1f2")
+
+
+def gpus_that_are_not_fit(folder: str) -> None:
+    """The others measure what they had: nothing is lost, and no candidate is to blame. One cannot be opened; another
+    one cannot hold the arguments; in the place of a third there is another GPU."""
+    os.environ |= {"FAKECUDA_NAME": "Fake GPU", "FAKECUDA_DEVICES": "4"}
+    alone = workers.alone
+    full = {"FAKECUDA_FAIL": "cuMemAlloc_v2:1:2"}
+    for where, change, told in (
+        (0, {"CUDA_VISIBLE_DEVICES": "9"}, "the worker on cuda:0 does not start: this worker has no GPU"),
+        (1, {"CUDA_VISIBLE_DEVICES": "9"}, "the worker on cuda:1 does not start: this worker has no GPU"),
+        (1, {"CUDA_VISIBLE_DEVICES": "3"}, "cuda:0 of this worker is gpu-f3f4f5"),
+        (0, full, "the worker on cuda:0: "),
+        (2, full, "the worker on cuda:2: "),
+    ):
+
+        def changed(name: str, where: int = where, change: dict[str, str] = change) -> tuple[str, dict[str, str]]:
+            found, environment = alone(name)
+            return found, environment | (change if name == f"cuda:{where}" else {})
+
+        workers.alone = changed
+        axes = ("warps=none,4,8", "TN=1024,3")
+        plan = Plan(PLACE, (SHAPE,), axes, on="cuda:0,cuda:1,cuda:2", timeout=30.0, keep=False)
+        sweep = Sweep(plan, Path(folder) / f"{where}{len(told)}")
+        sweep.run()
+        (outcome,) = sweep.outcomes
+        are_all_there(outcome.records)
+        assert len(sweep.unfit) == 1 and told in "".join(sweep.unfit.values()), sweep.unfit
+        assert outcome.decided is not None and not outcome.note, outcome.note
 
 
 def layouts_by_name(folder: str) -> None:
@@ -208,12 +238,16 @@ def compiled_elsewhere(folder: str) -> None:
     with SpecCluster(workers=rows, scheduler=scheduler) as cluster, Client(cluster) as client:
         client.wait_for_workers(3)
         address = cluster.scheduler_address.removeprefix("tcp://")
-        found = swept(f"dask://{address}?kinds=large,small&compile=CPU", f"{folder}/records")
+        counts: list[int] = []
+
+        def tell(event: Any) -> None:
+            counts[:] = sorted(client.run(taken).values())
+
+        found = swept(f"dask://{address}?kinds=large,small&compile=CPU", f"{folder}/records", tell)
         assert set(found) == {"Fake large", "Fake small"}
         for each in found.values():
             are_all_there(each)
         # What is measured was compiled by the worker without a driver: once for each candidate that compiles.
-        counts = sorted(client.run(taken).values())
         assert counts == [0, 3, 3], counts
         try:
             swept(f"dask://{address}?kinds=large,huge", f"{folder}/none")
@@ -229,12 +263,67 @@ def compiled_elsewhere(folder: str) -> None:
             assert "this worker has no GPU" in str(error)
 
 
+def devices_here() -> list[str]:
+    from tilewright.sweep import station
+    from tilewright.tune.alone import name_of
+
+    return [name_of(one.number) for one in station._HERE.values()]
+
+
+def devices_of(client: Any) -> list[str]:
+    return [name for names in client.run(devices_here).values() for name in names]
+
+
+def gpus_of_a_cluster(folder: str) -> None:
+    """Workers of a host that see all of its GPUs have one each. What is left of a sweep ends with it. One that is not
+    like the others takes no part, and none of their candidates."""
+    from distributed import Client, Nanny, Scheduler, SpecCluster
+
+    def worker(**environment: str) -> dict[str, Any]:
+        own = {
+            "FAKECUDA_NAME": "Fake GPU",
+            "FAKECUDA_DEVICES": "2",
+            "TMPDIR": place,
+        }  # and other tests' locks elsewhere
+        driver = {"TILEWRIGHT_CUDA_DRIVER": str(find_driver())}
+        return {"cls": Nanny, "options": {"nthreads": 1, "resources": {"GPU": 1}, "env": driver | own | environment}}
+
+    place = folder
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1", "port": 0}}
+    seen: list[list[str]] = []
+    for rows in ([worker(), worker()], [worker(), worker(FAKECUDA_VERSION="13000")]):
+        with SpecCluster(workers=dict(enumerate(rows)), scheduler=scheduler) as cluster, Client(cluster) as client:
+            client.wait_for_workers(2)
+            address = cluster.scheduler_address.removeprefix("tcp://")
+            axes, folder = ("warps=none,1,2,4,8,16", "stages=none,2,3", "TN=1024,3"), f"{folder}/next"
+            plan = Plan(PLACE, (SHAPE,), axes, on=f"dask://{address}?GPU=1", turns=False, timeout=30.0)
+            sweep = Sweep(plan, Path(folder), lambda event: seen.append(devices_of(client)))
+            sweep.run()
+            (outcome,) = sweep.outcomes
+            assert len(outcome.measured) == 18 and len(outcome.records) == 36
+            assert all("power" in r.why for r in outcome.records if not r.measured), [r.why for r in outcome.records]
+            while devices_of(client):
+                time.sleep(0.05)
+        if rows[1]["options"]["env"].get("FAKECUDA_VERSION"):
+            assert len(sweep.unfit) == 1 and "another driver" in "".join(sweep.unfit.values()), sweep.unfit
+        else:
+            assert not sweep.unfit and max(len(set(names)) for names in seen) == 2, seen
+
+
 @pytest.mark.parametrize(
-    "name", ["kinds_of_this_host", "two_gpus_of_this_host", "layouts_by_name", "compiled_elsewhere"]
+    "name",
+    [
+        "kinds_of_this_host",
+        "two_gpus_of_this_host",
+        "gpus_that_are_not_fit",
+        "layouts_by_name",
+        "compiled_elsewhere",
+        "gpus_of_a_cluster",
+    ],
 )
 def test_workers_that_differ(name: str, tmp_path: Path) -> None:
     environment = dict(os.environ)
-    if name == "compiled_elsewhere":
+    if name in ("compiled_elsewhere", "gpus_of_a_cluster"):
         pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     else:
         environment["TILEWRIGHT_CUDA_DRIVER"] = str(find_driver())

@@ -23,13 +23,14 @@ from ..structure import constant_parameters
 from ..tune import forkserver
 from ..tune.samples import extents
 from ..tune.search import SAME
+from ..tune.worker import UnfitError
 from . import records, samplers
 from .axes import Row, Space, key_of, read_axis
 from .claims import Claims
 from .expressions import Expression
 from .records import Followed, Record, Writer
 from .shapes import Shape
-from .station import Decided, Known, Settings, Task, figures_of
+from .station import Decided, Known, Settings, Task, figures_of, made_of
 from .workers import GoneError, Pool, open_pools, side_by_side
 
 FINALISTS, MOST_DECISIONS = 4, 3
@@ -157,6 +158,7 @@ class Sweep:
         self.writer = Writer(place)
         self.claims, self.found = Claims(self.path), Followed(self.path)
         self.outcomes: list[Outcome] = []
+        self.unfit: dict[str, str] = {}  # workers that took no part, or no more, and why
         self.lock = threading.RLock()  # of the file, and of who hears of trials: kinds of devices have a thread each
         self.end = None if plan.budget is None else time.monotonic() + plan.budget
 
@@ -236,8 +238,11 @@ class Sweep:
             pool.run(trials.next, trials.found, trials.begins, sampler.ahead, trials.known)
             while trials.wait():
                 pool.run(trials.next, trials.found, trials.begins, sampler.ahead, trials.known)
+        except UnfitError as error:
+            raise ShapeError(f"{shape}: {error}") from None
         finally:
             trials.give_up()
+            self.unfit |= pool.unfit
         if not outcome.measured and outcome.records:
             reasons = "; ".join(dict.fromkeys(r.why for r in outcome.records if r.why))[:500]
             raise ShapeError(f"no candidate of kernel {self.kernel.name} works for {shape}: {reasons}")
@@ -326,7 +331,7 @@ class _Trials:
             return None
         self.seen.add(key)
         self.rows[key] = row
-        task = Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device)
+        task = Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device, made_of(self.base))
         ours = self._claim(task)
         if ours is None:
             self.elsewhere.append(task)

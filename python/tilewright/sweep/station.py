@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,14 +24,14 @@ from typing import Any
 from .. import _core, cli, compile
 from ..errors import TileError, TileValueError
 from ..tune import cost, memory, record
-from ..tune.alone import alone
+from ..tune.alone import alone, name_of, settle
 from ..tune.programs import estimate, listed_layouts, program_of
 from ..tune.samples import device_of, make_arguments
 from ..tune.search import SAME, search_problem
 from ..tune.space import Candidate, Problem
 from ..tune.statistics import Measurement
 from ..tune.trial import TRIAL_SECONDS, Program
-from ..tune.worker import Assembler, FailedError, LostError, SafeBench, Spare
+from ..tune.worker import Assembler, FailedError, LostError, SafeBench, Spare, UnfitError
 from . import artefacts
 from .records import Record, choice_text
 from .shapes import Grid, Shape
@@ -63,6 +64,15 @@ class Task:
     choice: tuple[tuple[str, Any], ...]
     rank: int = 0
     device: str = ""  # which the sweep is about
+    made: tuple[str, ...] = ()  # and what it is made of: MADE_OF of its records
+
+
+# What a worker must have as the sweep has it, and how a person says so.
+MADE_OF = (("driver", "driver"), ("compiler", "build of the compiler"), ("source", "source of the kernel"))
+
+
+def made_of(base: Record) -> tuple[str, ...]:
+    return tuple(getattr(base, field) for field, _ in MADE_OF)
 
 
 def gpu_count() -> int:
@@ -165,9 +175,8 @@ class Session:
             thread = ThreadPoolExecutor(1)
             compiled = thread.submit(self.compiled, Candidate(), None)
             try:
-                self.path = memory.save(self.layout)
-                self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
-                self.bench.begin()
+                self._begin()
+                assert self.bench is not None
                 with contextlib.suppress(TileError, TimeoutError):  # which its own trial tells
                     *_, program, _ = compiled.result(self.settings.compile_timeout)
                     with alone(self.layout.device):
@@ -181,6 +190,19 @@ class Session:
             finally:
                 thread.shutdown(wait=False)
         return self.bench
+
+    def _begin(self) -> None:
+        """Copies of the arguments, and the process that has them: what fails there, no candidate is to blame for."""
+        try:
+            self.path = memory.save(self.layout)
+            self.bench = SafeBench(self.layout, self.path, self.spare.take if self.spare else None)
+            self.bench.begin()
+        except (FailedError, LostError, TileError, MemoryError, OSError) as error:
+            self.close()
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            size = f"{sum(size for _, size in self.layout.segments):,} bytes of arguments"
+            self.failure = UnfitError(f"cannot run candidates on {self.machine.name}, with {size}: {why}")
+            raise self.failure from None
 
     @property
     def has_reference(self) -> bool:
@@ -309,7 +331,8 @@ class _Trial:
 class Station:
     """Sessions on one device, the latest of which lives on. Safe in several threads: one measures at a time."""
 
-    def __init__(self, settings: Settings, device: str) -> None:
+    def __init__(self, settings: Settings, device: str, meant: str = "") -> None:
+        """`meant`: the device, as whoever asks knows it (alone.py)."""
         self.settings, self.device = settings, device
         self.number = device_of(device)
         self.spare: Spare | None = None
@@ -319,7 +342,8 @@ class Station:
             self.spare = Spare(self.number)
         if device.startswith("cuda") and (self.number or 0) >= gpu_count():
             self._close_processes()
-            raise TileValueError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
+            raise UnfitError(f"this worker has no GPU, which {device} asks for: its driver shows {gpu_count()}")
+        self._check_device(meant)
         self.session: Session | None = None
         self.measuring, self.opening = threading.RLock(), threading.RLock()
         at_once = compiling_at_once(settings.stations, self.number)
@@ -333,6 +357,16 @@ class Station:
         self.queueing = threading.Lock()
         self.taken = 0  # artefacts of other workers
 
+    def _check_device(self, meant: str) -> None:
+        if not meant or self.number is None or not _core.device_info(self.number)["uuid"]:
+            return
+        if name_of(self.number) != meant:
+            self._close_processes()
+            raise UnfitError(
+                f"{self.device} of this worker is {name_of(self.number)}, and {meant} is meant; CUDA_VISIBLE_DEVICES "
+                "must stay as it was when the program began"
+            )
+
     def _session(self, shape: Shape) -> Session:
         with self.opening:
             if self.session is None or self.session.shape != shape:
@@ -343,6 +377,16 @@ class Station:
                     self.session = Session(self.settings, self.device, shape, self.spare)
                 self.threads.submit(self._warm, self.session)
             return self.session
+
+    def _session_of(self, task: Task) -> Session:
+        """Of a shape that another worker has opened: what is wrong is this one's fault."""
+        try:
+            session = self._session(task.shape)
+        except (TileError, MemoryError) as error:
+            why = (str(error) or type(error).__name__).splitlines()[0]
+            raise UnfitError(f"cannot open {task.shape}: {why}") from None
+        _check(task, session.base)
+        return session
 
     def _warm(self, session: Session) -> None:
         """Has the kernel as given run while candidates are ranked. What is wrong with it, its own trial tells."""
@@ -391,13 +435,8 @@ class Station:
         shape. All of them are compiled, several at a time, and each is measured when its code is there. Who asks again
         has the others among the tasks, which go on meanwhile. What is `known` is not measured again. `artefact`: what
         another worker has compiled of the only one."""
-        session = self._session(tasks[0].shape)
+        session = self._session_of(tasks[0])
         session.learn(known)
-        if tasks[0].device and tasks[0].device != session.base.device:
-            raise TileValueError(
-                f"this worker is a {session.base.device}, and the sweep is of a {tasks[0].device}; name the devices of "
-                "one kind, or a resource of their workers, as in --on dask://host:8786?GPU=1"
-            )
         with self.opening:
             trials = [self.trials.get(task) or self._begin(session, task, artefact) for task in tasks]
         while not wait([trial.record for trial in trials], LOOK_SECONDS, FIRST_COMPLETED).done:
@@ -455,6 +494,8 @@ class Station:
                 if session is not self.session:
                     return dataclasses.replace(base, why=NO_MORE)
                 found, twin = session.time_of(program, base.choice)
+        except UnfitError:
+            raise
         except (TileError, MemoryError, FailedError, LostError) as error:
             why = (str(error) or type(error).__name__).splitlines()[0][:1000]
             return dataclasses.replace(base, why=_printable(why), seconds=time.monotonic() - start)
@@ -469,6 +510,8 @@ class Station:
     def decide(self, shape: Shape, choices: list[dict[str, Any]], budget: float, keep: bool) -> Decided:
         """The best of a few, measured in turns beside the kernel as given; with `keep` for tune.launch, too."""
         session = self._session(shape)
+        if session.failure is not None:  # its arrays are given back
+            raise session.failure
         space = [session.problem.candidate(choice) for choice in choices]
         rows = [_choice_of(candidate) for candidate in space]
         with self.measuring:
@@ -494,6 +537,21 @@ class Station:
             self.spare.close()
 
 
+def _check(task: Task, base: Record) -> None:
+    """What a station measures must be comparable to what others of the sweep do."""
+    if task.device and task.device != base.device:
+        raise UnfitError(
+            f"this worker is a {base.device}, and the sweep is of a {task.device}; name the devices of one "
+            "kind, or a resource of their workers, as in --on dask://host:8786?GPU=1"
+        )
+    for (_, what), theirs, ours in zip(MADE_OF, task.made, made_of(base), strict=False):
+        if theirs != ours:
+            raise UnfitError(
+                f"this worker has another {what} ({ours}) than the sweep ({theirs}); give all workers the same, or "
+                "those that have it a resource, as in --on dask://host:8786?GPU=1"
+            )
+
+
 def _choice_of(candidate: Candidate) -> dict[str, Any]:
     return dict(candidate.constants) | dict(candidate.hints)
 
@@ -502,16 +560,58 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+# Of a worker of a cluster, which lives on when a sweep has ended.
 _HERE: dict[tuple[Settings, str], Station] = {}
+_ASKED: dict[tuple[Settings, str], float] = {}  # when each was asked last
 _ONE = threading.Lock()
+FORGOTTEN_SECONDS = 3600.0  # after which the sweep of a station is taken to be dead
 
 
 def serve(settings: Settings, device: str, method: str, *arguments: Any) -> Any:
     """A call to the station of this process, which the first call makes: what a worker of a cluster runs."""
-    file = settings.place.rpartition(":")[0]
-    if file.endswith(".py") and not Path(file).exists():
-        raise TileValueError(f"the worker on {socket.gethostname()} has no {file!r}, from which it reads the kernel")
+    try:
+        file = settings.place.rpartition(":")[0]
+        if file.endswith(".py") and not Path(file).exists():
+            raise UnfitError(f"the worker on {socket.gethostname()} has no {file!r}, from which it reads the kernel")
+        return getattr(_station(settings, device), method)(*arguments)
+    except UnfitError as error:
+        error.worker = _address()
+        raise
+
+
+def leave(settings: Settings, device: str) -> None:
+    """The sweep has ended: its processes end, and give back what they have of the device."""
     with _ONE:
-        if (settings, device) not in _HERE:
-            _HERE[settings, device] = Station(settings, device)
-    return getattr(_HERE[settings, device], method)(*arguments)
+        _ASKED.pop((settings, device), None)
+        station = _HERE.pop((settings, device), None)
+    if station is not None:
+        threading.Thread(target=station.close, daemon=True).start()  # who asks has other things to do
+
+
+def _station(settings: Settings, device: str) -> Station:
+    key = settings, device
+    with _ONE:
+        now = time.monotonic()
+        _ASKED[key] = now
+        if key not in _HERE:
+            for old in [old for old in _HERE if now - _ASKED[old] > FORGOTTEN_SECONDS]:
+                _ASKED.pop(old)
+                threading.Thread(target=_HERE.pop(old).close, daemon=True).start()
+            _HERE[key] = Station(settings, _own_device(device))
+        return _HERE[key]
+
+
+@functools.cache
+def _own_device(device: str) -> str:
+    """Workers of a host that see the same GPUs have one each."""
+    count = gpu_count()
+    return f"cuda:{settle(count)}" if device in ("auto", "cuda") and count else device
+
+
+def _address() -> str:
+    """Of this worker, by which its scheduler knows it."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return str(distributed.get_worker().address) if distributed else ""
+    except ValueError:
+        return ""

@@ -23,16 +23,17 @@ import threading
 import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from .. import _core
 from ..errors import TileError, TileValueError
+from ..tune.alone import name_of
 from ..tune.samples import device_of
-from ..tune.worker import FailedError, LostError, Worker
+from ..tune.worker import FailedError, LostError, UnfitError, Worker
 from . import artefacts
 from .records import Record
 from .shapes import Shape
-from .station import COMPILING, Known, Settings, Task, compiling_at_once, gpu_count, serve
+from .station import COMPILING, Known, Settings, Task, compiling_at_once, gpu_count, leave, serve
 
 MOST_DEATHS = 3  # of one worker, one after the other
 CONNECT_SECONDS = 10
@@ -43,9 +44,10 @@ class GoneError(TileError):
 
 
 class Pool(Protocol):
-    """Workers that take tasks from a common source."""
+    """Workers that take tasks from a common source. `unfit`: those that take no more of them, and why."""
 
     count: int
+    unfit: dict[str, str]
 
     def describe(self, shape: Shape) -> Record:
         """What records of the shape have in common, by the first worker that has opened its device for it; the others
@@ -167,6 +169,9 @@ class Local:
     def __init__(self, settings: Settings, names: list[str]) -> None:
         self.settings, self.names, self.count = settings, names, len(names)
         self.workers: dict[int, Worker] = {}
+        self.unfit: dict[str, str] = {}
+        self.gone: dict[int, GoneError] = {}  # that do not start, or die again and again
+        self.idle: dict[int, TileError] = {}  # that cannot measure the latest shape
         self.is_stopped = False
         # All at once: each takes a second to open its device.
         self.starters, self.openers = ThreadPoolExecutor(self.count), ThreadPoolExecutor(self.count)
@@ -175,27 +180,46 @@ class Local:
 
     def _start(self, number: int) -> Future[Worker]:
         name, environment = alone(self.names[number])
-        return self.starters.submit(Worker, "station", self.settings, name, environment=environment)
+        meant = name_of(device_of(self.names[number]))
+        return self.starters.submit(Worker, "station", self.settings, name, meant, environment=environment)
 
     def _worker(self, number: int) -> Worker:
         if number not in self.workers:
             try:
                 self.workers[number] = (self.starting.pop(number, None) or self._start(number)).result()
-            except LostError as error:
-                raise GoneError(f"the worker on {self.names[number]} does not start: {error}") from None
+            except (LostError, FailedError, OSError) as error:
+                self._gives_up(number, GoneError(f"the worker on {self.names[number]} does not start: {error}"))
         return self.workers[number]
+
+    def _gives_up(self, number: int, error: GoneError) -> NoReturn:
+        self.gone[number] = error
+        self.unfit[self.names[number]] = error.message
+        raise error from None
+
+    def _cannot(self, number: int, error: TileError) -> None:
+        """Measure this shape; another one, perhaps."""
+        self.idle[number] = error
+        self.unfit[self.names[number]] = f"the worker on {self.names[number]}: {error.message}"
+
+    def _left(self) -> list[int]:
+        """The workers that have not given up. GoneError where there is none."""
+        left = [number for number in range(self.count) if number not in self.gone]
+        if not left:
+            raise next(iter(self.gone.values()))
+        return left
 
     def _limit(self) -> float:
         """Seconds after which a worker hangs: whatever a candidate may take, its process ends before that."""
         return 300.0 + self.settings.compile_timeout + 120 * self.settings.timeout
 
     def describe(self, shape: Shape) -> Record:
-        before = dict(self.opening)
-        self.opening = {n: self.openers.submit(self._describe, n, shape, before.get(n)) for n in range(self.count)}
+        before, left = dict(self.opening), self._left()
+        self.idle.clear()
+        self.opening = {n: self.openers.submit(self._describe, n, shape, before.get(n)) for n in left}
         for done in as_completed(self.opening.values()):
             if done.exception() is None:
                 return done.result()
-        return self.opening[0].result()
+        return self.opening[left[0]].result()
 
     def _describe(self, number: int, shape: Shape, before: Future[Record] | None) -> Record:
         if before is not None:
@@ -204,42 +228,73 @@ class Local:
         return found
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        self._opened(0)
-        return self._ask(0, method, *arguments)
+        """The first that can."""
+        problem: TileError | None = None
+        for number in self._left():
+            try:
+                self._opened(number)
+                if number not in self.idle:
+                    return self._ask(number, method, *arguments)
+            except (GoneError, UnfitError) as error:
+                problem = problem or error
+        raise problem or next(iter(self.idle.values()))
 
     def _opened(self, number: int) -> None:
-        """Waits until a worker has answered what it was asked last."""
+        """Waits until a worker has answered what it was asked last; one that could not, others did."""
         if number in self.opening:
-            wait([self.opening[number]])
+            error = self.opening[number].exception()
+            if isinstance(error, TileError) and number not in self.idle:
+                self._cannot(number, error)
 
     def _ask(self, number: int, method: str, *arguments: Any) -> Any:
-        try:
-            return self._worker(number).call(method, *arguments, timeout=3600.0)
-        except FailedError as error:
-            raise TileValueError(str(error)) from None
-        except LostError as error:
-            self.workers.pop(number, None)
-            raise GoneError(f"the worker on {self.names[number]} {error}") from None
+        """One that dies over it is asked once more."""
+        for last in (False, True):
+            try:
+                return self._worker(number).call(method, *arguments, timeout=3600.0)
+            except FailedError as error:
+                raise TileValueError(str(error)) from None
+            except LostError as error:
+                self.workers.pop(number, None)
+                if last or self.is_stopped:
+                    raise GoneError(f"the worker on {self.names[number]} {error}") from None
 
     def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        lock, left, problems = threading.Lock(), set(self._left()), list[BaseException]()
+
+        def leave(number: int, error: BaseException) -> None:
+            with lock:
+                left.discard(number)
+                problems.append(error)
+                if not left:
+                    for _ in range(self.count):  # all who wait
+                        free.put(None)
 
         def join(number: int, opened: Future[Record] | None = None) -> None:
-            if opened is None or opened.exception() is None:
+            if opened is None or (error := opened.exception()) is None:
                 free.put(number)
+            else:
+                leave(number, error)
 
-        for number in range(self.count):  # one that still opens its device comes when it has
+        for number in sorted(left):  # one that still opens its device comes when it has
             if number in self.opening:
                 self.opening[number].add_done_callback(functools.partial(join, number))
             else:
                 join(number)
 
         def one(arguments: tuple[Any, ...]) -> Any:
-            number = free.get()
-            try:
-                return self._ask(number, method, *arguments)
-            finally:
+            while (number := free.get()) is not None:
+                try:
+                    found = self._ask(number, method, *arguments)
+                except (GoneError, UnfitError) as error:
+                    leave(number, error)
+                    continue
+                except BaseException:
+                    free.put(number)
+                    raise
                 free.put(number)
+                return found
+            raise problems[-1]
 
         with ThreadPoolExecutor(self.count) as threads:
             return list(threads.map(one, calls))
@@ -268,13 +323,22 @@ class Local:
                 begins(task)
 
         def serve_one(number: int) -> None:
-            self._serve(number, next_task, begin, tell, returned, self._ahead(number, ahead), known)
+            self._opened(number)
+            if number not in self.idle:
+                self._serve(number, next_task, begin, tell, returned, self._ahead(number, ahead), known)
 
-        problems = side_by_side(serve_one, range(self.count), self.stop)
-        if problems and (len(problems) == self.count or not isinstance(problems[0], GoneError)):
-            raise problems[0]
+        able = [number for number in self._left() if number not in self.idle]
+        if not able:
+            raise UnfitError(next(iter(self.idle.values())).message)
+        problems = side_by_side(serve_one, able, self.stop)
+        if serious := [error for error in problems if not isinstance(error, GoneError)]:
+            raise serious[0]
+        if self.is_stopped:
+            return
         if not returned.empty():  # what a worker that gave up had taken, after the others were done
             self.run(lambda: None if returned.empty() else returned.get(), found, begins, ahead, known)
+        elif problems and len(problems) == len(able):
+            raise problems[0]
 
     def _ahead(self, number: int, most: int | None) -> int:
         at_once = compiling_at_once(self.settings.stations, device_of(self.names[number]))
@@ -308,6 +372,10 @@ class Local:
                     deaths = 0
                 except FailedError as error:
                     done = [(0, str(error))]
+                except (UnfitError, GoneError) as error:  # which no candidate is to blame for
+                    if isinstance(error, GoneError):
+                        raise
+                    return self._cannot(number, error)
                 except LostError as error:
                     self.workers.pop(number, None)
                     deaths, told = deaths + 1, 0
@@ -321,7 +389,8 @@ class Local:
                 for at, outcome in done:
                     tell(asked[at], outcome)
                 if deaths == MOST_DEATHS:
-                    raise GoneError(f"the worker on {self.names[number]} died {deaths} times, one after the other")
+                    how = f"died {deaths} times, one after the other"
+                    self._gives_up(number, GoneError(f"the worker on {self.names[number]} {how}"))
         finally:
             for task in mine:
                 returned.put(task)
@@ -423,16 +492,19 @@ class Users:
             self.cluster.close(timeout=10)
 
     def tasks_of(self, resources: dict[str, float]) -> list[int]:
-        """Of each worker that has the resources, how many tasks it may have at a time: two, one to compile and one to
-        measure, or more where it has threads for them. Where none has them, a task would wait for one without an
-        end."""
-        every = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
-        rows = [worker.get("resources") or {} for worker in every]
-        found = [
-            max(2, min(int(worker.get("nthreads") or 1), 1 + COMPILING))
-            for worker, row in zip(every, rows, strict=True)
+        return list(self.tasks_by(resources).values()) or [2]
+
+    def tasks_by(self, resources: dict[str, float]) -> dict[str, int]:
+        """Of each worker that has the resources, by its address, how many tasks it may have at a time: two, one to
+        compile and one to measure, or more where it has threads for them. Where none has them, a task would wait for
+        one without an end."""
+        every = self.client.scheduler_info(n_workers=-1)["workers"]
+        rows = [worker.get("resources") or {} for worker in every.values()]
+        found = {
+            address: max(2, min(int(worker.get("nthreads") or 1), 1 + COMPILING))
+            for (address, worker), row in zip(every.items(), rows, strict=True)
             if all(row.get(name, 0) >= amount for name, amount in resources.items())
-        ]
+        }
         if resources and not found:
             wanted = ", ".join(f"{name}={amount:g}" for name, amount in resources.items())
             known = ", ".join(sorted({name for row in rows for name in row})) or "none"
@@ -440,7 +512,7 @@ class Users:
                 f"no worker of the cluster has the resource {wanted}; its {len(rows)} workers have {known}; start one "
                 f"with dask worker --resources {wanted}"
             )
-        return found or [2]
+        return found
 
 
 class Cluster:
@@ -457,6 +529,8 @@ class Cluster:
         self.count = len(tasks)
         self.ahead = sum(tasks) + (sum(users.tasks_of(compilers)) if compilers else 0)
         self.wanted: dict[Shape, artefacts.Wanted | None] = {}
+        self.unfit: dict[str, str] = {}
+        self.idle: set[str] = set()  # addresses of workers that cannot measure the latest shape
 
     def _check(self) -> None:
         if self.client.status != "running":
@@ -465,8 +539,31 @@ class Cluster:
     def _submit(self, method: str, *arguments: Any) -> Any:
         self._check()
         return self.client.submit(
-            serve, self.settings, self.device, method, *arguments, pure=False, resources=self.resources or None
+            serve,
+            self.settings,
+            self.device,
+            method,
+            *arguments,
+            pure=False,
+            resources=self.resources or None,
+            workers=self._able(),
         )
+
+    def _able(self) -> list[str] | None:
+        """Who may be asked; None: anybody."""
+        if not self.idle:
+            return None
+        able = [address for address in self.users.tasks_by(self.resources) if address not in self.idle]
+        if not able:
+            raise UnfitError(next(iter(self.unfit.values())))
+        return able
+
+    def _cannot(self, error: UnfitError) -> None:
+        """Another worker is asked for the like, of this shape."""
+        if not error.worker:
+            raise error
+        self.idle.add(error.worker)
+        self.unfit[error.worker] = f"{error.worker}: {error.message}"
 
     def _measured(self, task: Task, known: Sequence[Known]) -> Any:
         """The future of a task; it waits for that of its artefact, whose bytes go from worker to worker."""
@@ -483,14 +580,26 @@ class Cluster:
         return self._submit("measure", [task], known, made)
 
     def describe(self, shape: Shape) -> Record:
+        self.idle.clear()
         found: Record = self.ask("describe", shape)
         return found
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        return self._result(self._submit(method, *arguments))
+        return self._answer(self._submit(method, *arguments), method, *arguments)
 
     def ask_all(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        return [self._result(future) for future in [self._submit(method, *arguments) for arguments in calls]]
+        futures = [self._submit(method, *arguments) for arguments in calls]
+        return [self._answer(future, method, *arguments) for future, arguments in zip(futures, calls, strict=True)]
+
+    def _answer(self, future: Any, method: str, *arguments: Any) -> Any:
+        while True:
+            try:
+                return self._result(future)
+            except UnfitError as error:
+                self._cannot(error)
+                future = self._submit(method, *arguments)
+            except LostError as error:
+                raise TileError(f"the workers of the cluster that were asked to {method} {error}") from None
 
     def _result(self, future: Any) -> Any:
         import distributed
@@ -503,6 +612,11 @@ class Cluster:
             raise LostError(f"died: {error}") from None
         except (OSError, TimeoutError, distributed.CancelledError) as error:
             raise GoneError(f"the Dask scheduler is gone: {error or type(error).__name__}") from None
+        except Exception as error:  # of a worker that has no or another Tilewright
+            raise GoneError(
+                f"a worker of the cluster fails: {type(error).__name__}: {error}; all need this Tilewright, and what "
+                "the kernel's file imports"
+            ) from None
 
     def run(
         self,
@@ -518,11 +632,14 @@ class Cluster:
         waiting: dict[Any, Task] = {}
         pool = as_completed()
 
+        def measure(task: Task) -> None:
+            future = self._measured(task, list(known))
+            waiting[future] = task
+            pool.add(future)
+
         def feed() -> None:
             while len(waiting) < most and (task := source()) is not None:
-                future = self._measured(task, list(known))
-                waiting[future] = task
-                pool.add(future)
+                measure(task)
 
         feed()
         while waiting:
@@ -533,6 +650,9 @@ class Cluster:
                 found(task, record)
             except GoneError:
                 raise
+            except UnfitError as error:  # which this candidate is not to blame for
+                self._cannot(error)
+                measure(task)
             except (TileError, LostError) as error:
                 found(task, f"its worker {error}" if isinstance(error, LostError) else str(error).splitlines()[0])
             feed()
@@ -541,4 +661,12 @@ class Cluster:
         self.client.close(timeout=5)  # whoever waits for a result has an error
 
     def close(self) -> None:
+        if self.client.status == "running":
+            thread = threading.Thread(target=self._leave, daemon=True)
+            thread.start()
+            thread.join(Worker.STOP_SECONDS)  # some worker may hang
         self.users.leave()
+
+    def _leave(self) -> None:
+        with contextlib.suppress(Exception):  # the cluster may be gone by now
+            self.client.run(leave, self.settings, self.device, on_error="ignore")

@@ -4,6 +4,9 @@ Whoever times holds a lock on a byte of an empty file, a file a device and user.
 process ends, however it ends, so nobody waits for one that is dead. Who waits has a second byte, the place behind it,
 so that one who is quick to come back does not come first again. What cannot be locked (a foreign file, a file system
 without locks) is not waited for, and neither is one who holds it for longer than any trial takes.
+
+A third byte is held by a process of a cluster that has taken the device for as long as it lives: others of its host
+take another one.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from .. import _core
 
 MOST_SECONDS = 180.0  # that one waits; a trial of a candidate that hangs takes less
 LOOK_SECONDS = 0.001
-HELD, NEXT = 0, 1  # bytes of the file
+HELD, NEXT, LIVES = 0, 1, 2  # bytes of the file
 
 
 def lock_bytes(handle: int, kind: int, at: int) -> None:
@@ -55,6 +58,21 @@ def alone(device: int | None) -> Iterator[float]:
     finally:
         if handle is not None:
             os.close(handle)  # which frees what it holds
+
+
+def settle(count: int) -> int:
+    """One of so many devices that no other process has settled on, for the rest of this one's life; the first where
+    there is none, of which both have turns."""
+    for device in range(count):
+        handle = _opened(path_of(device))
+        if handle is None:
+            continue
+        try:
+            lock_bytes(handle, fcntl.F_WRLCK, LIVES)
+            return device  # and the file stays open
+        except OSError:
+            os.close(handle)
+    return 0
 
 
 def _opened(path: str) -> int | None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from .. import _core, compile
-from ..errors import TileCompilationError, TileError
+from ..errors import TileCompilationError, TileError, TileValueError
 from . import forkserver
 from .alone import name_of
 from .memory import Layout
@@ -43,6 +43,13 @@ class FailedError(Exception):
 
 class LostError(Exception):
     """A candidate that took the worker with it."""
+
+
+class UnfitError(TileValueError):
+    """What no candidate is to blame for: this worker can measure none of them, another one may. `worker`: its address
+    in a cluster."""
+
+    worker = ""
 
 
 class Worker:
@@ -67,7 +74,8 @@ class Worker:
             self.call(kind, *arguments, timeout=self.START_SECONDS)
 
     def call(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """FailedError: this did not work. LostError: neither does anything else, start another worker."""
+        """FailedError: this did not work. LostError: neither does anything else, start another worker. UnfitError: that
+        one would not, either."""
         try:
             self.connection.send((method, arguments))
             if not self.connection.poll(timeout):
@@ -80,6 +88,8 @@ class Worker:
         if state == "lost":
             self.close()
             raise LostError(result)
+        if state == "unfit":
+            raise UnfitError(result)
         if state == "failed":
             raise FailedError(result)
         return result
@@ -327,6 +337,8 @@ def _run(served: Any, method: str, arguments: tuple[Any, ...]) -> tuple[str, Any
         return "ok", getattr(served, method)(*arguments)
     except WrongError as error:
         return "failed", str(error)
+    except UnfitError as error:
+        return "unfit", _first_line(error)
     except (TileError, MemoryError) as error:
         return "lost" if "context is lost" in str(error) else "failed", _first_line(error)
 
