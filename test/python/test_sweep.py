@@ -1112,6 +1112,15 @@ def browser() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
+def test_names_and_values_with_dollars_are_no_formulas() -> None:
+    pytest.importorskip("matplotlib", reason="draws the pictures")
+    rows = [
+        dataclasses.replace(r, choice={"a$\\frac{$": f"$\\bad{{$ {i}"} if i else {})
+        for i, r in enumerate(some_records(3))
+    ]
+    assert "$\\bad{$ 1" in page.page("Sweep", rows)
+
+
 def test_ticks_are_numbers_and_no_label_lies_on_the_roof() -> None:
     plt = pytest.importorskip("matplotlib.pyplot", reason="pictures are matplotlib's")
     rows = [r for r in some_records() if r.measured]

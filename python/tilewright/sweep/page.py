@@ -240,7 +240,8 @@ def _height(place: int, count: int) -> float:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 22 else f"{text[:19]}…"
+    """For a picture, where a dollar would begin a formula."""
+    return (text if len(text) <= 22 else f"{text[:19]}…").replace("$", r"\$")
 
 
 def _values(rows: Sequence[Record], name: str) -> list[str]:
