@@ -371,6 +371,20 @@ def test_devices_with_few_records_leave_the_others(tmp_path: Path) -> None:
     assert str(found).endswith("H200: 3 measurements are left out; a fit needs 8 or more")
 
 
+def test_work_that_gives_no_time_is_no_evidence() -> None:
+    rows = synthetic({}, H200)[:12]
+    wrong = [dataclasses.replace(r, work=r.work | {"turn": 5e-324}, arguments="none") for r in rows]
+    assert all(parse(r.line()) for r in wrong)
+    assert len(fit.samples_of([*rows, *wrong])) == 12 and fit.fit([*rows, *wrong]).devices
+
+
+def test_constants_of_one_device_are_fitted_beside_records_of_others() -> None:
+    found = fit.fit([*synthetic({}, CPU), *synthetic({}, H200)], only=["wave_ns"])
+    assert list(found.devices) == ["H200"]
+    with pytest.raises(TileValueError, match="has no constant 'wave'; it has"):
+        fit.fit([*synthetic({}, CPU), *synthetic({}, H200)], only=["wave"])
+
+
 def test_what_cannot_be_fitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = synthetic({}, CPU, problems=1)[:4]
     with pytest.raises(TileValueError, match="needs 8 measurements of a device or more, found 4 on a CPU"):

@@ -88,9 +88,19 @@ def samples_of(records: Sequence[Record]) -> list[Sample]:
         work, machine = cost.Work.read(r.work), cost.machine_from(r.device, r.machine)
         if r.measured and work is not None and machine is not None:
             chosen = {n: v for n, v in r.choice.items() if type(v) is int and v > 0}
+            if not _is_time(work, machine, chosen):
+                continue
             machines[r.device] = machine
             found.append(Sample(r.problem, r.kernel, work, machine, chosen, r.us, len(r.choice), not r.launched))
     return [dataclasses.replace(s, machine=machines[s.machine.name]) for s in found]
+
+
+def _is_time(work: cost.Work, machine: cost.Machine, hints: dict[str, Any]) -> bool:
+    """Whether the model has a time for it: figures of anybody may give none."""
+    try:
+        return math.isfinite(cost.predict(work, machine, hints))
+    except ArithmeticError:
+        return False
 
 
 def scaled(machine: cost.Machine, factors: Mapping[str, float]) -> cost.Machine:
@@ -273,6 +283,9 @@ def fit(records: Sequence[Record], folds: int = 5, only: Sequence[str] = ()) -> 
         where = f" on {name}" if few else ""
         raise TileValueError(f"a fit needs {LEAST_RECORDS} measurements of a device or more, found {count}{where}")
     enough = {name: found for name, found in by_device.items() if name not in few}
+    if only:  # of a CPU and a GPU in one sweep they are the constants of one
+        have = {name: found for name, found in enough.items() if set(only) <= set(ranges_of(found[0].machine))}
+        enough = have or enough
     return Fit({name: _fit_device(found, folds, only) for name, found in enough.items()}, few)
 
 
