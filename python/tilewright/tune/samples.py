@@ -51,19 +51,21 @@ def extents(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 def make_arguments(kernel: Any, key: Any, texts: Sequence[str], device: str) -> tuple[tuple[Any, ...], memory.Memory]:
     """The arguments of a launch, and the memory that keeps their arrays."""
     room, shapes = memory.Memory(device_of(device)), extents(texts)
+    unaligned = {text.partition("=")[0].strip() for text in texts if text.rstrip().endswith("]unaligned")}
     values = []
     for name, (kind, *facts) in zip(kernel.parameters, key, strict=True):
         if kind == "scalar":
             raise TileValueError(f"--arg {name}={facts[0]}: to be measured a scalar needs a value, as in {name}=1000")
-        values.append(facts[0] if kind == "const" else _random_array(room, facts[0], shapes[name]))
+        values.append(facts[0] if kind == "const" else _random_array(room, facts[0], shapes[name], name in unaligned))
     return tuple(values), room
 
 
-def _random_array(room: memory.Memory, name: str, shape: tuple[int, ...]) -> Any:
+def _random_array(room: memory.Memory, name: str, shape: tuple[int, ...], unaligned: bool) -> Any:
+    """`unaligned`: it begins with the second element of what is aligned."""
     dtype = BY_NAME[name]
     count = math.prod(shape)
     size = (count * dtype.bits + 7) // 8
-    source, base = _random_bytes(dtype, size), room.allocate(size)
+    source, base = _random_bytes(dtype, size), room.allocate(size, max(1, dtype.bits // 8) if unaligned else 0)
     for at in range(0, size, len(source)):
         room.copy(base + at, source.ctypes.data, min(len(source), size - at))
     strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
