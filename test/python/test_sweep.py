@@ -834,6 +834,27 @@ def test_an_extent_that_is_no_number(place: str, tmp_path: Path, extent: str) ->
         Sweep(Plan(place, (shape,), ("T=32",), on="cpu"), tmp_path)
 
 
+def test_arrays_that_are_not_aligned_are_measured_as_such(place: str) -> None:
+    arguments = ["X=f32[8192]unaligned", *ARGUMENTS[1:]]
+    station = Station(Settings(place), "cpu")
+    try:
+        aligned, other = (station.describe(shapes.of_command(each, GRID)[0]) for each in (ARGUMENTS, arguments))
+        assert aligned.arguments == other.arguments and aligned.key != other.key
+        assert "(1)@16" in other.shape_class and "(1)@4" in other.shape_class
+    finally:
+        station.close()
+
+
+def test_constants_without_a_form_in_json_are_resumed(place: str, tmp_path: Path) -> None:
+    shape = shapes.of_command([*ARGUMENTS[:3], "MODE=1e400"], GRID)
+    some = Plan(place, tuple(shape), ("T=64,32", "MODE=(1,(2,3)),5"), on="cpu", turns=True, keep=False)
+    first, _ = swept(some, tmp_path)
+    again, events = swept(some, tmp_path)
+    assert len(events) == len(first.outcomes[0].records) == 5 and all(event.reused for event in events)
+    assert not again.found.read.damaged
+    assert {str(r.choice) for r in again.outcomes[0].records} == {str(r.choice) for r in first.outcomes[0].records}
+
+
 def test_a_shape_that_cannot_be_measured_leaves_the_others(place: str, tmp_path: Path) -> None:
     """A sweep over many shapes runs overnight. What is wrong with one is told at the end."""
     large, small = "X=f32[99999999999999]", "X=f32[64]"

@@ -137,8 +137,8 @@ WRITE = """
 import sys
 sys.path.insert(0, {folder!r})
 from test_sweep_records import record
-from tilewright.sweep.records import Writer
 from pathlib import Path
+from tilewright.sweep.records import Writer
 writer = Writer(Path({path!r}))
 for i in range(200):
     writer.add(record(1.0 + i, arguments=f"{{sys.argv[1]}} {{i}}", why="x" * (i * 7 % 900)))
@@ -159,9 +159,66 @@ def test_pruning_beside_a_writer(tmp_path: Path) -> None:
     writer = Writer(tmp_path)
     writer.add(record())
     writer.add(record(choice={}, status="failed", us=0.0))
-    records.rewrite(tmp_path, [record()])
+    records.rewrite(tmp_path, lambda rows: [row for row in rows if row.measured])
     writer.add(record(5.0, arguments="later"))  # goes to the file that has the name now
     assert {r.arguments for r in read([tmp_path]).records.values()} == {"A=f[1]", "later"}
+
+
+ADD = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_sweep_records import record
+from pathlib import Path
+from tilewright.sweep.records import Writer
+writers = [Writer(Path(path)) for path in sys.argv[1:]]
+print(flush=True)
+for i, writer in enumerate(writers):
+    writer.add(record(arguments=f"meanwhile {{i}}"))
+"""
+
+
+def test_what_is_added_while_others_are_pruned_is_kept(tmp_path: Path) -> None:
+    """Those of all files of a folder, which become one."""
+    paths = [written(tmp_path / name, record(arguments=name)) for name in ("a.jsonl", "trials.jsonl")]
+    added: list[subprocess.Popen[str]] = []
+
+    def choose(rows: list[Record]) -> list[Record]:
+        code = ADD.format(folder=str(Path(__file__).parent))
+        command = [sys.executable, "-c", code, *map(str, paths)]
+        added.append(subprocess.Popen(command, env=knobs.environment_of_children(), stdout=-1, text=True))
+        assert added[0].stdout is not None and added[0].stdout.readline() == "\n"
+        return rows
+
+    records.rewrite(tmp_path, choose)
+    assert added[0].wait(60) == 0
+    found = {r.arguments for r in read([tmp_path]).records.values()}
+    assert found == {"a.jsonl", "trials.jsonl", "meanwhile 0", "meanwhile 1"}
+
+
+def test_a_folder_that_cannot_be_pruned_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.jsonl", "trials.jsonl"):
+        written(tmp_path / name, record(arguments=name))
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as change:
+        change.setattr(os, "replace", full)
+        with pytest.raises(TileError, match="cannot be rewritten: No space left on device; its records are as"):
+            records.rewrite(tmp_path, lambda rows: rows)
+    assert {r.arguments for r in read([tmp_path]).records.values()} == {"a.jsonl", "trials.jsonl"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "trials.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "value", [math.inf, 10**30, (1, (2, 3)), (True, None), 3 + 4j, b"x", "\u202e", "a" * 5000, float("nan")]
+)
+def test_constants_that_json_has_not_are_recorded_all_the_same(tmp_path: Path, value: Any) -> None:
+    """By a text, and the same again."""
+    one, other = record(choice={"T": value}, given={"N": value}), record(choice={"T": "b" * 5000}, given={"N": value})
+    found = read([written(tmp_path, one, other, one)])
+    assert not found.damaged and list(found.records) == [one.key, other.key]
+    assert parse(next(iter(found.records.values())).line()) == next(iter(found.records.values()))
 
 
 def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -204,6 +261,28 @@ def test_moves_beyond_noise() -> None:
     assert [(round(m.ratio, 2), m.before.arguments) for m in found] == [(1.2, "A=f[1]"), (0.5, "C")]
     assert str(found[0]).endswith("on D: 10.0 -> 12.0 us, 20.0% slower")
     assert [m.ratio for m in moves(before, after, 0.3)] == [0.5]
+
+
+def test_launches_on_other_grids_are_not_compared() -> None:
+    rows = [record(10.0, grid="N = 1"), record(20.0, grid="N = 2")]
+    assert moves(rows, rows[::-1]) == [] and len(moves(rows, [record(15.0, grid="M + 1 = 2")])) == 1
+
+
+def test_arrays_that_lie_otherwise_are_another_problem(tmp_path: Path) -> None:
+    rows = [record(shape_class="float32[64](1)@16"), record(shape_class="float32[64](1)@4")]
+    assert len(read([written(tmp_path, *rows)]).records) == 2
+
+
+def test_the_best_is_compared_with_what_its_own_compiler_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [record(30.0, choice={}), record(20.0), record(11.0, choice={}, compiler="d"), record(10.0, compiler="d")]
+    assert cli.main(["records", "best", str(written(tmp_path, *rows))]) == 0
+    told = capsys.readouterr().out
+    assert "10.0 us, 1.100 times as fast as given" in told and "next: as given, +10.0%" in told
+    rows[2:] = [record(10.0, compiler="d")]
+    assert cli.main(["records", "best", str(written(tmp_path / "one", *rows))]) == 0
+    assert "times as fast" not in capsys.readouterr().out
 
 
 def test_the_command_says_that_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -185,11 +185,12 @@ def _list(options: argparse.Namespace) -> int:
 
 def _best(options: argparse.Namespace) -> int:
     for rows in records.by_problem(_read(options.places)).values():
-        given = next((r for r in rows if not r.choice), None)
-        gain = f", {given.us / rows[0].us:.3f} times as fast as given" if given is not None else ""
         best = rows[0]
+        alike = [r for r in rows if (r.driver, r.compiler) == (best.driver, best.compiler)]  # to be compared with
+        given = next((r for r in alike if not r.choice), None)
+        gain = f", {given.us / best.us:.3f} times as fast as given" if given is not None else ""
         print(f"{best.kernel} {best.launch} on {best.device}: {choice_text(best.choice)}  {best.us:.1f} us{gain}")
-        following = next((r for r in rows[1:] if not r.is_twin), None)
+        following = next((r for r in alike[1:] if not r.is_twin), None)
         if following is not None:
             print(f"    next: {choice_text(following.choice)}, {following.us / best.us - 1:+.1%}")
     return 0
@@ -223,17 +224,19 @@ def _prune(options: argparse.Namespace) -> int:
     """Keeps the newest of each key, without what other compilers or failures left."""
     if len(options.places) != 1 or "://" in options.places[0]:
         raise TileValueError("records prune takes one file or folder of this host")
-    kept = _read(options.places)
-    total = len(kept)
-    newest = {}
-    for r in kept:
-        newest[r.problem] = r.compiler
-    if options.compilers:
-        kept = [r for r in kept if r.compiler == newest[r.problem]]
-    if options.failures:
-        kept = [r for r in kept if r.measured]
-    records.rewrite(Path(options.places[0]), kept)
-    print(f"{len(kept)} records kept, {total - len(kept)} left out")
+    counts = [0, 0]
+
+    def choose(every: list[Record]) -> list[Record]:
+        newest = {r.problem: r.compiler for r in every}
+        kept = [r for r in every if r.measured or not options.failures]
+        if options.compilers:
+            kept = [r for r in kept if r.compiler == newest[r.problem]]
+        counts[:] = len(kept), len(every)
+        return kept
+
+    _read(options.places)  # tells what is wrong with them
+    records.rewrite(Path(options.places[0]), choose)
+    print(f"{counts[0]} records kept, {counts[1] - counts[0]} left out")
     return 0
 
 

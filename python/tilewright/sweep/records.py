@@ -17,11 +17,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
+import hashlib
 import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -75,7 +76,8 @@ class Record:
     @property
     def problem(self) -> tuple[str, ...]:
         """What candidates are compared on: a launch whose constants compute something else is another one."""
-        return self.device, self.kernel, self.source, self.arguments, choice_key(self.given), self.grid
+        given = choice_key(self.given)
+        return self.device, self.kernel, self.source, self.shape_class, self.arguments, given, self.grid
 
     @property
     def launch(self) -> str:
@@ -94,11 +96,23 @@ class Record:
     def line(self) -> str:
         row = {"v": VERSION, **dataclasses.asdict(self)}
         row["class"] = row.pop("shape_class")
+        for name in ("choice", "given", "launched"):
+            row[name] = {n: kept(value) for n, value in row[name].items()}
         return json.dumps(row) + "\n"
 
 
+def kept(value: Any) -> Any:
+    """A constant as a line can have it and `parse` takes it: what is neither short nor of JSON is told, and named by a
+    digest."""
+    if _is_value(value):
+        return value
+    text = repr(value)
+    told = "".join(c if c.isprintable() else " " for c in text[:100])
+    return f"{told} {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}"
+
+
 def choice_key(choice: Mapping[str, Any]) -> str:
-    return json.dumps(dict(sorted(choice.items())))
+    return json.dumps({name: kept(value) for name, value in sorted(choice.items())})
 
 
 def choice_text(choice: Mapping[str, Any]) -> str:
@@ -160,14 +174,19 @@ def _is_table(table: Any, of_numbers: bool) -> bool:
     if not isinstance(table, dict) or len(table) > MOST_ENTRIES:
         return False
     return all(
-        len(name) <= 200
-        and name.isprintable()
-        and (
-            _is_number(v)
-            or (not of_numbers and (v is None or type(v) is bool or (isinstance(v, str) and _is_short(v))))
-            or (not of_numbers and isinstance(v, tuple) and len(v) <= MOST_ENTRIES and all(map(_is_number, v)))
-        )
+        len(name) <= 200 and name.isprintable() and (_is_number(v) if of_numbers else _is_value(v))
         for name, v in table.items()
+    )
+
+
+def _is_value(v: Any) -> bool:
+    """Of a constant or a hint."""
+    return (
+        _is_number(v)
+        or v is None
+        or type(v) is bool
+        or (isinstance(v, str) and _is_short(v))
+        or (isinstance(v, tuple) and len(v) <= MOST_ENTRIES and all(map(_is_number, v)))
     )
 
 
@@ -290,8 +309,9 @@ class Writer:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise TileValueError(f"records cannot be written to {str(self.path)!r}: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # of a name with a null byte
+            why = getattr(error, "strerror", None) or error
+            raise TileValueError(f"records cannot be written to {str(self.path)!r}: {why}") from None
 
     def _lock(self) -> None:
         """Of the file that has the name: `rewrite` may have put another one in its place."""
@@ -327,24 +347,31 @@ class Writer:
         os.close(self.handle)
 
 
-def rewrite(place: Path, kept: Iterable[Record]) -> None:
-    """A file, or those of a folder, with these records alone: under the lock that writers take, and all or nothing."""
+def rewrite(place: Path, choose: Callable[[list[Record]], list[Record]]) -> None:
+    """A file, or those of a folder, with those of its records alone that are chosen: under the locks that writers take,
+    so that none is lost which one adds meanwhile, and all or nothing."""
     path = file_of(place)
-    writer = Writer(place)
+    writers = [Writer(other) for other in sorted({path, *(place.glob("*.jsonl") if place.is_dir() else ())})]
+    name = ""
     try:
-        writer._lock()
+        for writer in writers:
+            writer._lock()
+        rows = choose(list(read([place]).records.values()))
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         with os.fdopen(handle, "w") as file:
-            file.writelines(record.line() for record in kept)
-            os.fchmod(file.fileno(), os.fstat(writer.handle).st_mode & 0o777)
-        for other in place.glob("*.jsonl") if place.is_dir() else ():
-            if other != path:
-                other.unlink()
-        os.replace(name, path)
+            file.writelines(record.line() for record in rows)
+            os.fchmod(file.fileno(), os.stat(path).st_mode & 0o777)
+        os.replace(name, path)  # then, for a record that stands twice is none that is lost
+        for writer in writers:
+            if writer.path != path:
+                writer.path.unlink()
     except OSError as error:
-        raise TileError(f"{str(path)!r} cannot be rewritten: {error.strerror}; it is as it was") from None
+        if name:
+            Path(name).unlink(missing_ok=True)
+        raise TileError(f"{str(path)!r} cannot be rewritten: {error.strerror}; its records are as they were") from None
     finally:
-        writer.close()
+        for writer in writers:
+            writer.close()
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -387,7 +414,11 @@ def moves(before: Iterable[Record], after: Iterable[Record], least: float = 0.0)
     """What moved beyond noise, by more than `least`, among candidates that both have, by whatever compiler."""
 
     def by_name(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
-        return {(r.device, r.kernel, r.launch, choice_key(r.choice)): r for r in records if r.measured}
+        return {
+            (r.device, r.kernel, r.launch, choice_key(r.choice), r.grid.rpartition(" = ")[2]): r
+            for r in records
+            if r.measured
+        }
 
     old, new = by_name(before), by_name(after)
     found = [Move(f"{k[1]} {k[2]} {choice_text(new[k].choice)} on {k[0]}", old[k], new[k]) for k in old if k in new]

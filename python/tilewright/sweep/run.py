@@ -301,7 +301,7 @@ class _Trials:
 
     def __init__(self, sweep: Sweep, outcome: Outcome, base: Record, sampler: Any, given: dict[str, Any]) -> None:
         self.sweep, self.outcome, self.base, self.sampler, self.given = sweep, outcome, base, sampler, given
-        self.rows: dict[Any, Row] = {}
+        self.rows: dict[str, Row] = {}
         self.seen: set[Any] = set()
         self.first = True
         self.elsewhere: list[Task] = []  # other sweeps measure them
@@ -330,7 +330,7 @@ class _Trials:
             self.sampler.told(row, None)
             return None
         self.seen.add(key)
-        self.rows[key] = row
+        self.rows[records.choice_key(choice)] = row
         task = Task(self.outcome.shape, tuple(choice.items()), rank, self.base.device, made_of(self.base))
         ours = self._claim(task)
         if ours is None:
@@ -353,7 +353,7 @@ class _Trials:
                 self.claimed.add(key)
         if known is None:
             return True if claimed else None
-        self._add(known, True)
+        self._add(dataclasses.replace(known, choice=dict(task.choice)), True)
         return False
 
     def _free(self, key: Any) -> None:
@@ -405,7 +405,7 @@ class _Trials:
         self.outcome.reused += reused
         if (measured := Known.of(record)) is not None:
             self.known.append(measured)
-        self.sampler.told(self.rows[key_of(record.choice)], 1e-6 * record.us if record.measured else None)
+        self.sampler.told(self.rows[records.choice_key(record.choice)], 1e-6 * record.us if record.measured else None)
         total = 1 + self.sampler.count if hasattr(self.sampler, "count") else None
         event = Event(self.outcome.shape, record, len(self.outcome.records), total, self.outcome.quickest, reused)
         with self.sweep.lock:
