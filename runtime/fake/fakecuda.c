@@ -15,12 +15,12 @@
  *   fake_spoilt()                   the call that spoilt that capture, or NULL
  *   fake_mode()                     the calling thread's mode of captures; 2: relaxed
  *
- * Environment (read by cuInit): FAKECUDA_DEVICES (default 2), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME (of GPUs
- * that are all alike), FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending),
- * CUDA_VISIBLE_DEVICES (numbers). Handles: context 0xC000 + device, stream 0x5000 + 0x100 * device + n; memory of
- * device d lies at 0x100000000000 * (d + 1). GPU g, which is device g unless CUDA_VISIBLE_DEVICES says otherwise, has
- * compute capability (9, g); (9, 0) with FAKECUDA_NAME. A kernel whose name has "fault" in it makes every later call of
- * its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
+ * Environment (read by cuInit): FAKECUDA_DEVICES (default 2; where it is said, of CUDA_VISIBLE_DEVICES by number),
+ * FAKECUDA_VERSION (default 12040), FAKECUDA_NAME (of GPUs that are all alike), FAKECUDA_FAIL="name:nth:result",
+ * FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 + device, stream 0x5000 + 0x100 *
+ * device + n; memory of device d lies at 0x100000000000 * (d + 1). GPU g, which is device g unless CUDA_VISIBLE_DEVICES
+ * says otherwise, has compute capability (9, g); (9, 0) with FAKECUDA_NAME. A kernel whose name has "fault" in it makes
+ * every later call of its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
@@ -228,10 +228,11 @@ static void see(const char *numbers) {
 EXPORT int cuInit(unsigned flags) {
   (void)flags;
   const char *text = getenv("FAKECUDA_DEVICES");
-  if (text)
+  if (text) {
     devices = atoi(text);
-  if ((text = getenv("CUDA_VISIBLE_DEVICES")))
-    see(text);
+    if ((text = getenv("CUDA_VISIBLE_DEVICES")))
+      see(text);
+  }
   if ((text = getenv("FAKECUDA_VERSION")))
     version = atoi(text);
   char name[64];

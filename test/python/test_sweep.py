@@ -320,15 +320,23 @@ def test_candidates_of_one_program_are_measured_once(place: str, tmp_path: Path)
     (outcome,) = sweep.outcomes
     found = {records.choice_text(r.choice): r for r in outcome.records}
     twins = {name: r.why for name, r in found.items() if r.is_twin}
-    assert len(found) == 7 and twins == {
-        "num_warps=1": "is the same program as: as given",
-        "num_warps=2": "is the same program as: as given",
-        "num_warps=4": "is the same program as: as given",
-        "num_warps=2 T=32": "is the same program as: num_warps=1 T=32",
-        "num_warps=4 T=32": "is the same program as: num_warps=1 T=32",
-    }
+    # Of candidates that come to one program, the first whose code was there.
+    first, *others = (name for name in found if name.endswith("T=32") and name not in twins)
+    assert (
+        len(found) == 7
+        and not others
+        and twins
+        == {
+            "num_warps=1": "is the same program as: as given",
+            "num_warps=2": "is the same program as: as given",
+            "num_warps=4": "is the same program as: as given",
+            **{
+                f"num_warps={n} T=32": f"is the same program as: {first}" for n in (1, 2, 4) if str(n) not in first[:11]
+            },
+        }
+    )
     assert found["num_warps=4"].us == found["as given"].us and found["num_warps=4 T=32"].measured
-    assert outcome.decided is not None and outcome.decided.choice in ({}, {"num_warps": 1, "T": 32})
+    assert outcome.decided is not None and outcome.decided.choice in ({}, found[first].choice)
     assert "    5 more come to the same programs as these\n" in command.table(outcome)
 
 

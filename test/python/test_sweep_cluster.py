@@ -154,7 +154,7 @@ def kinds_of_this_host(folder: str) -> None:
 def two_gpus_of_this_host(folder: str) -> None:
     """Alike, so that they share the candidates. Each candidate runs on the GPU of the worker that has it, in whatever
     process: that of another one would be refused."""
-    os.environ["FAKECUDA_NAME"] = "Fake GPU"
+    os.environ |= {"FAKECUDA_NAME": "Fake GPU", "FAKECUDA_DEVICES": "2"}
     for on in ("cuda:0,cuda:1", "cuda:1"):
         found = swept(on, f"{folder}/{on}")
         assert set(found) == {"Fake GPU"}

@@ -461,11 +461,12 @@ class Station:
         return trial
 
     def _next(self, session: Session) -> None:
-        """Has those measured whose code is there. The first that works is what others are compared with: until it is
-        there, they come one after the other."""
+        """Has those measured whose code is there, the kernel as given before all others. The first that works is what
+        others are compared with: until it is there, they come one after the other."""
         with self.queueing, contextlib.suppress(RuntimeError):  # the station is closed
             self.queue = [trial for trial in self.queue if not trial.record.done()]
-            row = self.queue if session.has_reference else self.queue[:1]
+            first = self.queue[:1]
+            row = self.queue if session.has_reference and all(trial.task.choice for trial in first) else first
             for trial in [trial for trial in row if trial.is_compiled]:
                 self.queue.remove(trial)
                 self.measures.submit(self._measure, session, trial)
