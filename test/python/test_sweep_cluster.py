@@ -322,7 +322,7 @@ def gpus_of_a_cluster(folder: str) -> None:
     ],
 )
 def test_workers_that_differ(name: str, tmp_path: Path) -> None:
-    environment = dict(os.environ)
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     if name in ("compiled_elsewhere", "gpus_of_a_cluster"):
         pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     else:
