@@ -26,7 +26,8 @@
  * that a `break` ends (loop_exits.c), counted `while` (while_to_for.c), loops over every n-th number (count_steps.c),
  * values that count up beside the induction variable (induction.c), sums of products (add_to_product.c), products that
  * are rounded (narrow_products.c), products of a batch of one (batch_of_one.c), sums that are read transposed
- * (turn_products.c), tiles carried to be early, and steps beside the loop or several in one (reroll.c).
+ * (turn_products.c), tiles carried to be early, and steps beside the loop or several in one (reroll.c, roll_rest.c),
+ * and last, when gathers are loads, branches that do the same (merge_branches.c).
  *
  * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
  * same, bit for bit, but for the order in which a product's sum is added up. */
@@ -86,7 +87,8 @@ static void each_for(MlirOperation func, void (*change)(MlirOperation loop)) {
 }
 
 static bool roll_once(MlirOperation loop) {
-  return tw_load_in_place(loop) || tw_roll_behind(loop) || tw_roll_in_front(loop) || tw_reroll(loop);
+  return tw_load_in_place(loop) || tw_roll_behind(loop) || tw_roll_in_front(loop) || tw_roll_rest(loop) ||
+         tw_reroll(loop);
 }
 
 /* It is compared step by step with what stands beside it, value by value. */
@@ -117,5 +119,7 @@ bool tw_run_canonicalize(MlirOperation func) {
   tw_make_matrices(func);
   tw_turn_products(func);
   each_for(func, roll);
-  return tw_gather_to_load(func);
+  tw_gather_to_load(func);
+  tw_merge_branches(func);
+  return true;
 }

@@ -19,6 +19,8 @@ bool tw_load_in_place(MlirOperation loop);
 bool tw_roll_in_front(MlirOperation loop);
 bool tw_roll_behind(MlirOperation loop);
 bool tw_reroll(MlirOperation loop);
+/* roll_rest.c: so is a step behind it that is done upon a condition. */
+bool tw_roll_rest(MlirOperation loop);
 /* A remark for each load that the loop keeps for its next step. */
 void tw_tell_carried_tiles(MlirOperation loop);
 /* add_to_product.c: x + mma(a, b, 0) is mma(a, b, x), where x is a running sum. */
@@ -32,6 +34,8 @@ void tw_narrow_products(MlirOperation func);
 
 /* load_element.c: an element that is read as a number is a gather of one. */
 void tw_load_elements(MlirOperation func);
+/* merge_branches.c: branches that do the same, but for the padding of loads that one of them leaves open, are one. */
+void tw_merge_branches(MlirOperation func);
 
 /* --- Numbers of a loop's steps -------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include "lowering/common/match_step.h"
 
 #include "lowering/loops.h"
+#include "tilewright/dialect.h"
 
 static bool has_same_attributes(MlirOperation x, MlirOperation y) {
   if (mlirOperationGetNumAttributes(x) != mlirOperationGetNumAttributes(y))
@@ -13,6 +14,51 @@ static bool has_same_attributes(MlirOperation x, MlirOperation y) {
       return false;
   }
   return true;
+}
+
+/* --- What a load leaves open ---------------------------------------------------------------------------- */
+
+#define IN_BOUNDS "tile.in_bounds"
+#define PADDING "padding"
+
+static bool is_of_load(MlirOperation op, MlirStringRef name) {
+  return tw_op_loads(op) && (tw_str_is(name, IN_BOUNDS) || tw_str_is(name, PADDING));
+}
+
+/* Whether one op has the attributes of another, but for what may be said of a load. */
+static bool has_attributes_of(MlirOperation op, MlirOperation other) {
+  for (intptr_t i = 0; i < mlirOperationGetNumAttributes(other); i++) {
+    MlirNamedAttribute named = mlirOperationGetAttribute(other, i);
+    MlirStringRef name = mlirIdentifierStr(named.name);
+    if (!is_of_load(op, name) && !mlirAttributeEqual(mlirOperationGetAttributeByName(op, name), named.attribute))
+      return false;
+  }
+  return true;
+}
+
+static int64_t padding_of(MlirOperation op) { return tw_attr_int(op, PADDING, TW_PADDING_UNDETERMINED); }
+
+bool tw_has_attributes_for_both(MlirOperation x, MlirOperation y) {
+  int64_t a = padding_of(x), b = padding_of(y);
+  bool open = a == b || a == TW_PADDING_UNDETERMINED || b == TW_PADDING_UNDETERMINED;
+  return has_attributes_of(x, y) && has_attributes_of(y, x) && (!tw_op_loads(x) || open);
+}
+
+void tw_load_for_both(MlirOperation load, MlirOperation other) {
+  if (padding_of(load) == TW_PADDING_UNDETERMINED && padding_of(other) != TW_PADDING_UNDETERMINED)
+    mlirOperationSetAttributeByName(load, tw_str(PADDING), tw_attr(other, PADDING));
+  if (!tw_has_attr(other, IN_BOUNDS))
+    mlirOperationRemoveAttributeByName(load, tw_str(IN_BOUNDS));
+}
+
+void tw_load_for_step(const tw_step_match_t *m) {
+  tw_ops_t loads = tw_ops_in(m->loop, tw_op_loads, MlirWalkPreOrder);
+  for (int i = 0; i < loads.count; i++) {
+    const MlirValue *other = tw_map_get(&m->same, mlirOperationGetResult(loads.at[i], 0).ptr, NULL);
+    if (other && !mlirOperationIsNull(tw_def(*other)))
+      tw_load_for_both(loads.at[i], tw_def(*other));
+  }
+  tw_ops_free(&loads);
 }
 
 /* --- Sums ----------------------------------------------------------------------------------------------- */
@@ -133,7 +179,8 @@ static bool is_turned(MlirOperation op, MlirOperation other) {
 static bool is_same_op(tw_step_match_t *m, MlirOperation op, MlirOperation other) {
   if (mlirOperationIsNull(op) || mlirOperationIsNull(other) || !may_repeat(op) ||
       !mlirIdentifierEqual(mlirOperationGetName(op), mlirOperationGetName(other)) ||
-      mlirOperationGetNumOperands(op) != mlirOperationGetNumOperands(other) || !has_same_attributes(op, other))
+      mlirOperationGetNumOperands(op) != mlirOperationGetNumOperands(other) ||
+      !(m->takes_open ? tw_has_attributes_for_both(op, other) : has_same_attributes(op, other)))
     return false;
   bool turned = is_turned(op, other);
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++)

@@ -28,9 +28,18 @@ typedef struct {
   MlirValue carried[TW_MOST_CARRIED]; /* and the carried values: null where the first match tells */
   tw_map_t same;                      /* values of the body that were found, and what they are */
   int loads;                          /* among them */
+  bool
+      takes_open; /* loads may differ in what one of them leaves open: tw_load_for_both makes those of the body right */
 } tw_step_match_t;
 
 /* Whether `other` is `value`, of the body, in that step. */
 bool tw_match_step(tw_step_match_t *m, MlirValue value, MlirValue other);
+
+/* Whether ops have the same attributes, but for what one of two loads leaves open: its padding, and whether the tile
+ * lies within the array. */
+bool tw_has_attributes_for_both(MlirOperation x, MlirOperation y);
+/* Says of a load no more than what holds where it does the work of another one, too; of all that were matched. */
+void tw_load_for_both(MlirOperation load, MlirOperation other);
+void tw_load_for_step(const tw_step_match_t *m);
 
 #endif /* TILEWRIGHT_LOWERING_COMMON_MATCH_STEP_H */

@@ -19,7 +19,8 @@
  *            }                                                         }
  *
  * What must hold: the loop writes no array, and its step is a known number; no array is written between the loop and
- * the step beside it. Steps are compared op by op (match_step.h); each is done once, in order. */
+ * the step beside it. Steps are compared op by op (match_step.h); each is done once, in order. A load of the loop gets
+ * the padding that the one behind it has, where its own is left open. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/common/match_step.h"
 #include "lowering/loops.h"
@@ -237,7 +238,10 @@ static bool match_behind(tw_step_match_t *m, behind_t *b) {
 static bool roll_behind(MlirOperation loop, MlirValue number) {
   behind_t b = {.loop = loop};
   tw_step_match_t m = match_at(loop, number, 0);
+  m.takes_open = true;
   bool found = match_behind(&m, &b);
+  if (found)
+    tw_load_for_step(&m);
   tw_map_free(&m.same);
   if (!found)
     return false;

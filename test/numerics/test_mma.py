@@ -104,6 +104,55 @@ def test_operands_of_many_rows(
     assert np.array_equal(args[2], expected)
 
 
+WHOLE_OR_PADDED, WHOLE_TILES, REST, REST_IN_ANY_CASE = range(4)
+
+
+@ct.kernel
+def matmul_in_branches(
+    A, B, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, acc_dtype: ct.Constant, form: ct.Constant
+):
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=acc_dtype)
+    K = A.shape[1]
+    zero = ct.PaddingMode.ZERO
+    if form == WHOLE_OR_PADDED:
+        if K % TK == 0:
+            for k in range(K // TK):
+                acc = ct.mma(ct.load(A, (i, k), (TM, TK)), ct.load(B, (k, j), (TK, TN)), acc)
+        else:
+            for k in range(ct.cdiv(K, TK)):
+                a = ct.load(A, (i, k), (TM, TK), padding_mode=zero)
+                acc = ct.mma(a, ct.load(B, (k, j), (TK, TN), padding_mode=zero), acc)
+    elif form == WHOLE_TILES:
+        for k in range(ct.cdiv(K, TK)):
+            if k * TK + TK <= K:
+                a = ct.load(A, (i, k), (TM, TK))
+                b = ct.load(B, (k, j), (TK, TN))
+            else:
+                a = ct.load(A, (i, k), (TM, TK), padding_mode=zero)
+                b = ct.load(B, (k, j), (TK, TN), padding_mode=zero)
+            acc = ct.mma(a, b, acc)
+    else:
+        for k in range(K // TK):
+            acc = ct.mma(ct.load(A, (i, k), (TM, TK)), ct.load(B, (k, j), (TK, TN)), acc)
+        if form == REST_IN_ANY_CASE or K % TK != 0:
+            a = ct.load(A, (i, K // TK), (TM, TK), padding_mode=zero)
+            acc = ct.mma(a, ct.load(B, (K // TK, j), (TK, TN), padding_mode=zero), acc)
+    ct.store(C, (i, j), acc.astype(C.dtype))
+
+
+@pytest.mark.parametrize("form", range(4))
+@pytest.mark.parametrize("k", [1, 31, 32, 64, 65, 130])
+@pytest.mark.parametrize(("dtype", "acc"), [(dt.float16, dt.float32), (dt.int8, dt.int32)], ids=by_name)
+def test_products_in_branches(backends: Backends, dtype: dt.DType, acc: dt.DType, k: int, form: int) -> None:
+    m, n, tile = 65, 70, (64, 64, 32)
+    a, b = small_integers(dtype, (m, k), 1), small_integers(dtype, (k, n), 2)
+    args = backends.run_all(
+        matmul_in_branches, (2, 2), lambda: [a.copy(), b.copy(), np.zeros((m, n), acc.numpy), *tile, acc, form]
+    )
+    assert np.array_equal(args[2], a.astype(np.float64) @ b.astype(np.float64))
+
+
 @ct.kernel
 def turned_matmul(
     A, B, BIAS, C, TM: ct.Constant, TN: ct.Constant, TK: ct.Constant, acc_dtype: ct.Constant, ordered: ct.Constant

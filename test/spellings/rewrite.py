@@ -197,6 +197,16 @@ class Stopped(Loops):
         return [end_is, loop]
 
 
+class Branched(Loops):
+    """The same loop in both branches of a condition."""
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        (branch,) = statements("if ct.bid(0) % 2 == 0:\n    pass\nelse:\n    pass")
+        branch.body, branch.orelse = [node], [copy.deepcopy(node)]
+        return self.done(branch)
+
+
 class Step(Loops):
     def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
         text = f"for at_{name} in range((first) * 32, (end) * 32, 32):\n    {name} = at_{name} // 32"
@@ -633,6 +643,7 @@ REWRITINGS: dict[str, type[Rewriting]] = {
     "until": Until,
     "met": Met,
     "stopped": Stopped,
+    "branched": Branched,
     "step": Step,
     "zeros": Zeros,
     "added": Added,
