@@ -106,6 +106,17 @@ void tw_sum_add(tw_sum_t *sum, MlirValue value, int64_t factor) {
   }
 }
 
+bool tw_differ_by(MlirValue x, MlirValue y, int64_t *out) {
+  tw_sum_t difference = {.num = 0};
+  tw_sum_add(&difference, x, 1);
+  tw_sum_add(&difference, y, -1);
+  bool known = !difference.too_long;
+  for (int i = 0; i < difference.num; i++)
+    known = known && difference.factor[i] == 0;
+  *out = difference.constant;
+  return known;
+}
+
 static bool has_terms_of(const tw_sum_t *x, const tw_sum_t *y) {
   for (int i = 0; i < x->num; i++) {
     int64_t factor = 0;

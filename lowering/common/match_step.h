@@ -21,6 +21,8 @@ typedef struct {
 
 /* Adds factor * value. */
 void tw_sum_add(tw_sum_t *sum, MlirValue value, int64_t factor);
+/* Whether x - y is a known number. */
+bool tw_differ_by(MlirValue x, MlirValue y, int64_t *out);
 
 typedef struct {
   MlirOperation loop;

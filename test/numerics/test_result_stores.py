@@ -89,3 +89,28 @@ def test_what_is_read_again(backends: Backends) -> None:
     expected = (blocks @ blocks.swapaxes(1, 2)).reshape(128, 64)
     assert np.array_equal(c, expected)
     assert np.array_equal(d, np.concatenate([expected, 2 * expected, 4 * expected], axis=1))
+
+
+@ct.kernel
+def half_tiles(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], APART: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    left, right = ct.zeros((TM, TN), dtype=ct.float32), ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, 64))):
+        a = ct.load(A, index=(i, k), shape=(TM, 64), padding_mode=ZERO)
+        left = ct.mma(a, ct.load(B, index=(k, 2 * j), shape=(64, TN), padding_mode=ZERO), left)
+        right = ct.mma(a, ct.load(B, index=(k, 2 * j + 1), shape=(64, TN), padding_mode=ZERO), right)
+    ct.store(C, index=(i, 2 * j), tile=left.astype(C.dtype))
+    ct.store(C, index=(i, 2 * j + APART), tile=right.astype(C.dtype))
+
+
+# Two tiles of one array, of which the second may be stored over the first.
+@pytest.mark.parametrize("tiles", [(64, 64), (128, 128), (64, 8)])
+@pytest.mark.parametrize("apart", [0, 1])
+def test_half_tiles(backends: Backends, tiles: tuple[int, int], apart: int) -> None:
+    m, n = tiles[0] * 2 + 24, tiles[1] * 4
+    a, b = integers(3, m, 136), integers(4, 136, n)
+    c = backends.run_all(half_tiles, (3, 2), lambda: [a, b, np.full((m, n), 7, np.float16), *tiles, apart])[2]
+    wanted = (a.astype("f4") @ b.astype("f4")).reshape(m, 2, 2, tiles[1])
+    if apart == 0:
+        wanted = np.stack([wanted[:, :, 1], np.full_like(wanted[:, :, 1], 7)], 2)
+    assert np.array_equal(c, wanted.reshape(m, n))

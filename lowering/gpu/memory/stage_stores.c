@@ -16,16 +16,18 @@
  *   tile.tma_store_wait %b                                       // before the kernel ends
  *
  * Runs before the depth of multibuffers is chosen, which counts these buffers. What must hold: a product of the kernel
- * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access, so that nobody can
- * see when it happens; within a loop of the program it stores to another place each time (as it does still, or did
- * before its indices were optimized); no other array that the kernel writes, or reads behind it, shares memory with
- * this one (aliasing.h); and the tile is made of boxes (store_boxes.h). The buffers leave room for everything else,
- * twice for what is copied in the loops of a block. Elements outside of the array are dropped by the accelerator. Where
- * there is no room for the exchange above either, threads store what they computed.
+ * is asynchronous; a tensor map describes the array (`tile.tma`), and the store is its only access but for stores to
+ * other tiles behind all loops, so that nobody can see when it happens; within a loop of the program it stores to
+ * another place each time (as it does still, or did before its indices were optimized); no other array that the kernel
+ * writes, or reads behind it, shares memory with this one (aliasing.h); and the tile is made of boxes (store_boxes.h).
+ * The buffers leave room for everything else, twice for what is copied in the loops of a block. Elements outside of the
+ * array are dropped by the accelerator. Where there is no room for the exchange above either, threads store what they
+ * computed.
  */
 #include "lowering/gpu/memory/stage_stores.h"
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
+#include "lowering/common/match_step.h"
 #include "lowering/gpu/facts/access.h"
 #include "lowering/gpu/facts/buffer.h"
 #include "lowering/gpu/facts/kernel_words.h"
@@ -120,11 +122,46 @@ static bool loads_in_place(MlirOperation op, MlirOperation store) {
   return (tw_op_loads_tile(op) || tw_op_copies_tile(op)) && tw_reads_before(op, store, tw_null_op());
 }
 
-/* Whether the store is the only op that writes the array, and what others read of it cannot see that. */
+static bool is_in_loop_of_program(MlirOperation op) {
+  for (MlirOperation loop = tw_enclosing_loop(op); !mlirOperationIsNull(loop); loop = tw_enclosing_loop(loop))
+    if (!tw_has_attr(loop, TW_PERSISTENT))
+      return true;
+  return false;
+}
+
+static MlirType stored_type(MlirOperation store) {
+  bool by_engine = !tw_op_stores_tile(store);
+  return mlirValueGetType(mlirOperationGetOperand(store, by_engine ? 0 : mlirOperationGetNumOperands(store) - 1));
+}
+
+/* Whether another store of the block writes another tile of the array: of the same shape, with an index that differs by
+ * a known number. */
+static bool writes_elsewhere(MlirOperation op, MlirOperation store) {
+  bool by_engine = tw_op_has(op, TW_COPIES_BY_ENGINE) && tw_op_has(op, TW_WRITES_ARRAY);
+  if ((!by_engine && !tw_op_stores_tile(op)) || is_in_loop_of_program(op) || is_in_loop_of_program(store) ||
+      !mlirAttributeEqual(tw_attr(op, "order"), tw_attr(store, "order")))
+    return false;
+  MlirType x = stored_type(op), y = stored_type(store);
+  bool alike = tw_is_tile(x) && tw_is_tile(y) && tw_rank(x) == tw_rank(y);
+  for (intptr_t d = 0; alike && d < tw_rank(x); d++)
+    alike = tw_extent(x, d) == tw_extent(y, d);
+  intptr_t first, second, rank = tw_rank(mlirValueGetType(tw_access_array(op, &first)));
+  tw_access_array(store, &second);
+  for (intptr_t d = 0; alike && d < rank; d++) {
+    int64_t apart;
+    if (tw_differ_by(mlirOperationGetOperand(op, first + d), mlirOperationGetOperand(store, second + d), &apart) &&
+        apart != 0)
+      return true;
+  }
+  return false;
+}
+
+/* Whether the store is the only op that writes its tile of the array, and what others read of it cannot see that. */
 static bool is_only_access(MlirOperation store, MlirValue array) {
   TW_EACH_USE(use, array) {
     MlirOperation op = mlirOpOperandGetOwner(use);
-    if (!mlirOperationEqual(op, store) && !tw_is_index_fact(op) && !loads_in_place(op, store))
+    if (!mlirOperationEqual(op, store) && !tw_is_index_fact(op) && !loads_in_place(op, store) &&
+        !writes_elsewhere(op, store))
       return false;
   }
   return true;
@@ -196,12 +233,14 @@ static MlirType buffer_for(MlirValue value, int inner, const tw_store_boxes_t *b
   return tw_buffer_type_get(context, rank + 1, shape, element, tw_layout_attribute(context, &layout));
 }
 
-/* The buffer of such a form that a store in a loop before this one's has: boxes go through its stages one after the
- * other, whichever store they are of. Null if there is none. */
+/* The buffer of such a form that a store in a loop before this one's has, or one to another tile of the array: boxes go
+ * through its stages one after the other, whichever store they are of. Null if there is none. */
 static MlirValue shared_buffer(const stager_t *s, MlirOperation store, MlirType type) {
   for (int i = 0; i < s->num_staged; i++) {
+    intptr_t first, second;
     MlirValue buffer = mlirOperationGetOperand(s->staged[i], 1);
-    if (mlirTypeEqual(mlirValueGetType(buffer), type) && in_turn(s->staged[i], store))
+    bool other_tile = mlirValueEqual(tw_access_array(s->staged[i], &first), tw_access_array(store, &second));
+    if (mlirTypeEqual(mlirValueGetType(buffer), type) && (other_tile || in_turn(s->staged[i], store)))
       return buffer;
   }
   return (MlirValue){NULL};

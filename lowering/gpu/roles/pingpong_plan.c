@@ -107,11 +107,19 @@ MlirValue tw_begin_pingpong(tw_role_t *r, MlirOperation loop, MlirValue bounds[T
 
 /* ---- results --------------------------------------------------------------------------------------- */
 
+static bool is_stored_from(MlirValue buffer) {
+  TW_EACH_USE(use, buffer)
+    if (tw_op_stores_by_engine(mlirOpOperandGetOwner(use)))
+      return true;
+  return false;
+}
+
+/* Once, however many stores a buffer is for. */
 static MlirWalkResult grow_buffer(MlirOperation op, void *user) {
   const tw_stage_plan_t *plan = user;
-  if (!tw_op_stores_by_engine(op))
+  if (!tw_makes_buffer(op) || !is_stored_from(mlirOperationGetResult(op, 0)))
     return MlirWalkResultAdvance;
-  MlirValue buffer = mlirOperationGetOperand(op, 1);
+  MlirValue buffer = mlirOperationGetResult(op, 0);
   MlirType type = mlirValueGetType(buffer);
   mlirValueSetType(buffer, tw_with_stages(type, (int)tw_buffer_type_extent(type, 0) * plan->consumer_groups));
   return MlirWalkResultAdvance;
