@@ -27,11 +27,11 @@ typedef struct {
   tw_map_t values;
   tw_ops_t loads; /* of the first branch that get what is said of them in `as` */
   tw_ops_t as;
-} twins_t;
+} branches_t;
 
-static bool are_twins(twins_t *t, MlirBlock x, MlirBlock y);
+static bool are_twins(branches_t *t, MlirBlock x, MlirBlock y);
 
-static bool have_twin_regions(twins_t *t, MlirOperation x, MlirOperation y) {
+static bool have_twin_regions(branches_t *t, MlirOperation x, MlirOperation y) {
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(x); r++) {
     MlirBlock a = tw_region_block(x, r), b = tw_region_block(y, r);
     if (mlirBlockIsNull(a) != mlirBlockIsNull(b) || (!mlirBlockIsNull(a) && !are_twins(t, a, b)))
@@ -43,7 +43,7 @@ static bool have_twin_regions(twins_t *t, MlirOperation x, MlirOperation y) {
   return true;
 }
 
-static bool are_twin_ops(twins_t *t, MlirOperation x, MlirOperation y) {
+static bool are_twin_ops(branches_t *t, MlirOperation x, MlirOperation y) {
   if (!mlirIdentifierEqual(mlirOperationGetName(x), mlirOperationGetName(y)) ||
       mlirOperationGetNumOperands(x) != mlirOperationGetNumOperands(y) ||
       mlirOperationGetNumResults(x) != mlirOperationGetNumResults(y) ||
@@ -67,7 +67,7 @@ static bool are_twin_ops(twins_t *t, MlirOperation x, MlirOperation y) {
   return true;
 }
 
-static bool are_twins(twins_t *t, MlirBlock x, MlirBlock y) {
+static bool are_twins(branches_t *t, MlirBlock x, MlirBlock y) {
   if (mlirBlockGetNumArguments(x) != mlirBlockGetNumArguments(y))
     return false;
   for (intptr_t i = 0; i < mlirBlockGetNumArguments(x); i++) {
@@ -99,7 +99,7 @@ static void take_first(MlirOperation branch) {
 static bool is_branch(MlirOperation op) { return tw_op_is(op, TW_SCF_IF) && !mlirBlockIsNull(tw_region_block(op, 1)); }
 
 static void merge(MlirOperation branch) {
-  twins_t t = {0};
+  branches_t t = {0};
   if (are_twins(&t, tw_region_block(branch, 0), tw_region_block(branch, 1))) {
     for (int i = 0; i < t.loads.count; i++)
       tw_load_for_both(t.loads.at[i], t.as.at[i]);

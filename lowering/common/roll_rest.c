@@ -31,9 +31,9 @@ typedef struct {
   int side;         /* the region of the branch that has the step */
   MlirValue number; /* of the step */
   tw_step_match_t match;
-} rest_t;
+} leftover_t;
 
-static MlirOperation end_of(const rest_t *r, int side) {
+static MlirOperation end_of(const leftover_t *r, int side) {
   return mlirBlockGetTerminator(tw_region_block(r->branch, side));
 }
 
@@ -55,7 +55,7 @@ static intptr_t result_of(MlirOperation loop, MlirValue value) {
 }
 
 /* Whether a region of the branch only passes on what the loop leaves. */
-static bool passes_on(const rest_t *r, int side) {
+static bool passes_on(const leftover_t *r, int side) {
   MlirBlock block = tw_region_block(r->branch, side);
   if (mlirBlockIsNull(block) || !mlirOperationEqual(mlirBlockGetFirstOperation(block), end_of(r, side)))
     return false;
@@ -65,7 +65,7 @@ static bool passes_on(const rest_t *r, int side) {
   return mlirOperationGetNumResults(r->branch) > 0;
 }
 
-static bool only_branch_reads(const rest_t *r) {
+static bool only_branch_reads(const leftover_t *r) {
   for (intptr_t i = 0; i < mlirOperationGetNumResults(r->loop); i++)
     TW_EACH_USE(use, mlirOperationGetResult(r->loop, i))
       if (!tw_is_inside(mlirOpOperandGetOwner(use), r->branch))
@@ -74,7 +74,7 @@ static bool only_branch_reads(const rest_t *r) {
 }
 
 /* Whether the condition can be computed in front of the loop. */
-static bool has_early_condition(const rest_t *r) {
+static bool has_early_condition(const leftover_t *r) {
   MlirBlock block = mlirOperationGetBlock(r->loop);
   tw_slice_t slice = {.block = block};
   tw_slice_add(&slice, mlirOperationGetOperand(r->branch, 0));
@@ -86,7 +86,7 @@ static bool has_early_condition(const rest_t *r) {
 }
 
 /* Whether the branch leaves what a step with that number would. */
-static bool is_step(rest_t *r, MlirValue number) {
+static bool is_step(leftover_t *r, MlirValue number) {
   r->number = number;
   r->match = (tw_step_match_t){.loop = r->loop, .takes_open = true};
   tw_sum_add(&r->match.iv, number, 1);
@@ -129,7 +129,7 @@ static bool tells_rest(MlirValue condition, MlirValue quotient, MlirValue *numbe
 }
 
 /* One step more where the condition holds. */
-static MlirValue build_end(const rest_t *r) {
+static MlirValue build_end(const leftover_t *r) {
   tw_builder_t at = tw_build_before(r->loop);
   MlirValue condition = mlirOperationGetOperand(r->branch, 0), number;
   MlirType type = mlirValueGetType(r->number);
@@ -146,7 +146,7 @@ static MlirValue build_end(const rest_t *r) {
   return tw_binary(&at, "arith.addi", type, r->number, more);
 }
 
-static void roll(rest_t *r) {
+static void roll(leftover_t *r) {
   mlirOperationSetOperand(r->loop, 1, build_end(r));
   tw_load_for_step(&r->match);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(r->branch); i++)
@@ -156,7 +156,7 @@ static void roll(rest_t *r) {
 }
 
 bool tw_roll_rest(MlirOperation loop) {
-  rest_t r = {.loop = loop, .branch = branch_behind(loop)};
+  leftover_t r = {.loop = loop, .branch = branch_behind(loop)};
   if (tw_loop_step(loop) == 0 || mlirOperationGetNumResults(loop) == 0 ||
       mlirOperationGetNumResults(loop) > TW_MOST_CARRIED || !tw_never_crosses(loop) || mlirOperationIsNull(r.branch) ||
       !only_branch_reads(&r) || !has_early_condition(&r))
