@@ -5,6 +5,7 @@ nothing is said of registers."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import respell
 from check import check
 
 GEMM = {
-    "loop": ["step", "while", "reversed", "two", "remainder", "peeled", "ahead"],
+    "loop": ["step", "while", "reversed", "break", "two", "remainder", "peeled", "branch", "ahead"],
     "form": ["zeros", "iadd", "matmul"],
     "left": ["gather", "masked", "flat"],
     "right": ["gather", "masked", "flat"],
@@ -31,7 +32,7 @@ GEMM = {
     "sum": ["float16"],
 }
 ATTENTION = {
-    "loop": ["step", "while", "reversed", "two", "remainder", "split"],
+    "loop": ["step", "while", "reversed", "break", "two", "remainder", "branch", "split"],
     "form": ["zeros"],
     "keys": ["columns", "order", "gather"],
     "values": ["columns", "gather"],
@@ -100,16 +101,34 @@ def test_blocks_that_scale_several_queries_are_right(monkeypatch: pytest.MonkeyP
 # ---- no silent loss ------------------------------------------------------------------------------------------------
 
 
+@ct.kernel
+def until_a_zero(A, B, C):
+    acc = ct.zeros((128, 128), ct.float32)
+    k = 0
+    while True:
+        a = ct.load(A, (ct.bid(0), k), (128, 64))
+        acc = ct.mma(a, ct.load(B, (k, ct.bid(1)), (64, 128)), acc)
+        if ct.sum(a).item() == 0:
+            break
+        k += 1
+    ct.store(C, (ct.bid(0), ct.bid(1)), acc.astype(C.dtype))
+
+
+def started_full(folder: Path) -> Any:
+    choices = respell.gemm(tile=(128, 128, 64), init="full")
+    return respell.kernel_of(respell.program_of(choices).source(""), folder)
+
+
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("kernel_in", "told"),
     [
-        ({"init": "full"}, "from zero, with that tile added behind the loop"),
-        ({"loop": "break"}, "a count that each step changes by the same"),
+        (started_full, "from zero, with that tile added behind the loop"),
+        (lambda folder: until_a_zero, "a count that each step changes by the same"),
     ],
+    ids=["a sum from a tile", "an end that data tells"],
 )
-def test_a_remark_tells_what_wins_the_plan_back(change: dict[str, Any], told: str, tmp_path: Path) -> None:
-    choices = respell.gemm(tile=(128, 128, 64), **change)
-    kernel = respell.kernel_of(respell.program_of(choices).source(""), tmp_path)
+def test_a_remark_tells_what_wins_the_plan_back(kernel_in: Callable[[Path], Any], told: str, tmp_path: Path) -> None:
+    kernel = kernel_in(tmp_path)
     module = kernel.capture("sm_90a", cli.specialization(kernel, [f"{x}=bf16[?,?]" for x in "ABC"]))
     diagnostics = str(plans.lower(module, compiler.GPU_STAGES, module.lower))
     assert told in diagnostics
