@@ -8,8 +8,10 @@
  *                                                                     ... tile.reshape of what it leaves
  *
  * Products of a batch run one by one on warps, whose Tensor Core instructions have small tiles and wait for each other;
- * those of matrices have all plans. A transposed operand is transposed as a matrix. What a loop carries to add products
- * to is a matrix, too, in loops around loops. Other ops stay as they are: a view costs nothing. */
+ * those of matrices have all plans. A transposed operand is transposed as a matrix, also where the program makes a
+ * matrix of what it has transposed (a product reads a loaded tile where it lies, transposed or not). What a loop
+ * carries to add products to is a matrix, too, in loops around loops. Other ops stay as they are: a view costs nothing.
+ */
 #include "lowering/common/canonicalize.h"
 #include "lowering/loops.h"
 
@@ -66,6 +68,30 @@ static void multiply_matrices(MlirOperation product) {
   mlirOperationDestroy(product);
 }
 
+/* ---- matrices that the program makes itself ---------------------------------------------------------- */
+
+/* Whether it makes a matrix of a batch of one that was transposed as one. */
+static bool takes_turned(MlirOperation op) {
+  if (tw_op_form(op) != TW_FORM_VIEW || mlirOperationGetNumOperands(op) != 1)
+    return false;
+  MlirValue batch = mlirOperationGetOperand(op, 0);
+  MlirType type = matrix_type(mlirValueGetType(batch));
+  MlirOperation turn = tw_def(batch);
+  return !mlirTypeIsNull(type) && mlirTypeEqual(type, mlirValueGetType(mlirOperationGetResult(op, 0))) &&
+         !mlirOperationIsNull(turn) && turns_matrix(turn) && has_matrix(mlirOperationGetOperand(turn, 0));
+}
+
+static void turn_matrices(MlirOperation func) {
+  tw_ops_t views = tw_ops_in(func, takes_turned, MlirWalkPreOrder);
+  for (int i = 0; i < views.count; i++) {
+    tw_builder_t at = tw_build_before(views.at[i]);
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(views.at[i], 0),
+                                  matrix_of(&at, mlirOperationGetOperand(views.at[i], 0)));
+    mlirOperationDestroy(views.at[i]);
+  }
+  tw_ops_free(&views);
+}
+
 /* ---- what loops carry -------------------------------------------------------------------------------- */
 
 /* A use of a value that makes a matrix of it; null if there is none. */
@@ -107,6 +133,7 @@ static void carry_matrix(MlirOperation loop, intptr_t i) {
 }
 
 void tw_make_matrices(MlirOperation func) {
+  turn_matrices(func);
   tw_ops_t products = tw_ops_in(func, is_product_of_one, MlirWalkPreOrder);
   for (int i = 0; i < products.count; i++)
     multiply_matrices(products.at[i]);

@@ -38,3 +38,25 @@ func.func @other(%a: tensor<2x16x16xf16>, %c: tensor<2x16x16xf32>) -> tensor<2x1
   %p = tile.mma %a, %a, %c : tensor<2x16x16xf16>, tensor<2x16x16xf16>, tensor<2x16x16xf32>
   return %p : tensor<2x16x16xf32>
 }
+
+// -----
+
+!m = memref<?x?x?xf16, strided<[?, ?, 1]>>
+
+// So is what the program makes a matrix of behind a permute; what turns a batch of two is no matrix.
+// CHECK-LABEL: @turned
+// CHECK: %[[W:.*]] = tile.load {{.*}} -> tensor<1x32x8xf16>
+// CHECK: %[[M:.*]] = tile.reshape %[[W]] : tensor<1x32x8xf16> -> tensor<32x8xf16>
+// CHECK: %[[B:.*]] = tile.permute %[[M]] [1, 0] : tensor<32x8xf16>
+// CHECK: tile.mma %arg1, %[[B]]
+// CHECK: tile.permute %{{.*}} [0, 2, 1] : tensor<2x8x16xf16>
+func.func @turned(%A: !m, %a: tensor<16x8xf16>, %c: tensor<16x32xf32>, %two: tensor<2x8x16xf16>) -> (tensor<16x32xf32>, tensor<32x8xf16>) {
+  %c0 = arith.constant 0 : i32
+  %w = tile.load %A[%c0, %c0, %c0] : !m, i32, i32, i32 -> tensor<1x32x8xf16>
+  %t = tile.permute %w [0, 2, 1] : tensor<1x32x8xf16>
+  %b = tile.reshape %t : tensor<1x8x32xf16> -> tensor<8x32xf16>
+  %p = tile.mma %a, %b, %c : tensor<16x8xf16>, tensor<8x32xf16>, tensor<16x32xf32>
+  %u = tile.permute %two [0, 2, 1] : tensor<2x8x16xf16>
+  %v = tile.reshape %u : tensor<2x16x8xf16> -> tensor<32x8xf16>
+  return %p, %v : tensor<16x32xf32>, tensor<32x8xf16>
+}
