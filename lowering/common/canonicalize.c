@@ -79,6 +79,39 @@ static void fold_comparisons(MlirOperation func) {
   tw_ops_free(&comparisons);
 }
 
+/* Whether it may be one number alone, such as t % n // n, or its operand, such as t % n % n. */
+static bool may_be_known(MlirOperation op) {
+  tw_op_class_t class = tw_op_class(op);
+  bool divides = class == TW_CLASS_QUOTIENT || class == TW_CLASS_CEILING || class == TW_CLASS_REST;
+  return (divides || class == TW_CLASS_EXTREME || tw_op_is(op, TW_ARITH_ANDI)) &&
+         mlirTypeIsAInteger(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* Whether it divides a number that is less than what it is divided by, or keeps all bits that it has. */
+static bool leaves_all(MlirOperation op) {
+  bool keeps = tw_op_is(op, TW_ARITH_ANDI);
+  int64_t ones;
+  if (keeps && (!tw_known_int(mlirOperationGetOperand(op, 1), &ones) || ones < 0 || (ones & (ones + 1)) != 0))
+    return false;
+  tw_range_t x = tw_range_of(mlirOperationGetOperand(op, 0)), y = tw_range_of(mlirOperationGetOperand(op, 1));
+  return (keeps || tw_op_class(op) == TW_CLASS_REST) && x.low >= 0 && x.high < y.low + keeps;
+}
+
+/* Which group of tiles a tile is in, where there is one group alone, and which tile of the group it is. */
+static void fold_numbers(MlirOperation func) {
+  tw_ops_t ops = tw_ops_in(func, may_be_known, MlirWalkPreOrder);
+  for (int i = 0; i < ops.count; i++) {
+    MlirValue result = mlirOperationGetResult(ops.at[i], 0);
+    tw_builder_t at = tw_build_before(ops.at[i]);
+    tw_range_t range = tw_range_of(result);
+    if (range.low == range.high)
+      mlirValueReplaceAllUsesOfWith(result, tw_const_int(&at, mlirValueGetType(result), range.low));
+    else if (leaves_all(ops.at[i]))
+      mlirValueReplaceAllUsesOfWith(result, mlirOperationGetOperand(ops.at[i], 0));
+  }
+  tw_ops_free(&ops);
+}
+
 static void each_for(MlirOperation func, void (*change)(MlirOperation loop)) {
   tw_ops_t loops = tw_loops_in(func, MlirWalkPostOrder);
   for (int i = 0; i < loops.count; i++)
@@ -119,6 +152,7 @@ bool tw_run_canonicalize(MlirOperation func) {
   tw_make_matrices(func);
   tw_turn_products(func);
   each_for(func, roll);
+  fold_numbers(func); /* behind what compares steps, of which the first one has a number that is known */
   tw_gather_to_load(func);
   tw_merge_branches(func);
   return true;

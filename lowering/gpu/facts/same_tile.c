@@ -5,6 +5,7 @@
 #include "lowering/gpu/facts/grouped_order.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/loops.h"
+#include "lowering/ranges.h"
 #include "tilewright/dialect.h"
 
 /* ---- the same tile ------------------------------------------------------------------------------------- */
@@ -162,9 +163,71 @@ static bool are_other_pairs(MlirOperation loop, MlirValue x, MlirValue y) {
   return move_together(loop, x, y) || tw_is_grouped_order(loop, x, y);
 }
 
+enum { MOST_LEVELS = 3 }; /* of a number that is taken apart */
+
+static bool is_told(MlirOperation loop, MlirOperation access, MlirValue number, int levels);
+
+static bool is_fixed(MlirOperation loop, tw_factor_t x) {
+  return mlirValueIsNull(x.value) || !tw_defined_in(x.value, tw_loop_body(loop));
+}
+
+/* Whether the indices tell the quotient by which a number is divided, and what is left over. */
+static bool are_parts_told(MlirOperation loop, MlirOperation access, MlirValue number, MlirValue part, int levels) {
+  tw_by_factor_t quotient, rest;
+  if (!tw_read_quotient(part, &quotient) || !mlirValueEqual(quotient.x, number) || !is_fixed(loop, quotient.by) ||
+      !is_told(loop, access, part, levels))
+    return false;
+  TW_EACH_USE(use, number) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    MlirValue other = mlirOperationGetNumResults(user) == 1 ? mlirOperationGetResult(user, 0) : (MlirValue){NULL};
+    if (!mlirValueIsNull(other) && tw_read_rest(other, &rest) && mlirValueEqual(rest.x, number) &&
+        tw_is_same_factor(rest.by, quotient.by) && is_told(loop, access, other, levels))
+      return true;
+  }
+  return false;
+}
+
+/* Whether a pair of indices is the row and column of a number, of as many as it is what is left over by. */
+static bool is_told_by_order(MlirOperation access, MlirValue number) {
+  intptr_t first;
+  intptr_t rank = tw_rank(mlirValueGetType(tw_access_array(access, &first)));
+  tw_by_factor_t rest;
+  tw_tile_extents_t tiles;
+  if (!tw_read_rest(number, &rest) || !mlirValueIsNull(rest.by.value) || !tw_is_natural(number))
+    return false;
+  for (intptr_t i = 0; i < rank; i++)
+    for (intptr_t j = 0; j < rank; j++)
+      if (tw_read_grouped_order(number, mlirOperationGetOperand(access, first + i),
+                                mlirOperationGetOperand(access, first + j), &tiles) &&
+          mlirValueIsNull(tiles.rows.value) && mlirValueIsNull(tiles.columns.value) &&
+          tiles.rows.number * tiles.columns.number == rest.by.number)
+        return true;
+  return false;
+}
+
+/* Whether the indices of an access tell a number: of two numbers they are not the same. */
+static bool is_told(MlirOperation loop, MlirOperation access, MlirValue number, int levels) {
+  intptr_t first;
+  intptr_t rank = tw_rank(mlirValueGetType(tw_access_array(access, &first)));
+  for (intptr_t i = 0; i < rank; i++)
+    if (mlirValueEqual(mlirOperationGetOperand(access, first + i), number))
+      return true;
+  if (levels == 0)
+    return false;
+  TW_EACH_USE(use, number) {
+    MlirOperation user = mlirOpOperandGetOwner(use);
+    if (mlirOperationGetNumResults(user) == 1 &&
+        are_parts_told(loop, access, number, mlirOperationGetResult(user, 0), levels - 1))
+      return true;
+  }
+  return is_told_by_order(access, number);
+}
+
 bool tw_moves_each_time(MlirOperation loop, MlirOperation access) {
   intptr_t first;
   MlirType array = mlirValueGetType(tw_access_array(access, &first));
+  if (tw_op_is(loop, TW_SCF_FOR) && is_told(loop, access, tw_loop_iv(loop), MOST_LEVELS))
+    return true;
   for (intptr_t i = 0; tw_op_is(loop, TW_SCF_FOR) && i < tw_rank(array); i++) {
     if (moves(loop, mlirOperationGetOperand(access, first + i)))
       return true;
