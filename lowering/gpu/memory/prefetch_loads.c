@@ -42,9 +42,11 @@
 #include "dialect/layouts.h"
 #include "lowering/aliasing.h"
 #include "lowering/gpu/facts/access.h"
+#include "lowering/gpu/facts/alive.h"
 #include "lowering/gpu/facts/kernel_words.h"
 #include "lowering/gpu/facts/same_tile.h"
 #include "lowering/gpu/machine/budget.h"
+#include "lowering/gpu/machine/target.h"
 #include "lowering/gpu/memory/batch_loads.h"
 #include "lowering/gpu/memory/cache_tiles.h"
 #include "lowering/gpu/memory/share_iterations.h"
@@ -139,6 +141,58 @@ static bool is_read_behind(MlirBlock body, MlirValue value) {
          mlirOperationIsBeforeInBlock(wait, last_reader(body, value));
 }
 
+/* ---- room in registers ------------------------------------------------------------------------------- */
+
+static int64_t words_taken(MlirValue value) {
+  MlirType type = mlirValueGetType(value);
+  return tw_is_tile(type) ? words_of(type) : 1;
+}
+
+/* Words of the tiles that the loop reads, and that stand in front of it. */
+static int64_t words_kept(MlirBlock body) {
+  tw_map_t seen = {0};
+  int64_t words = 0;
+  TW_EACH_OP(op, body)
+    for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
+      MlirValue value = mlirOperationGetOperand(op, i);
+      if (tw_defined_in(value, body) || !tw_is_tile(mlirValueGetType(value)) || tw_map_get(&seen, value.ptr, NULL))
+        continue;
+      tw_map_one(&seen, value, value);
+      MlirOperation def = tw_def(value);
+      words += !mlirOperationIsNull(def) && tw_is_constant(def) ? 0 : words_of(mlirValueGetType(value));
+    }
+  tw_map_free(&seen);
+  return words;
+}
+
+/* Whether a thread has registers for some more words all the iteration: blocks that the program wants side by side
+ * share them. */
+static bool has_room(MlirBlock body, int64_t words) {
+  enum { ADDRESSES = 48 /* and all else that is no tile */ };
+  MlirOperation loop = mlirBlockGetParentOperation(body);
+  int64_t threads = tw_num_warps(loop, 1) * TW_WARP_LANES * tw_hint_occupancy(loop, 1);
+  int64_t most = tw_gpu_target_of(loop).registers_sm / threads,
+          limit = tw_gpu_target_of(loop).machine->thread_registers;
+  return tw_most_alive(body, words_taken) + words_kept(body) + words + ADDRESSES <= (most < limit ? most : limit);
+}
+
+/* Whether a tile of a loop that reduces is read behind a store, or behind all reductions: to load the next one behind
+ * that reader leaves nothing of the iteration to run beside the load. */
+static bool is_read_at_end(MlirBlock body, MlirOperation last) {
+  if (!only_combines(body))
+    return false;
+  MlirOperation sum = tw_null_op();
+  bool stores = false;
+  TW_EACH_OP(op, body) {
+    if (mlirOperationEqual(op, last))
+      break;
+    stores |= tw_stores_to_array(op);
+  }
+  TW_EACH_OP(op, body)
+    sum = tw_op_combines(op) ? op : sum;
+  return stores || mlirOperationIsBeforeInBlock(sum, last);
+}
+
 /* Whether copies that tile-pipeline issues ahead need it for their positions: it loads such tiles early itself. */
 static bool is_of_copies(MlirOperation loop, MlirOperation load) {
   tw_slice_t slice = {.block = tw_loop_body(loop)};
@@ -198,6 +252,7 @@ static MlirOperation prefetch(MlirOperation loop, MlirOperation load, bool behin
   MlirValue tile = mlirOperationGetResult(load, 0);
   MlirOperation last = last_user(body, tile);
   bool settles = behind ? is_read_behind(body, tile) : is_read_late(body, tile, last);
+  settles |= is_read_at_end(body, last) && has_room(body, words_of(mlirValueGetType(tile)));
   if (behind && is_read_late(body, tile, last))
     last = last_reader(body, tile);
   MlirOperation at = settles ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(last);

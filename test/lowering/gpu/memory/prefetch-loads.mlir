@@ -92,6 +92,47 @@ module attributes {tile.target = "sm_90a"} {
     return %r : tensor<64xf32, #slice>
   }
 
+  // A tile that is read behind the reduction moves to other registers, so that the next one has all of the iteration; not
+  // where blocks side by side leave a thread too few.
+  // CHECK-LABEL: @read_behind
+  // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[X:.*]] = %{{.*}})
+  // CHECK-NEXT: %[[T:.*]] = tile.settle %[[X]]
+  // CHECK-NEXT: %[[N:.*]] = arith.addi %[[K]], %c1_i32
+  // CHECK-NEXT: tile.load %arg0[%c0_i32, %[[N]]]
+  // CHECK-NEXT: tile.reduce {{.*}} %[[T]]
+  // CHECK: arith.mulf %[[T]]
+  func.func @read_behind(%s: !A, %n: i32, %init: tensor<64xf32, #slice>, %none: tensor<64x8xf32, #walk>) -> (tensor<64xf32, #slice>, tensor<64x8xf32, #walk>) attributes {tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %all = %none) -> (tensor<64xf32, #slice>, tensor<64x8xf32, #walk>) : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x8xf32, #walk>
+      %m = "tile.reduce"(%x) {kind = 0 : i32, axis = 1 : i32} : (tensor<64x8xf32, #walk>) -> tensor<64xf32, #slice>
+      %e = arith.addf %sum, %m : tensor<64xf32, #slice>
+      %y = arith.mulf %x, %x : tensor<64x8xf32, #walk>
+      %f = arith.addf %all, %y : tensor<64x8xf32, #walk>
+      scf.yield %e, %f : tensor<64xf32, #slice>, tensor<64x8xf32, #walk>
+    }
+    return %r#0, %r#1 : tensor<64xf32, #slice>, tensor<64x8xf32, #walk>
+  }
+
+  // CHECK-LABEL: @no_room
+  // CHECK-NOT: tile.settle
+  // CHECK: arith.mulf
+  // CHECK: tile.load
+  func.func @no_room(%s: !A, %n: i32, %init: tensor<64xf32, #slice>, %none: tensor<64x8xf32, #walk>) -> (tensor<64xf32, #slice>, tensor<64x8xf32, #walk>) attributes {tile.hints = {num_warps = 4 : i32, occupancy = 12 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %all = %none) -> (tensor<64xf32, #slice>, tensor<64x8xf32, #walk>) : i32 {
+      %x = tile.load %s[%c0, %k] : !A, i32, i32 -> tensor<64x8xf32, #walk>
+      %m = "tile.reduce"(%x) {kind = 0 : i32, axis = 1 : i32} : (tensor<64x8xf32, #walk>) -> tensor<64xf32, #slice>
+      %e = arith.addf %sum, %m : tensor<64xf32, #slice>
+      %y = arith.mulf %x, %x : tensor<64x8xf32, #walk>
+      %f = arith.addf %all, %y : tensor<64x8xf32, #walk>
+      scf.yield %e, %f : tensor<64xf32, #slice>, tensor<64x8xf32, #walk>
+    }
+    return %r#0, %r#1 : tensor<64xf32, #slice>, tensor<64x8xf32, #walk>
+  }
+
   // Not where the loop writes to the array, nor where the position comes from what was loaded.
   // CHECK-LABEL: @writes
   // CHECK-NOT: iter_args
