@@ -31,7 +31,7 @@ GPU_STAGES = ("legal", "layout", "pipelined", "nvvm", "llvm")
 CPU_STAGES = ("legal", "vector", "llvm")
 EMIT_LLVM, EMIT_ASSEMBLY, EMIT_OBJECT = 0, 1, 2
 # Bytes of local memory of a thread from which on other plans are tried; where hints share registers out, without these.
-MUCH_LOCAL, MUCH_LOCAL_BY_HINTS = 2048, 256
+MUCH_LOCAL, MUCH_LOCAL_BY_HINTS = 2048, 128
 SHARING_HINTS = ("occupancy", "num_warps")
 
 

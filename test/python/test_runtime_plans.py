@@ -682,7 +682,7 @@ def a_hint_that_spills_is_dropped() -> None:
         ct.store(X, (0,), ct.load(X, (0,), (64,)) * 2)
 
     compiler.capture_kernel, compiler.build = told, build_with_spills
-    for size, kept in ((512, [True, False]), (128, [True])):
+    for size, kept in ((512, [True, False]), (128, [True, False]), (120, [True])):
         spilled.append(size)
         os.environ["TILEWRIGHT_CACHE_DIR"] = tempfile.mkdtemp()
         hints.clear()
