@@ -155,6 +155,9 @@ def space(*texts: str, where: tuple[str, ...] = ()) -> Space:
     ("text", "values"),
     [
         ("TM=32..256*2", (32, 64, 128, 256)),
+        ("TM=3..100*3", (3, 9, 27, 81)),
+        ("TM=8..7*2,5..5*9", (5,)),
+        (f"TM={2**1100}..{2**1101}*2", (2**1100, 2**1101)),
         ("TM=16..48+16,100", (16, 32, 48, 100)),
         ("TM=TN,2*TN", (64, 128)),
         ("stages=2..5", (2, 3, 4, 5)),
@@ -183,7 +186,8 @@ def test_axes_as_a_person_writes_them(text: str, values: Any) -> None:
         ("family=fpga", "axis family has no value 'fpga'; it has fma, mma.sync, wgmma"),
         ("warps=3", "axis num_warps has no value 3; legal are 1, 2, 4, 8, 16, 32"),
         ("stages=99", "axis num_stages has no value 99; legal are 1 to 16"),
-        ("TM=1..10000000", "values; the most is 4096"),
+        ("TM=1..10000000", "has more values than 4096"),
+        (f"TM=1..{10**500}+1", "has more values than 4096"),
         ("TM=0..8*2", "steps by * from 1 on"),
         ("TM=1 if TN if TM", "more than one condition"),
     ],
@@ -216,6 +220,20 @@ def test_a_space_of_axes_that_depend_on_each_other() -> None:
 def test_spaces_that_cannot_be(texts: tuple[str, ...], where: tuple[str, ...], told: str) -> None:
     with pytest.raises(TileValueError, match=re.escape(told)):
         space(*texts, where=where).listed()
+
+
+def test_a_space_that_drawing_does_not_meet_is_not_said_to_be_empty() -> None:
+    some = space("TM=1..4000", "TN=1..4000", where=("TM * 4000 + TN == 4001",))
+    with pytest.raises(TileValueError, match=r"none of \d+ candidates that were drawn is left by the constraints 'TM"):
+        some.random(5, 0)
+
+
+def test_as_many_of_a_large_space_are_ranked_as_can_be() -> None:
+    """However few the constraints leave of it."""
+    some = space("TM=1..2001", "TN=1..100", where=("TN == 1",))
+    sampler = samplers.make("model", some, None, 0, lambda rows: [1.0] * len(rows))
+    found = {key_of(sampler.next()[0]) for _ in range(samplers.MOST_RANKED)}  # type: ignore[index]
+    assert len(found) == samplers.MOST_RANKED and sampler.next() is None
 
 
 def test_samplers_give_what_the_constraints_leave() -> None:
@@ -740,6 +758,12 @@ def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:
         (("warps(x)",), {}, "say which values, as in warps(x)=4x2"),
         (("T=64",), {"sampler": "magic"}, "expected one of model, exhaustive, random, optuna"),
         (("T=64",), {"trials": 0}, "--trials 0"),
+        (("T=64",), {"seed": -1, "sampler": "optuna"}, "--seed -1: expected 0 to 4294967295"),
+        (
+            ("T=64",),
+            {"where": ("stages >= 3",)},
+            "; stages is None where it is left to the compiler: stages == None or",
+        ),
         (("T=64",), {"on": "tpu"}, "'tpu' is no device"),
         (("T=64",), {"on": "cuda:77"}, "this host has"),
     ],

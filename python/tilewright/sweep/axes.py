@@ -12,7 +12,6 @@ A space is axes in their order and constraints (`where`); what an axis is not th
 from __future__ import annotations
 
 import dataclasses
-import math
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,9 +117,10 @@ def _piece(text: str, what: str, is_hint: bool = False) -> Callable[[Mapping[str
 def _steps(low: Any, high: Any, times: bool, step: int, what: str) -> tuple[int, ...]:
     if type(low) is not int or type(high) is not int or (times and low < 1):
         raise TileValueError(f"{what}: a range is of integers, and steps by * from 1 on, found {low!r}..{high!r}")
-    count = int(math.log(max(high, 1) / low, step)) + 2 if times else (high - low) // step + 1
+    bits = high.bit_length() - low.bit_length() + 1  # a step by * is one of a bit or more
+    count = max(bits, 0) + 1 if times else (high - low) // step + 1
     if count > MOST_VALUES:
-        raise TileValueError(f"{what}: {low}..{high} has {count} values; the most is {MOST_VALUES}")
+        raise TileValueError(f"{what}: {low}..{high} has more values than {MOST_VALUES}, which is the most")
     found = [low * step**i if times else low + step * i for i in range(max(0, count))]
     return tuple(n for n in found if n <= high)
 
@@ -239,6 +239,8 @@ class Space:
             if values is not None and not values:
                 return f"the space is empty: axis {axis.name} has no values"
             row |= {axis.name: values[0]} if values else {}
+        if not self.where:
+            return "the space is empty: some axis has no values, whatever the earlier ones are"
         told = ", ".join(repr(c.text) for c in self.where)
         return f"the space is empty: the constraints {told} exclude every candidate"
 
@@ -266,6 +268,12 @@ class Space:
             row = self.drawn(lambda _, values: generator.choice(values))
             if row is not None:
                 found.setdefault(key_of(row), row)
+        if not found and self.where:
+            told = ", ".join(repr(c.text) for c in self.where)
+            raise TileValueError(
+                f"none of {tries} candidates that were drawn is left by the constraints {told}; write the values of "
+                "axes so that they leave more, or take --sampler exhaustive"
+            )
         if not found:
             raise TileValueError(self.why_empty())
         return list(found.values())

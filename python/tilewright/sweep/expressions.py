@@ -107,7 +107,9 @@ class Expression:
         except (ArithmeticError, TypeError, ValueError, IndexError) as error:
             if isinstance(error, TileValueError):
                 raise
-            raise self._wrong(f"cannot be computed: {error}") from None
+            free = [name for name in self.names if name in values and values[name] is None]
+            told = f"; {free[0]} is None where it is left to the compiler: {free[0]} == None or …" if free else ""
+            raise self._wrong(f"cannot be computed: {error}{told}") from None
 
     def _value(self, node: ast.AST, values: Mapping[str, Any]) -> Any:
         if isinstance(node, ast.Constant):

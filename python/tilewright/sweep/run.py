@@ -63,6 +63,8 @@ class Plan:
             raise TileValueError(f"--sampler {self.sampler!r}: expected one of {', '.join(samplers.NAMES)}")
         if self.trials is not None and self.trials < 1:
             raise TileValueError(f"--trials {self.trials}: expected 1 or more")
+        if not 0 <= self.seed < 1 << 32:
+            raise TileValueError(f"--seed {self.seed}: expected 0 to {(1 << 32) - 1}")
         if self.budget is not None and not 0 < self.budget < float("inf"):
             raise TileValueError(f"--budget {self.budget}: expected a positive number of seconds")
 

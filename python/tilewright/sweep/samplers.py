@@ -8,6 +8,7 @@ optuna      a tree-structured Parzen estimator (Optuna), which learns from each 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -114,7 +115,8 @@ def make(name: str, space: Space, trials: int | None, seed: int, rank: Rank) -> 
 def _ranked(space: Space, trials: int | None, seed: int, rank: Rank) -> list[tuple[Row, int]]:
     rows = space.listed()
     if len(rows) > MOST_RANKED:
-        rows = space.random(MOST_RANKED, seed)
+        chosen = random.Random(seed).sample(range(len(rows)), MOST_RANKED)
+        rows = [rows[i] for i in sorted(chosen)]
     expected = rank(rows)
     order = sorted(range(len(rows)), key=lambda i: (expected[i] is None, expected[i] or 0.0, i))
     return [(rows[i], number) for number, i in enumerate(order[:trials], 1)]

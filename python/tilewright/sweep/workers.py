@@ -199,7 +199,8 @@ class Local:
     def _cannot(self, number: int, error: TileError) -> None:
         """Measure this shape; another one, perhaps."""
         self.idle[number] = error
-        self.unfit[self.names[number]] = f"the worker on {self.names[number]}: {error.message}"
+        who = f"the worker on {self.names[number]}"
+        self.unfit[self.names[number]] = error.message if error.message.startswith(who) else f"{who}: {error.message}"
 
     def _left(self) -> list[int]:
         """The workers that have not given up. GoneError where there is none."""
