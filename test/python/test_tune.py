@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -467,6 +468,22 @@ def test_candidates_that_differ_in_how_alone_are_counted_once(hint: dict[str, in
     layout, machine = facts.layout(), cost.machine_of(None)
     each = [programs.estimate(problem, facts, layout, machine, row, counted) for row in rows]
     assert len(counted) == 2 and each == [programs.estimate(problem, facts, layout, machine, row) for row in rows]
+
+
+def test_a_disk_without_room_for_copies_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_has_room", lambda folder, size: False)
+    monkeypatch.setattr(memory.tempfile, "gettempdir", lambda: str(tmp_path))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
+        with pytest.raises(TileError, match=r"takes no copy of the arguments, which are 524,288 bytes: .*TMPDIR"):
+            tune.search(scale, (x, y, 64), space={"T": (64, 128)}, grid=lambda T: (1 << 16) // T, record_file=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert not list(tmp_path.iterdir())
 
 
 def test_views_of_one_array_stay_views() -> None:

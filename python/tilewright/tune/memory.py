@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import errno
 import fcntl
 import os
 import shutil
@@ -21,6 +22,7 @@ import numpy as np
 
 from .. import _core
 from ..dtype import BY_NAME
+from ..errors import TileError
 
 ALIGNMENT = 256
 PREFIX = "tilewright-arrays-"
@@ -167,7 +169,8 @@ def save(layout: Layout) -> Path:
     memory = Memory(layout.device)
     memory.synchronize()
     try:
-        content = np.memmap(path, np.uint8, "w+", shape=max(1, layout.size))
+        _reserve(path, max(1, layout.size))
+        content = np.memmap(path, np.uint8, "r+", shape=max(1, layout.size))
         at = content.ctypes.data
         for address, size in layout.segments:
             memory.copy(at, address, size)
@@ -177,6 +180,20 @@ def save(layout: Layout) -> Path:
         remove(path)
         raise
     return path
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Room for all of it: a write to a page that the disk has no room for would end this process."""
+    try:
+        os.posix_fallocate(_LOCKED[path], 0, size)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EINVAL):  # of a file system that cannot tell
+            os.truncate(_LOCKED[path], size)
+            return
+        raise TileError(
+            f"{str(path.parent)!r} takes no copy of the arguments, which are {size:,} bytes: {error.strerror}; make "
+            "room there, or name another folder by the variable TMPDIR"
+        ) from None
 
 
 def _create(folder: Path) -> Path:
