@@ -513,6 +513,14 @@ def test_what_is_not_kept_is_decided_in_turns_all_the_same(
     assert "* in turns, " in capsys.readouterr().out and not (tmp_path / "tuned.jsonl").exists()
 
 
+def test_a_best_that_cannot_be_kept_is_told(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_TUNED", str(tmp_path / "file" / "tuned.jsonl"))
+    (outcome,) = swept(plan(place, "T=32,128", turns=True), tmp_path)[0].outcomes
+    assert outcome.decided is not None and outcome.decided.times
+    assert outcome.note.endswith("tuned.jsonl' cannot be written, so that tune.launch finds no best")
+
+
 def test_numbers_constants_and_grids_are_other_launches(place: str, tmp_path: Path) -> None:
     arrays = ("X=f32[4096]", "Y=f32[4096]")
     each = [("S=(64,)", "n=1", "64"), ("S=(64,)", "n=20", "64"), ("S=(32,)", "n=1", "64"), ("S=(64,)", "n=1", "32")]

@@ -486,6 +486,18 @@ def test_a_disk_without_room_for_copies_is_named(monkeypatch: pytest.MonkeyPatch
     assert not list(tmp_path.iterdir())
 
 
+def test_a_record_that_cannot_be_written_costs_no_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(record.os, "replace", full)
+    x, y = vectors()
+    path = tmp_path / "tuned.jsonl"
+    with pytest.warns(UserWarning, match="tuned.jsonl' cannot be written: No space left on device; what was found"):
+        found = tune.search(scale, (x, y, 64), space={"T": (64, 128)}, grid=lambda T: 4096 // T, record_file=path)
+    assert found.path is None and found.measured() and not path.exists()
+
+
 def test_views_of_one_array_stay_views() -> None:
     """Overlapping arguments: what one is written through, the other one shows."""
     base = np.zeros(64, np.float32)

@@ -278,6 +278,7 @@ class Sweep:
             except TileError as error:
                 outcome.note = f"the best few were not measured in turns: {error}"
                 break
+            outcome.note = outcome.decided.note
             for choice, found in outcome.decided.times:
                 done.add(records.choice_key(choice))
                 for record in outcome.change(choice, **figures_of(found)):

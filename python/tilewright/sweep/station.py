@@ -296,6 +296,7 @@ class Decided:
     us: float | None = None
     given_us: float | None = None
     times: tuple[tuple[dict[str, Any], Measurement], ...] = ()  # of all of them, as far as they worked
+    note: str = ""  # it is not kept
 
 
 class _Trial:
@@ -519,7 +520,9 @@ class Station:
             found = search_problem(session.problem, rows, budget, self.settings.timeout, keep)
         us, given = (1e6 * t.measurement.median if t.measurement else None for t in (found.best, found.untuned))
         measured = tuple((_choice_of(t.candidate), t.measurement) for t in found.trials if t.measurement is not None)
-        return Decided(_choice_of(found.best.candidate), us, given, measured)
+        is_lost = keep and found.path is None
+        note = f"{str(record.default_path())!r} cannot be written, so that tune.launch finds no best" if is_lost else ""
+        return Decided(_choice_of(found.best.candidate), us, given, measured, note)
 
     def stop(self) -> None:
         """The process ends now, and its own processes with it: the copy of the arguments must not stay."""

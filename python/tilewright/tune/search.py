@@ -16,6 +16,7 @@ import os
 import queue
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -244,10 +245,21 @@ class Search:
             best = self._time(bench, budget, warm_up_seconds)
         result = Result(self.problem, self.machine, self.trials, self.trials[best])
         if record_file is not None and record_file is not False:
-            result.path = record.default_path() if record_file is True else Path(record_file)
-            record.write(result.path, self._entry(result))
-            launching.forget(self.problem.kernel)
+            self._keep(result, record.default_path() if record_file is True else Path(record_file))
         return result
+
+    def _keep(self, result: Result, path: Path) -> None:
+        """A disk that is full does not cost what was measured."""
+        try:
+            record.write(path, self._entry(result))
+        except OSError as error:
+            warnings.warn(
+                f"tune: {str(path)!r} cannot be written: {error.strerror}; what was found is in the result alone",
+                stacklevel=5,
+            )
+            return
+        result.path = path
+        launching.forget(self.problem.kernel)
 
     # --- candidates in the order of the cost model --------------------------------------------------------------------
 
