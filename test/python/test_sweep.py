@@ -446,7 +446,7 @@ def test_what_one_worker_has_measured_is_known_to_the_others() -> None:
         if outcome.program == "0":
             pool.told.set()
 
-    pool.run(lambda: tasks.pop() if tasks else None, found, lambda task: None, 0, known)
+    pool.run(lambda: tasks.pop() if tasks else None, found, lambda task: True, 0, known)
     told = [one.choice for one in known]
     assert (
         len(told) == 8
@@ -755,6 +755,28 @@ def test_a_sweep_has_more_workers_than_candidates(place: str, tmp_path: Path) ->
 def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:
     sweep, _ = swept(plan(place, "T=16..4096*2", "opt_level", budget=0.001), tmp_path)
     assert sum(len(o.records) for o in sweep.outcomes) == 0
+
+
+def test_what_was_taken_in_advance_is_left_when_the_time_is_over(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is nobody's: the next sweep measures it."""
+    over: list[Event] = []
+    monkeypatch.setattr(Sweep, "_is_over", lambda sweep: len(over) >= 2)
+    sweep = Sweep(plan(place, "T=16..4096*2", sampler="exhaustive"), tmp_path, over.append)
+    sweep.run()
+    assert len(sweep.outcomes[0].records) == 2
+    over.clear()
+    monkeypatch.undo()
+    assert len(swept(plan(place, "T=16..4096*2", sampler="exhaustive"), tmp_path)[0].outcomes[0].measured) == 9
+
+
+def test_the_tolerance_of_a_sweep_is_that_of_its_turns(place: str, tmp_path: Path) -> None:
+    some = plan(place, "MODE=1", "T=64,32", turns=True, keep=False, tolerance=1e9)
+    (outcome,) = swept(some, tmp_path)[0].outcomes
+    assert outcome.decided is not None
+    decided = {records.choice_key(choice) for choice, _ in outcome.decided.times}
+    assert {records.choice_key(r.choice) for r in outcome.measured} == decided and len(decided) == 3
 
 
 @pytest.mark.parametrize(

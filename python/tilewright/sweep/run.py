@@ -385,9 +385,13 @@ class _Trials:
                 time.sleep(LOOK_SECONDS)
         return False
 
-    def begins(self, task: Task) -> None:
+    def begins(self, task: Task) -> bool:
+        """What was taken in advance is left when the time is over."""
+        if self.sweep._is_over():
+            return False
         with self.sweep.lock:
             self.sweep.tries(dict(task.choice))
+        return True
 
     def found(self, task: Task, outcome: Record | str) -> None:
         if isinstance(outcome, str):

@@ -517,7 +517,7 @@ class Station:
         space = [session.problem.candidate(choice) for choice in choices]
         rows = [_choice_of(candidate) for candidate in space]
         with self.measuring:
-            found = search_problem(session.problem, rows, budget, self.settings.timeout, keep)
+            found = search_problem(session.problem, rows, budget, self.settings, keep)
         us, given = (1e6 * t.measurement.median if t.measurement else None for t in (found.best, found.untuned))
         measured = tuple((_choice_of(t.candidate), t.measurement) for t in found.trials if t.measurement is not None)
         is_lost = keep and found.path is None

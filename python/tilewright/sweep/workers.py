@@ -63,14 +63,14 @@ class Pool(Protocol):
         self,
         source: Callable[[], Task | None],
         found: Callable[[Task, Record | str], None],
-        begins: Callable[[Task], None],
+        begins: Callable[[Task], bool],
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
         """Measures what `source` gives until that is None. `begins` hears of the next one when a worker of this host is
-        asked for more, `found` what came of each: a record, or why none. A worker takes at most `ahead` tasks beside
-        the one that it measures; None: as many as it compiles at a time. What is `known`, which grows meanwhile, is not
-        measured again."""
+        asked for more, and says whether there is time for it; `found` hears what came of each: a record, or why none. A
+        worker takes at most `ahead` tasks beside the one that it measures; None: as many as it compiles at a time. What
+        is `known`, which grows meanwhile, is not measured again."""
 
     def stop(self) -> None:
         """Nothing is told any more, and `run` ends soon, in whatever thread it is."""
@@ -304,7 +304,7 @@ class Local:
         self,
         source: Callable[[], Task | None],
         found: Callable[[Task, Record | str], None],
-        begins: Callable[[Task], None],
+        begins: Callable[[Task], bool],
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
@@ -319,9 +319,9 @@ class Local:
             with lock:
                 found(task, outcome)
 
-        def begin(task: Task) -> None:
+        def begin(task: Task) -> bool:
             with lock:
-                begins(task)
+                return begins(task)
 
         def serve_one(number: int) -> None:
             self._opened(number)
@@ -349,7 +349,7 @@ class Local:
         self,
         number: int,
         next_task: Callable[[], Task | None],
-        begin: Callable[[Task], None],
+        begin: Callable[[Task], bool],
         tell: Callable[[Task, Record | str], None],
         returned: queue.SimpleQueue[Task],
         ahead: int,
@@ -364,7 +364,8 @@ class Local:
                 if not mine:
                     return
                 asked = mine[:1] if suspects else list(mine)
-                begin(mine[0])
+                if not begin(mine[0]):
+                    return mine.clear()
                 news = known[told:]
                 told += len(news)
                 done: list[tuple[int, Record | str]]
@@ -623,7 +624,7 @@ class Cluster:
         self,
         source: Callable[[], Task | None],
         found: Callable[[Task, Record | str], None],
-        begins: Callable[[Task], None],
+        begins: Callable[[Task], bool],
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..errors import TileError, TileValueError
 from ..kernel import launch
@@ -187,10 +187,22 @@ def search(
     return found.run(space, limit, budget, isolate, record_file)
 
 
-def search_problem(problem: Problem, space: Space, budget: float, timeout: float, keep: bool) -> Result:
+class Settings(Protocol):
+    """Of a sweep: what its own trials may take, and how far results may differ."""
+
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def compile_timeout(self) -> float: ...
+    @property
+    def tolerance(self) -> float | None: ...
+
+
+def search_problem(problem: Problem, space: Space, budget: float, settings: Settings, keep: bool) -> Result:
     """All candidates of a space in turns, beside the kernel as given; with `keep` the best is kept where tune.launch
     finds it."""
-    return Search(problem, None, timeout, 60.0, Progress(False)).run(space, None, budget, True, keep)
+    search = Search(problem, settings.tolerance, settings.timeout, settings.compile_timeout, Progress(False))
+    return search.run(space, None, budget, True, keep)
 
 
 class Search:
