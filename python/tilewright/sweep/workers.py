@@ -407,9 +407,10 @@ class Local:
         for number in list(self.starting):
             with contextlib.suppress(GoneError):
                 self._worker(number)
-        for worker in self.workers.values():
+        every = list(self.workers.values())
+        for worker in every:
             worker.hang_up()
-        for worker in self.workers.values():
+        for worker in every:
             worker.close()
         self.starters.shutdown()
         self.openers.shutdown(wait=False)
