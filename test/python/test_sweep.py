@@ -213,6 +213,7 @@ def test_a_space_of_axes_that_depend_on_each_other() -> None:
         (("TM=64,128",), ("TM > 1000",), "the space is empty: the constraints 'TM > 1000' exclude every candidate"),
         (("TM=8..4",), (), "the space is empty: axis TM has no values"),
         (("TM=1", "TM=2"), (), "axis TM is given 2 times"),
+        (("TM=TN", "TN=TM"), (), "the axes TM and TN depend on each other; give one of them values of its own"),
         (("TM=1",), ("TX > 1",), "the constraint 'TX > 1' has the name 'TX', which is unknown"),
         (("TM=1..4000", "TN=1..4000"), (), "more than 200000 candidates"),
     ],
@@ -220,6 +221,17 @@ def test_a_space_of_axes_that_depend_on_each_other() -> None:
 def test_spaces_that_cannot_be(texts: tuple[str, ...], where: tuple[str, ...], told: str) -> None:
     with pytest.raises(TileValueError, match=re.escape(told)):
         space(*texts, where=where).listed()
+
+
+def test_an_axis_comes_behind_those_that_it_speaks_of() -> None:
+    """However they are written: the condition is of the axis, not of what is given."""
+    found = space("stages=2..3 if TM == 128 and family == 'fma'", "TN=TM..2*TM*2", "TM=32,128", "family=fma").listed()
+    assert found == [
+        {"TM": 32, "TN": 32, "family": "fma"},
+        {"TM": 32, "TN": 64, "family": "fma"},
+        *({"TM": 128, "TN": n, "family": "fma", "num_stages": stages} for n in (128, 256) for stages in (2, 3)),
+    ]
+    assert space("TM=TM,2*TM").listed() == [{"TM": 64}, {"TM": 128}]
 
 
 def test_a_space_that_drawing_does_not_meet_is_not_said_to_be_empty() -> None:

@@ -1,12 +1,13 @@
 """Axes: what a sweep varies, as a person writes it.
 
     TM=64,128,256            values of a constant of the kernel         TM=32..256*2     32, 64, 128, 256
-    TN=TM,2*TM               values that depend on earlier axes         stages=2..5      2, 3, 4, 5
+    TN=TM,2*TM               values that depend on other axes           stages=2..5      2, 3, 4, 5
     warps                    every legal value of a hint                family=mma.sync  a word
     layout(p)                every layout of the tile p that the compiler lists
     stages=auto,3 if family != "fma"      an axis only where the condition holds; `auto`: the compiler's own choice
 
-A space is axes in their order and constraints (`where`); what an axis is not there for stays as given.
+A space is axes in their order (one that speaks of another one comes behind it) and constraints (`where`); what an axis
+is not there for stays as given.
 """
 
 from __future__ import annotations
@@ -30,11 +31,19 @@ _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:\s*([*+])\s*(\d+))?")
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """A name, what gives its values for the values of earlier axes, and where it is there."""
+    """A name, what gives its values for the values of other axes, and where it is there; `names` are those that its
+    values speak of."""
 
     name: str
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     condition: Expression | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def others(self) -> set[str]:
+        """The names, of axes or not, that must be known first."""
+        asked = (*self.names, *(self.condition.names if self.condition is not None else ()))
+        return {hints.full_name(name) for name in asked} - {self.name}
 
     def at(self, known: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The values; None where the axis is not there."""
@@ -84,11 +93,13 @@ def read_axis(text: str, kernel: Any, constants: Sequence[str], listed: Callable
     if not is_hint and name not in constants:
         raise TileValueError(_unknown(name, kernel, constants))
     if is_hint:
-        return Axis(name, _hint_values(name, written.strip(), bool(equals), what, listed), condition)
+        values, names = _hint_values(name, written.strip(), bool(equals), what, listed)
+        return Axis(name, values, condition, names)
     if not written.strip():
         raise TileValueError(f"{what}: say which values, as in {name}=64,128 or {name}=32..256*2")
     pieces = [_piece(part.strip(), what) for part in parts_of(written, ",")]
-    return Axis(name, lambda known: tuple(value for piece in pieces for value in piece(known)), condition)
+    every = tuple(name for _, names in pieces for name in names)
+    return Axis(name, lambda known: tuple(value for piece, _ in pieces for value in piece(known)), condition, every)
 
 
 def _unknown(name: str, kernel: Any, constants: Sequence[str]) -> str:
@@ -100,18 +111,22 @@ def _unknown(name: str, kernel: Any, constants: Sequence[str]) -> str:
     )
 
 
-def _piece(text: str, what: str, is_hint: bool = False) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+Values: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+def _piece(text: str, what: str, is_hint: bool = False) -> tuple[Values, tuple[str, ...]]:
+    """What gives its values, and the names that it speaks of."""
     if text == "none" or (text == "auto" and is_hint):
-        return lambda known: (None,)
+        return lambda known: (None,), ()
     match = _RANGE.fullmatch(text)
     if match is None:
         value = Expression(text, what)
-        return lambda known: (value.of(known),)
+        return lambda known: (value.of(known),), value.names
     low, high = Expression(match[1], what), Expression(match[2], what)
     times, step = match[3] == "*", int(match[4] or 1)
     if times and step < 2:
         raise TileValueError(f"{what}: {text!r} steps by *{step}; expected *2 or more")
-    return lambda known: _steps(low.of(known), high.of(known), times, max(1, step), what)
+    return lambda known: _steps(low.of(known), high.of(known), times, max(1, step), what), (*low.names, *high.names)
 
 
 def _steps(low: Any, high: Any, times: bool, step: int, what: str) -> tuple[int, ...]:
@@ -127,25 +142,25 @@ def _steps(low: Any, high: Any, times: bool, step: int, what: str) -> tuple[int,
 
 def _hint_values(
     name: str, written: str, has_values: bool, what: str, listed: Callable[[str], Sequence[str]]
-) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+) -> tuple[Values, tuple[str, ...]]:
     legal = hints.legal_values(name)
     if has_values and not written:
         raise TileValueError(f"{what}: no values are behind the '='; {name!r} alone takes all of them")
     if not has_values:
         everything = tuple(listed(name)) if legal is None else legal
-        return lambda known: everything
+        return lambda known: everything, ()
     if legal is None or name in hints.WORDS:
         words = tuple(hints.read_word(name, part.strip()) for part in parts_of(written, ","))
         known_words = legal if legal is not None else None
         for word in words:
             if word is not None and known_words is not None and word not in known_words:
                 raise TileValueError(f"{what} has no value {word!r}; it has {', '.join(map(str, known_words))}")
-        return lambda known: words
-    pieces = [(_RANGE.fullmatch(part.strip()), _piece(part.strip(), what, True)) for part in parts_of(written, ",")]
+        return lambda known: words, ()
+    pieces = [(_RANGE.fullmatch(part.strip()), *_piece(part.strip(), what, True)) for part in parts_of(written, ",")]
 
     def values(known: Mapping[str, Any]) -> tuple[Any, ...]:
         found: list[Any] = []
-        for is_range, piece in pieces:
+        for is_range, piece, _ in pieces:
             for value in piece(known):
                 if value is None or value in legal:
                     found.append(value)
@@ -154,7 +169,7 @@ def _hint_values(
                     raise TileValueError(f"{what} has no value {value!r}; legal are {_told(legal, low, high)}")
         return tuple(found)
 
-    return values
+    return values, tuple(name for *_, names in pieces for name in names)
 
 
 def _told(legal: Sequence[Any], low: int, high: int) -> str:
@@ -169,11 +184,13 @@ class Space:
 
     def __init__(self, axes: Sequence[Axis], where: Sequence[Expression], given: Mapping[str, Any]) -> None:
         """`given`: what constants and hints are without an axis, and the shapes of arrays."""
-        self.axes, self.where, self.given = tuple(axes), tuple(where), dict(given)
+        self.where, self.given = tuple(where), dict(given)
         names = [axis.name for axis in axes]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise TileValueError(f"axis {twice[0]} is given {names.count(twice[0])} times; expected once")
+        self.axes = _in_order(axes)
+        names = [axis.name for axis in self.axes]
         known = {*self.given, *names}
         for constraint in self.where:
             unknown = [name for name in constraint.names if hints.full_name(name) not in known]
@@ -277,6 +294,20 @@ class Space:
         if not found:
             raise TileValueError(self.why_empty())
         return list(found.values())
+
+
+def _in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """As they are written, but for one that speaks of a later one, which comes behind that."""
+    left, found = list(axes), list[Axis]()
+    while left:
+        names = {axis.name for axis in left}
+        following = next((axis for axis in left if not axis.others & names), None)
+        if following is None:
+            told = " and ".join(axis.name for axis in left)
+            raise TileValueError(f"the axes {told} depend on each other; give one of them values of its own")
+        left.remove(following)
+        found.append(following)
+    return tuple(found)
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
