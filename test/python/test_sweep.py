@@ -1208,6 +1208,29 @@ def browser() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
+def test_what_other_compilers_made_is_shown_by_itself() -> None:
+    pytest.importorskip("matplotlib", reason="draws the pictures")
+    rows = [dataclasses.replace(r, compiler=f"0.{n}") for n in (1, 2) for r in some_records(3)]
+    text = page.page("Records", rows)
+    assert text.count("<h2>") == 2 and "compiler 0.1</h2>" in text and "compiler 0.2</h2>" in text
+
+
+def test_a_page_that_is_there_stays_where_the_next_one_has_no_room(tmp_path: Path, monkeypatch: Any) -> None:
+    pytest.importorskip("matplotlib", reason="draws the pictures")
+    path = tmp_path / "scale.html"
+    page.write(path, "Sweep", some_records(3))
+    assert path.stat().st_mode & 0o777 == 0o644
+    before = path.read_text()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(TileError, match="cannot be written: No space left on device"):
+        page.write(path, "Sweep", some_records(4))
+    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+
+
 def test_names_and_values_with_dollars_are_no_formulas() -> None:
     pytest.importorskip("matplotlib", reason="draws the pictures")
     rows = [

@@ -1,8 +1,8 @@
 """A page of HTML for a sweep: one file that opens without a network.
 
-For each problem (device, kernel, arguments): the best beside the kernel as given, a table that a click on a column
-sorts, parallel coordinates of the axes, what the model expected against what was measured, and the roofline. Pictures
-are SVG by matplotlib, within the page; texts of records are escaped, for these may come from anybody.
+For each problem (device, kernel, arguments) by a driver and a compiler: the best beside the kernel as given, a table that
+a click on a column sorts, parallel coordinates of the axes, what the model expected against what was measured, and the
+roofline. Pictures are SVG by matplotlib, within the page; texts of records are escaped, for these may come from anybody.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import html
 import io
 import itertools
 import math
+import os
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,16 +60,33 @@ document.body.dataset.ready = "1";
 
 
 def write(path: Path, title: str, records: Sequence[Record]) -> None:
+    text = page(title, records)
     try:
-        path.write_text(page(title, records))
+        if path.is_symlink() or (path.exists() and not path.is_file()):  # as /dev/stdout
+            path.write_text(text)
+        else:
+            _replace(path, text)
     except OSError as error:
         raise TileError(f"the page {str(path)!r} cannot be written: {error.strerror}") from None
 
 
+def _replace(path: Path, text: str) -> None:
+    """One that is there stays until this one is whole."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            os.fchmod(file.fileno(), 0o644)
+        os.replace(name, path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
 def page(title: str, records: Sequence[Record]) -> str:
     problems: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        problems.setdefault(record.problem, []).append(record)
+    for record in records:  # what another driver or compiler made is not compared with
+        problems.setdefault((*record.problem, record.driver, record.compiler), []).append(record)
     parts = [_summary(problems), *(_problem(rows, number) for number, rows in enumerate(problems.values(), 1))]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -85,6 +104,11 @@ def _text(value: Any) -> str:
 def ordered(rows: Sequence[Record]) -> list[Record]:
     """Measured ones first, the quickest before."""
     return sorted(rows, key=lambda r: (not r.measured, r.us))
+
+
+def where(record: Record) -> str:
+    made = [record.driver and f"driver {record.driver}", record.compiler and f"compiler {record.compiler}"]
+    return ", ".join(filter(None, (record.device, *made)))
 
 
 def _given(rows: Sequence[Record]) -> Record | None:
@@ -119,7 +143,7 @@ def _summary(problems: dict[tuple[str, ...], list[Record]]) -> str:
     for found in problems.values():
         best = ordered(found)[0]
         measured = sum(r.measured for r in found)
-        texts = [best.kernel, best.launch, best.device, choice_text(best.choice) if best.measured else "none works"]
+        texts = [best.kernel, best.launch, where(best), choice_text(best.choice) if best.measured else "none works"]
         numbers = [f"{best.us:.2f}" if best.measured else "", _speed(found), measured, len(found) - measured]
         rows.append(("", [*((t, t) for t in texts), *((str(n), n) for n in numbers)]))
     return _table(heads, rows)
@@ -160,7 +184,7 @@ def _candidates(rows: Sequence[Record]) -> str:
 
 def _problem(rows: Sequence[Record], number: int) -> str:
     first = rows[0]
-    title = f"<h2>{_text(first.kernel)}: {_text(first.launch)} on {_text(first.device)}</h2>"
+    title = f"<h2>{_text(first.kernel)}: {_text(first.launch)} on {_text(where(first))}</h2>"
     measured = [r for r in ordered(rows) if r.measured]
     figures = []
     if len(measured) > 1 and axes_of(measured):
