@@ -1,8 +1,9 @@
 """A page of HTML for a sweep: one file that opens without a network.
 
-For each problem (device, kernel, arguments) by a driver and a compiler: the best beside the kernel as given, a table that
-a click on a column sorts, parallel coordinates of the axes, what the model expected against what was measured, and the
-roofline. Pictures are SVG by matplotlib, within the page; texts of records are escaped, for these may come from anybody.
+For each problem (device, kernel, arguments) by a driver and a compiler: the best beside the kernel as given, a table
+that a click on a column sorts, parallel coordinates of the axes, what the model expected against what was measured, and
+the roofline. Pictures are SVG by matplotlib, within the page; texts of records are escaped, for these may come from
+anybody.
 """
 
 from __future__ import annotations
