@@ -1044,6 +1044,35 @@ def test_a_worker_of_a_cluster_that_dies(place: str, tmp_path: Path, monkeypatch
     assert killed and len(outcome.records) == 9 and len(lost) <= 2 and all("its worker" in r.why for r in lost)
 
 
+def test_what_goes_wrong_in_a_cluster_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that die over a question, and those that have no Tilewright."""
+    distributed = pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
+    address = types.SimpleNamespace(address="tcp://h:1")
+    pool = workers.Cluster.__new__(workers.Cluster)
+    for problem, kind, told in (
+        (
+            distributed.KilledWorker("serve", address, 3),
+            TileError,
+            "workers of the cluster that were asked to rank died",
+        ),
+        (
+            ModuleNotFoundError("No module named 'tilewright'"),
+            workers.GoneError,
+            "No module named 'tilewright'; all need",
+        ),
+        (distributed.CancelledError("gone"), workers.GoneError, "the Dask scheduler is gone: gone"),
+    ):
+
+        def result(timeout: float, problem: BaseException = problem) -> None:
+            raise problem
+
+        future = types.SimpleNamespace(result=result)
+        monkeypatch.setattr(pool, "_submit", lambda *_, future=future: future, raising=False)
+        for ask in (lambda: pool.ask("rank"), lambda: pool.ask_all("rank", [()])):
+            with pytest.raises(kind, match=told):
+                ask()
+
+
 # --- the command, and the page ----------------------------------------------------------------------------------------
 
 
