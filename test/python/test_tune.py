@@ -789,6 +789,40 @@ def test_a_source_is_what_it_says() -> None:
     assert len(record.source_hash(scale.function)) == 16
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "used"),
+    [
+        ("A = 1", "A = 2", "x * A"),
+        ("A = ct.float16", "A = ct.float32", "ct.astype(x, A)"),
+        ("A = (1, (2, 3))", "A = (1, (2, 4))", "x * A[1][0]"),
+        ("A = {'a': [1]}", "A = {'a': [2]}", "x * A['a'][0]"),
+        ("class A:\n    n = 1", "class A:\n    n = 2", "x * A.n"),
+        ("class A(enum.IntEnum):\n    n = 1", "class A(enum.IntEnum):\n    n = 2", "x * A.n"),
+        ("A = types.SimpleNamespace(n=1)", "A = types.SimpleNamespace(n=2)", "x * A.n"),
+        ("def f(x, y=1): return x * y", "def f(x, y=2): return x * y", "f(x)"),
+        ("def g(x, y): return x * y\nf = partial(g, y=1)", "def g(x, y): return x * y\nf = partial(g, y=2)", "f(x)"),
+        ("A = 1\ndef f(x): return x * A", "A = 2\ndef f(x): return x * A", "f(x)"),
+        ("import constants1 as c", "import constants2 as c", "x * c.N"),
+    ],
+)
+def test_a_source_is_what_it_refers_to(
+    one: str, other: str, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of the kernel as it was are none of what it is after an edit of a dtype or a number elsewhere."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for n in (1, 2):
+        (tmp_path / f"constants{n}.py").write_text(f"N = {n}\nUNUSED = {n}\n")
+    head = "import enum, types\nfrom functools import partial\nfrom tilewright import tile as ct\n"
+    body = f"@ct.kernel\ndef k(X, Y):\n    x = ct.load(X, (0,), (64,))\n    ct.store(Y, (0,), {used})\n"
+
+    def hash_of(name: str, text: str) -> str:
+        path = tmp_path / f"{name}.py"
+        path.write_text(f"{head}{text}\nUNUSED = {name!r}\n{body}")
+        return record.source_hash(cli.load_kernel(f"{path}:k").function)
+
+    assert hash_of("first", one) == hash_of("again", one) != hash_of("second", other)
+
+
 # --- compilation in threads -------------------------------------------------------------------------------------------
 
 

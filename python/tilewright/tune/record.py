@@ -16,12 +16,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import enum
 import fcntl
+import functools
 import hashlib
 import json
 import math
 import os
 import stat
+import sys
 import tempfile
 import types
 import warnings
@@ -31,6 +34,7 @@ from typing import Any
 
 from .. import _core, knobs
 from ..capture.source import source_of
+from ..dtype import DType
 from ..errors import TileError
 from .memory import Layout
 
@@ -165,9 +169,10 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def source_hash(function: types.FunctionType) -> str:
-    """Names what a kernel says: its syntax tree, and those of the functions and the plain values that it refers to.
+    """Names what a kernel says: its syntax tree, and those of the functions and the values that it refers to.
 
-    Comments and layout do not count; neither does anything that is reached in other ways than by a name.
+    Comments and layout do not count; neither does what is no value of Python, a dtype, or made of them, nor what is in
+    modules of Python, of libraries and of the compiler.
     """
     pieces: list[str] = []
     _collect(function, pieces, set())
@@ -184,17 +189,73 @@ def _collect(function: types.FunctionType, pieces: list[str], seen: set[int]) ->
         pieces.append(function.__code__.co_code.hex())
         return
     pieces.append(ast.dump(ast.Module([*tree.body], [])) + ast.dump(tree.args))
-    names = function.__code__.co_names
+    if function.__defaults__ or function.__kwdefaults__:
+        pieces.append(f"defaults={_told((function.__defaults__, function.__kwdefaults__))}")
+    names = _names(function.__code__)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     for name in sorted({*names, *cells}):
         with contextlib.suppress(ValueError):  # an empty cell
             value = cells[name].cell_contents if name in cells else function.__globals__.get(name)
-            members = [getattr(value, n, None) for n in names] if isinstance(value, types.ModuleType) else [value]
-            for member in members:
-                if isinstance(member, types.FunctionType):
-                    _collect(member, pieces, seen)
-                elif isinstance(member, int | float | str) and not isinstance(value, types.ModuleType):
-                    pieces.append(f"{name}={member!r}")
+            _refer(name, value, names, pieces, seen)
+
+
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """Of a function, and of those that are written in it."""
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return tuple(dict.fromkeys([*code.co_names, *(name for each in inner for name in _names(each))]))
+
+
+def _refer(name: str, value: Any, names: tuple[str, ...], pieces: list[str], seen: set[int]) -> None:
+    """What a name is; of modules, classes and objects, those of their members that the function names."""
+    if isinstance(value, types.FunctionType):
+        _collect(value, pieces, seen)
+    elif isinstance(value, functools.partial):
+        _refer(name, value.func, names, pieces, seen)
+        _refer(name, (value.args, value.keywords), names, pieces, seen)
+    elif value is not None and (told := _told(value)) is not None:
+        pieces.append(f"{name}={told}")
+    elif id(value) not in seen and not _is_of_others(value):
+        seen.add(id(value))
+        for member in names:
+            found = getattr(value, member, None) if isinstance(value, types.ModuleType | type) else None
+            found = vars(value).get(member) if found is None and hasattr(value, "__dict__") else found
+            _refer(f"{name}.{member}", found, names, pieces, seen)
+
+
+# Modules that no edit of the user's program changes.
+OTHERS = ("tilewright", "numpy", "torch", "cupy", "jax", "cuda", "numba")
+
+
+def _is_of_others(value: Any) -> bool:
+    module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    top = str(module or "builtins").partition(".")[0]
+    is_of_python = top in sys.stdlib_module_names and top != "__main__" and isinstance(value, types.ModuleType | type)
+    return top in OTHERS or is_of_python
+
+
+def _told(value: Any, depth: int = 8) -> str | None:
+    """A value as a text that is the same in every process; None of what has none."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}={value.value!r}"
+    if value is None or type(value) in (bool, int, float, complex, str, bytes) or isinstance(value, int | float | str):
+        return repr(value)
+    if isinstance(value, DType):
+        return value.name
+    if depth == 0:
+        return None
+    parts: list[Any]
+    if isinstance(value, dict):
+        parts = [part for pair in value.items() for part in pair]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    elif isinstance(value, tuple | list):
+        parts = list(value)
+    elif isinstance(value, set | frozenset):
+        parts = sorted(value, key=repr)
+    else:
+        return None
+    told = [_told(part, depth - 1) for part in parts]
+    return f"{type(value).__name__}({', '.join(text for text in told if text is not None)})"
 
 
 def shape_class(key: tuple[tuple[Any, ...], ...], layout: Layout) -> str:
