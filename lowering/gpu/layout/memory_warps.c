@@ -9,6 +9,7 @@
 #include "lowering/gpu/layout/value_classes.h"
 #include "lowering/gpu/machine/budget.h"
 #include "lowering/ir.h"
+#include "lowering/launch_record.h"
 #include "lowering/loops.h"
 
 enum {
@@ -16,6 +17,8 @@ enum {
   OWN_ROWS = 8,    /* so many rows that are reduced one by one: warps do not wait for each other, and have twice that */
   LOOP_WEIGHT = 4, /* of one that each iteration of a loop loads: a thread has one access of it under way */
   CLOSE_WEIGHT = 2, /* of one whose copies are all under way, or that other blocks load, too */
+  MANY_BLOCKS = 4,  /* side by side, as the program wants: they have tiles under way for each other */
+  FEW_ELEMENTS = 8, /* of a thread, beside which what threads do for their sums and addresses counts */
   FEW_WARPS = 4,
   MAX_WARPS = 8,         /* unless a thread would hold too much */
   MOVED_BYTES = 1 << 15, /* the most of a tile that twice as many warps move */
@@ -170,9 +173,9 @@ static bool moves_single_tiles(const moved_t *m, int64_t most, int warps) {
 
 /* As many warps as give each thread BYTES_PER_THREAD, or twice that where each warp reduces rows of its own, and more
  * where a thread would hold too many elements, of one tile or of all that it needs at a time, or that a loop keeps
- * beside these, such as the weights of rows. A scan over few warps is cheaper. What moves tiles and waits for nothing
- * else has half as many bytes a thread, if there are blocks of several warps anyway; of two, if threads exchange
- * nothing. */
+ * beside these, such as the weights of rows. Half as many where a walk along short rows has many blocks. A scan over
+ * few warps is cheaper. What moves tiles and waits for nothing else has half as many bytes a thread, if there are
+ * blocks of several warps anyway; of two, if threads exchange nothing. */
 static int choose(const moved_t *m, MlirOperation func) {
   int64_t most = most_bytes(m), held = tw_register_budget(func, TW_BUDGET_TILE);
   int64_t alive = tw_register_budget(func, TW_BUDGET_ALIVE);
@@ -184,6 +187,9 @@ static int choose(const moved_t *m, MlirOperation func) {
   int enough = m->scans || m->rearranges ? FEW_WARPS : FEW_WARPS / 2;
   if (warps >= enough && most <= MOVED_BYTES && moves_single_tiles(m, most, warps))
     warps *= 2;
+  if (tw_hint_occupancy(func, 1) >= MANY_BLOCKS && m->loops && m->combines && warps > FEW_WARPS &&
+      m->elements < (int64_t)warps * TW_WARP_LANES * FEW_ELEMENTS)
+    warps /= 2;
   while (warps < TW_BLOCK_WARPS && m->elements > (int64_t)warps * TW_WARP_LANES * held)
     warps *= 2;
   while (warps < MAX_WARPS && m->alive > (int64_t)warps * TW_WARP_LANES * alive)
