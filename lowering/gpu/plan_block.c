@@ -102,6 +102,24 @@ static void check_occupancy(MlirOperation func, int64_t num_warps) {
   tw_drop_hint(func, "occupancy");
 }
 
+/* Half as many blocks side by side as the program wishes, or a quarter, if all that a block's loops read again has room
+ * in their shares of shared memory: more blocks would each load it again, and their rows push each other out of the
+ * cache. */
+static void leave_room_for_rows(MlirOperation func) {
+  enum { SCRATCH = 4096, LEAST_BLOCKS = 2 };
+  int64_t wished = tw_hint_occupancy(func, 0), blocks = wished, all = tw_gpu_target_of(func).shared_bytes_sm;
+  int64_t bytes = wished > LEAST_BLOCKS ? tw_bytes_to_keep(func) + SCRATCH + TW_SHARED_BYTES_OF_DRIVER : SCRATCH;
+  while (blocks / 2 >= LEAST_BLOCKS && bytes > all / blocks)
+    blocks /= 2;
+  if (blocks == wished || bytes > all / blocks)
+    return;
+  tw_op_remark(func,
+               "has occupancy=%lld in place of %lld: with so many blocks, all that its loops read again stays in "
+               "shared memory",
+               (long long)blocks, (long long)wished);
+  tw_plan_hint(func, "occupancy", blocks);
+}
+
 /* ---- products in steps of k ---------------------------------------------------------------------------- */
 
 /* What the products of a function take of k. */
@@ -161,6 +179,7 @@ bool tw_run_plan_block(MlirOperation func) {
   if (!tw_replan(func, of_products, &wanted))
     return false;
   if (of_tiles) {
+    leave_room_for_rows(func);
     tw_launch_set_num_warps(func, (uint32_t)choose_warps(func, wanted));
     check_occupancy(func, of_products > 0 ? tw_num_warps(func, 0) : 0);
   }

@@ -397,6 +397,33 @@ bool tw_is_kept(MlirOperation load) {
   return kept;
 }
 
+/* Bytes of the tiles that walks from a first one on read again, where it is known how many these are. */
+static int64_t row_bytes(MlirOperation first) {
+  cache_plan_t plan = {.num_tiles = 0};
+  int64_t bytes = 0;
+  if (tw_is_walk(first))
+    find_walks(&plan, first);
+  if (plan.walks.count >= 2 && plan.trips >= MIN_STAGES && plan.trips <= MAX_STAGES) {
+    note_loads(&plan);
+    drop_single(&plan);
+    if (plan.num_tiles > 0 && are_spared(&plan, false))
+      bytes = plan.trips * stage_bytes(&plan);
+  }
+  free_plan(&plan);
+  return bytes;
+}
+
+int64_t tw_bytes_to_keep(MlirOperation func) {
+  int64_t most = 0;
+  tw_ops_t loops = has_room(func) ? tw_loops_in(func, MlirWalkPreOrder) : (tw_ops_t){NULL, 0};
+  for (int i = 0; i < loops.count; i++) {
+    int64_t bytes = row_bytes(loops.at[i]);
+    most = bytes > most ? bytes : most;
+  }
+  tw_ops_free(&loops);
+  return most;
+}
+
 /* ---- rewriting --------------------------------------------------------------------------------------------- */
 
 /* How many tiles are kept; null: all, whose number is known. */

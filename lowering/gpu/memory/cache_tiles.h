@@ -6,5 +6,7 @@
 
 /* Whether the load is one of several walks', which a copy into shared memory will take the place of. */
 bool tw_is_kept(MlirOperation load);
+/* Bytes of shared memory with which walks of known lengths keep all that they read again; 0: there are none. */
+int64_t tw_bytes_to_keep(MlirOperation func);
 
 #endif /* TILEWRIGHT_LOWERING_GPU_MEMORY_CACHE_TILES_H */
