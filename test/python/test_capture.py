@@ -7,6 +7,7 @@ import functools
 import inspect
 import itertools
 import math
+import os
 import re
 import sys
 import types
@@ -936,6 +937,30 @@ def test_source_that_has_changed(tmp_path: Path) -> None:
     for name in ("kernel", "other"):
         with pytest.raises(ct.TileSyntaxError, match=f"the source of {name} has changed since it was imported"):
             capture(names[name], [N], "cpu")
+
+
+def test_a_file_that_is_edited_and_loaded_again(tmp_path: Path) -> None:
+    """As importlib.reload does, and a worker of a cluster that lives on: each function is as its own file was."""
+    path = tmp_path / "edited.py"
+
+    def loaded(n: int, more: str = "") -> Any:
+        path.write_text(f"{more}def kernel(x):\n    return x + {n}\n\n\ndef other(x):\n    return x * {n}\n")
+        os.utime(path, (n, n))
+        names: dict[str, Any] = {}
+        exec(compile(path.read_text(), str(path), "exec", dont_inherit=True), names)
+        return names
+
+    def text(function: Any) -> str:
+        return ast.unparse(source_of(function).tree.body[0])
+
+    first = loaded(1)
+    assert text(first["kernel"]) == "return x + 1"
+    loaded(2)
+    third = loaded(3, "# a line\n")
+    assert text(third["kernel"]) == "return x + 3" and text(third["other"]) == "return x * 3"
+    assert text(first["other"]) == "return x * 1" and text(first["kernel"]) == "return x + 1"
+    fourth = loaded(4)
+    assert text(fourth["other"]) == "return x * 4" and text(first["other"]) == "return x * 1"
 
 
 def test_lambdas_of_constants() -> None:

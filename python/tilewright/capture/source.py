@@ -120,7 +120,7 @@ def definition_place(function: types.FunctionType) -> Place:
 def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
     code = function.__code__
     first = code.co_firstlineno
-    lines = linecache.getlines(code.co_filename)
+    lines = _lines_of(code)
     if len(lines) < first:
         lines = _unsaved_lines(function)
     if function.__name__ == "<lambda>" and (found := _parse_lambda(function, lines)) is not None:
@@ -141,6 +141,33 @@ def _parse(function: types.FunctionType) -> tuple[ast.FunctionDef, int]:
         "this kind of function cannot be used in tile code; expected one made by 'def' or 'lambda'",
         [definition_place(function)],
     )
+
+
+_versions: dict[str, list[list[str]]] = {}  # of files, the latest last
+_MOST_VERSIONS = 8
+
+
+def _lines_of(code: types.CodeType) -> list[str]:
+    """Of its file, which may have been edited and loaded again: as it was when the code was made."""
+    linecache.checkcache(code.co_filename)
+    now, known = linecache.getlines(code.co_filename), _versions.setdefault(code.co_filename, [])
+    if not any(lines is now or lines == now for lines in known):
+        known.append(now)
+        del known[:-_MOST_VERSIONS]
+    if len(known) == 1:
+        return now
+    return next((lines for lines in reversed(known) if _has(lines, code)), now)
+
+
+def _has(lines: list[str], code: types.CodeType) -> bool:
+    """Whether these lines make the code."""
+    try:
+        made = [compile("".join(lines), code.co_filename, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    for one in made:
+        made += [c for c in one.co_consts if isinstance(c, types.CodeType)]
+    return code in made
 
 
 def _parse_lambda(function: types.FunctionType, lines: list[str]) -> tuple[ast.FunctionDef, int] | None:
