@@ -1000,6 +1000,24 @@ def test_workers_read_the_kernel_by_its_path(place: str, tmp_path: Path, monkeyp
     sweep.writer.close()
 
 
+def test_workers_that_have_another_source_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a module that the kernel's file imports: that of a worker which lives on stays as it was."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "swept_helper.py").write_text("FACTOR = 2.0\n")
+    path = tmp_path / "swept_kernel.py"
+    path.write_text(f"import swept_helper\n{KERNELS}".replace("x * 2.0", "x * swept_helper.FACTOR"))
+    some = plan(f"{path}:scale", "T=32")
+    assert not swept(some, tmp_path / "records")[0].stale
+    edited = Sweep(some, tmp_path / "records")
+    monkeypatch.setattr(sys.modules["swept_helper"], "FACTOR", 3.0)
+    edited.run()
+    assert edited.stale.startswith("the workers have another source of kernel scale than this process has")
+    command._report(edited, str(tmp_path / "page.html"))
+    assert edited.stale in capsys.readouterr().err
+
+
 def test_a_scheduler_that_is_not_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)

@@ -106,6 +106,8 @@ def command_sweep(options: argparse.Namespace) -> int:
 
 def _report(sweep: Sweep, wanted: str | None) -> None:
     """The tables and the page: also of a sweep that was stopped."""
+    if sweep.stale:
+        print(sweep.stale, file=sys.stderr)
     for why in sweep.unfit.values():
         print(f"without a worker: {why}", file=sys.stderr)
     done = [outcome for outcome in sweep.outcomes if outcome.records]

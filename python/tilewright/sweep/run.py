@@ -21,6 +21,7 @@ from ..errors import TileError, TileTypeError, TileValueError
 from ..kernel import kernel as tile_kernel
 from ..structure import constant_parameters
 from ..tune import forkserver
+from ..tune.record import source_hash
 from ..tune.samples import extents
 from ..tune.search import SAME
 from ..tune.worker import UnfitError
@@ -161,6 +162,7 @@ class Sweep:
         self.claims, self.found = Claims(self.path), Followed(self.path)
         self.outcomes: list[Outcome] = []
         self.unfit: dict[str, str] = {}  # workers that took no part, or no more, and why
+        self.stale = ""  # what was measured is not what this process has
         self.lock = threading.RLock()  # of the file, and of who hears of trials: kinds of devices have a thread each
         self.end = None if plan.budget is None else time.monotonic() + plan.budget
 
@@ -219,6 +221,11 @@ class Sweep:
             raise
         except TileError as error:
             raise ShapeError(f"{shape}: {error}") from None
+        if base.source != source_hash(self.kernel.function):
+            self.stale = (
+                f"the workers have another source of kernel {self.kernel.name} than this process has: what its file "
+                "imports was edited since they began, or their Python is another one; restart them to measure this one"
+            )
         given = self._given(shape)
         constants = [n for n in self.kernel.parameters if n in constant_parameters(self.kernel.function)]
         axes = [
