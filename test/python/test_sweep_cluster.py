@@ -274,6 +274,12 @@ def devices_of(client: Any) -> list[str]:
     return [name for names in client.run(devices_here).values() for name in names]
 
 
+def own_devices() -> list[str]:
+    from tilewright.sweep import station
+
+    return [station._own_device(device) for device in ("auto", "cuda", "cuda:1", "cpu")]
+
+
 def gpus_of_a_cluster(folder: str) -> None:
     """Workers of a host that see all of its GPUs have one each. What is left of a sweep ends with it. One that is not
     like the others takes no part, and none of their candidates."""
@@ -302,6 +308,8 @@ def gpus_of_a_cluster(folder: str) -> None:
             (outcome,) = sweep.outcomes
             assert len(outcome.measured) == 18 and len(outcome.records) == 36
             assert all("power" in r.why for r in outcome.records if not r.measured), [r.why for r in outcome.records]
+            owned = sorted(client.run(own_devices).values())  # the same for whatever asks next
+            assert owned == [[f"cuda:{n}", f"cuda:{n}", "cuda:1", "cpu"] for n in range(2)], owned
             while devices_of(client):
                 time.sleep(0.05)
         if rows[1]["options"]["env"].get("FAKECUDA_VERSION"):

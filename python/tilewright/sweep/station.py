@@ -605,11 +605,15 @@ def _station(settings: Settings, device: str) -> Station:
         return _HERE[key]
 
 
-@functools.cache
 def _own_device(device: str) -> str:
     """Workers of a host that see the same GPUs have one each."""
-    count = gpu_count()
-    return f"cuda:{settle(count)}" if device in ("auto", "cuda") and count else device
+    return f"cuda:{_own_gpu()}" if device in ("auto", "cuda") and gpu_count() else device
+
+
+@functools.cache
+def _own_gpu() -> int:
+    """The same for all sweeps of this process."""
+    return settle(gpu_count())
 
 
 def _address() -> str:

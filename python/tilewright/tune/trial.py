@@ -70,7 +70,10 @@ class Bench:
         """`path`: the file of `memory.save`; None: the arrays themselves, which are restored by `close`. `name`: that
         of the device, as whoever asks knows it (alone.py)."""
         if name and name_of(layout.device) != name:
-            raise TileError(f"device {layout.device} of this process is {name_of(layout.device)}, no {name}")
+            raise TileError(
+                f"device {layout.device} of this process is {name_of(layout.device)}, no {name}; CUDA_VISIBLE_DEVICES "
+                "must stay as it was when the program first used a GPU"
+            )
         self.layout = layout
         if path is None:
             self.memory, self.bases = memory.Memory(layout.device), [address for address, _ in layout.segments]
