@@ -15,12 +15,12 @@
  *   fake_spoilt()                   the call that spoilt that capture, or NULL
  *   fake_mode()                     the calling thread's mode of captures; 2: relaxed
  *
- * Environment (read by cuInit): FAKECUDA_DEVICES (default 2; where it is said, of CUDA_VISIBLE_DEVICES by number),
- * FAKECUDA_VERSION (default 12040), FAKECUDA_NAME (of GPUs that are all alike), FAKECUDA_FAIL="name:nth:result",
- * FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 + device, stream 0x5000 + 0x100 *
- * device + n; memory of device d lies at 0x100000000000 * (d + 1). GPU g, which is device g unless CUDA_VISIBLE_DEVICES
- * says otherwise, has compute capability (9, g); (9, 0) with FAKECUDA_NAME. A kernel whose name has "fault" in it makes
- * every later call of its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
+ * Environment (read by cuInit): FAKECUDA_DEVICES (default 2; where it is said, of CUDA_VISIBLE_DEVICES by numbers and
+ * UUIDs), FAKECUDA_VERSION (default 12040), FAKECUDA_NAME (of GPUs that are all alike),
+ * FAKECUDA_FAIL="name:nth:result", FAKECUDA_BUSY (streams and events have work pending). Handles: context 0xC000 +
+ * device, stream 0x5000 + 0x100 * device + n; memory of device d lies at 0x100000000000 * (d + 1). GPU g, which is
+ * device g unless CUDA_VISIBLE_DEVICES says otherwise, has compute capability (9, g); (9, 0) with FAKECUDA_NAME. A
+ * kernel whose name has "fault" in it makes every later call of its device return CUDA_ERROR_ILLEGAL_ADDRESS. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
@@ -215,12 +215,40 @@ EXPORT const launch_t *fake_launch(void) { return &last; }
 
 /* --- start ---------------------------------------------------------------------------------------- */
 
-/* The devices are the GPUs with these numbers, up to one that is not there. */
-static void see(const char *numbers) {
-  int count = 0, used = 0, number;
-  while (count < devices && sscanf(numbers, "%d%n", &number, &used) == 1 && number >= 0 && number < devices) {
-    gpus[count++] = number;
-    numbers += used + (numbers[used] == ',');
+static int uuid_byte(int gpu, int i) { return (0xf0 + gpu + i) & 0xff; }
+
+/* Whether a text begins with the UUID of a GPU, or with a part of it that is two characters a byte; behind it. */
+static const char *behind_uuid(const char *text, int gpu) {
+  if (strncmp(text, "GPU-", 4) != 0)
+    return NULL;
+  text += 4;
+  unsigned byte;
+  int i = 0;
+  for (; i < 16 && sscanf(text, "%2x", &byte) == 1; i++, text += 2 + (text[2] == '-'))
+    if ((int)byte != uuid_byte(gpu, i))
+      return NULL;
+  return i && (!*text || *text == ',') ? text : NULL;
+}
+
+/* The number of the GPU that a text begins with, by its number or UUID, and what is behind it; -1: there is no such. */
+static int gpu_of(const char *text, const char **rest) {
+  int number, used = 0;
+  if (sscanf(text, "%d%n", &number, &used) == 1) {
+    *rest = text + used;
+    return number < devices ? number : -1;
+  }
+  for (int gpu = 0; gpu < devices; gpu++)
+    if ((*rest = behind_uuid(text, gpu)))
+      return gpu;
+  return -1;
+}
+
+/* The devices are these GPUs, up to one that is not there. */
+static void see(const char *text) {
+  int count = 0, gpu;
+  while (count < devices && (gpu = gpu_of(text, &text)) >= 0) {
+    gpus[count++] = gpu;
+    text += *text == ',';
   }
   devices = count;
 }
@@ -311,7 +339,7 @@ EXPORT int cuDeviceGetName(char *out, int size, int device) {
 EXPORT int cuDeviceGetUuid_v2(unsigned char *out, int device) {
   ENTER();
   for (int i = 0; i < 16; i++)
-    out[i] = (unsigned char)(0xf0 + gpus[device] + i);
+    out[i] = (unsigned char)uuid_byte(gpus[device], i);
   return 0;
 }
 

@@ -164,6 +164,34 @@ def two_gpus_of_this_host(folder: str) -> None:
         Bench(layout, None, "gpu-f1f2")
 
 
+def gpus_by_other_names(folder: str) -> None:
+    """What CUDA_VISIBLE_DEVICES calls them: each worker has the one that is meant, and checks it."""
+    os.environ |= {"FAKECUDA_NAME": "Fake GPU", "FAKECUDA_DEVICES": "4"}
+    for seen, count in (
+        ("3,1", 2),
+        ("GPU-f2f3f4f5,GPU-f0f1", 2),
+        ("GPU-f3,0,2", 3),
+        ("1,-1,2", 1),
+        ("2,GPU-77,1", 1),
+    ):
+        code = f"import test_sweep_cluster as t; t.seen_by_workers({folder!r}, {count})"
+        environment = os.environ | {"CUDA_VISIBLE_DEVICES": seen}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, f"{seen}: {done.stderr[-3000:]}"
+
+
+def seen_by_workers(folder: str, count: int) -> None:
+    assert workers.devices("cuda") == [f"cuda:{n}" for n in range(count)]
+    place = Path(folder) / os.environ["CUDA_VISIBLE_DEVICES"]
+    plan = Plan(PLACE, (SHAPE,), ("warps=none,4,8", "TN=1024,3"), on="cuda", turns=False, timeout=30.0)
+    sweep = Sweep(plan, place)
+    sweep.run()
+    are_all_there(sweep.outcomes[0].records)
+    assert not sweep.unfit, sweep.unfit
+
+
 def gpus_that_are_not_fit(folder: str) -> None:
     """The others measure what they had: nothing is lost, and no candidate is to blame. One cannot be opened; another
     one cannot hold the arguments; in the place of a third there is another GPU."""
@@ -323,6 +351,7 @@ def gpus_of_a_cluster(folder: str) -> None:
     [
         "kinds_of_this_host",
         "two_gpus_of_this_host",
+        "gpus_by_other_names",
         "gpus_that_are_not_fit",
         "layouts_by_name",
         "compiled_elsewhere",
