@@ -240,6 +240,21 @@ def test_a_space_that_drawing_does_not_meet_is_not_said_to_be_empty() -> None:
         some.random(5, 0)
 
 
+def test_more_than_a_space_has_is_not_drawn_for_ever() -> None:
+    some = space("TM=16,32", "TN=16,32", where=("TM != TN",))
+    assert len(some.random(10**12, 0)) == 2
+
+
+def test_a_study_ends_where_nothing_more_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna", reason="Optuna is an extra: pip install tilewright[sweep]")
+    some = space("TM=1..1000", where=("TM == 7",))
+    sampler = samplers.make("optuna", some, 5, 0, lambda rows: [])
+    first = {"TM": 7}
+    monkeypatch.setattr(sampler, "seen", {key_of(first)})
+    monkeypatch.setattr(Space, "drawn", lambda *_: None)
+    assert sampler.next() is None
+
+
 def test_as_many_of_a_large_space_are_ranked_as_can_be() -> None:
     """However few the constraints leave of it."""
     some = space("TM=1..2001", "TN=1..100", where=("TN == 1",))

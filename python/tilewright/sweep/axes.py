@@ -278,13 +278,13 @@ class Space:
 
     def random(self, count: int, seed: int) -> list[Row]:
         """Rows that differ, at most `count`, each axis drawn by itself."""
-        generator, tries = random.Random(seed), 0
+        generator, tries, latest = random.Random(seed), 0, 0
         found: dict[Any, Row] = {}
-        while len(found) < count and tries < 50 * count + 1000:
+        while len(found) < min(count, MOST_ROWS) and tries - latest < 50 * len(found) + 1000:
             tries += 1
             row = self.drawn(lambda _, values: generator.choice(values))
-            if row is not None:
-                found.setdefault(key_of(row), row)
+            if row is not None and key_of(row) not in found:
+                found[key_of(row)], latest = row, tries
         if not found and self.where:
             told = ", ".join(repr(c.text) for c in self.where)
             raise TileValueError(

@@ -87,7 +87,13 @@ class Optuna:
 
     def _any(self) -> tuple[Row, int] | None:
         """One that has not been, whatever the study thinks; None: there is none, as far as drawing tells."""
-        for row in self.space.random(len(self.seen) + 1, len(self.seen)):
+        try:
+            rows = self.space.random(len(self.seen) + 1, len(self.seen))
+        except TileError:
+            if not self.seen:
+                raise
+            return None
+        for row in rows:
             if key_of(row) not in self.seen:
                 self.left -= 1
                 self.seen.add(key_of(row))
