@@ -923,6 +923,20 @@ def test_an_extent_that_is_no_number(place: str, tmp_path: Path, extent: str) ->
         Sweep(Plan(place, (shape,), ("T=32",), on="cpu"), tmp_path)
 
 
+def test_a_shape_after_one_that_cannot_be_opened_is_opened_anew(place: str) -> None:
+    """The arrays of the shape before both are given back."""
+    good, bad = shapes.of_command(ARGUMENTS, GRID)[0], shapes.of_command(["X=f32[9]", "Y=f32", *ARGUMENTS[2:]], GRID)[0]
+    station = Station(Settings(place), "cpu")
+    try:
+        station.describe(good)
+        before = station.session
+        with pytest.raises(TileError):
+            station.describe(bad)
+        assert station.measure(Task(good, ()), []).measured and station.session is not before
+    finally:
+        station.close()
+
+
 def test_arrays_that_are_not_aligned_are_measured_as_such(place: str) -> None:
     arguments = ["X=f32[8192]unaligned", *ARGUMENTS[1:]]
     station = Station(Settings(place), "cpu")
@@ -1268,6 +1282,15 @@ def test_a_page_stands_alone_and_escapes_what_records_say() -> None:
 def browser() -> str | None:
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def test_a_page_of_many_problems_draws_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="draws the pictures")
+    monkeypatch.setattr(page, "MOST_DRAWN", 1)
+    rows = [dataclasses.replace(r, kernel=f"kernel{n}") for n in range(3) for r in some_records(3)]
+    text = page.page("Records", rows)
+    assert text.count("<h2>") == 3 and 1 <= text.count("<svg") <= 3
+    assert text.count("The first 1 problems have pictures") == 2
 
 
 def test_what_other_compilers_made_is_shown_by_itself() -> None:

@@ -26,6 +26,7 @@ from .records import Record, choice_text
 
 MOST_LINES = 400  # of parallel coordinates
 MOST_ROWS = 2000  # of a table
+MOST_DRAWN = 200  # problems; three pictures take half a second
 
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#222}
@@ -185,18 +186,19 @@ def _candidates(rows: Sequence[Record]) -> str:
 
 def _problem(rows: Sequence[Record], number: int) -> str:
     first = rows[0]
+    drawn = number <= MOST_DRAWN
     title = f"<h2>{_text(first.kernel)}: {_text(first.launch)} on {_text(where(first))}</h2>"
     measured = [r for r in ordered(rows) if r.measured]
-    figures = []
-    if len(measured) > 1 and axes_of(measured):
+    figures = [] if drawn else [f"<p>The first {MOST_DRAWN} problems have pictures.</p>"]
+    if drawn and len(measured) > 1 and axes_of(measured):
         figures.append(
             _figure(_parallel, measured, f"p{number}a", "Each line is a candidate; red is the best, grey as given.")
         )
-    if sum(r.predicted_us > 0 for r in measured) > 1:
+    if drawn and sum(r.predicted_us > 0 for r in measured) > 1:
         figures.append(
             _figure(_against_model, measured, f"p{number}b", "What the cost model expected, and what was measured.")
         )
-    if any(_point(r) for r in measured) and _machine(measured) is not None:
+    if drawn and any(_point(r) for r in measured) and _machine(measured) is not None:
         figures.append(
             _figure(_roofline, measured, f"p{number}c", "What memory and units allow, and what was reached.")
         )

@@ -374,6 +374,7 @@ class Station:
                 with self.measuring:
                     if self.session is not None:
                         self.session.close()
+                    self.session = None  # until there is the next one, which there may not be
                     self._give_up()
                     self.session = Session(self.settings, self.device, shape, self.spare)
                 self.threads.submit(self._warm, self.session)
