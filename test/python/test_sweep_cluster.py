@@ -89,6 +89,18 @@ def test_artefacts_of_others_are_left(made: artefacts.Artefact) -> None:
     assert asked(bad, num_warps=8) is None
 
 
+def test_a_build_is_its_front_end_too(tmp_path: Path) -> None:
+    """Records of a sweep are none of what another one captures; how it is measured is no part of it."""
+    for name in ("core.so", "capture/a.py", "tile.py", "tune/b.py", "cli.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("one")
+    digests = [artefacts.digest_of_build(tmp_path / "core.so", tmp_path)]
+    for name in ("tune/b.py", "cli.py", "core.so", "capture/a.py", "tile.py"):
+        (tmp_path / name).write_text("other")
+        digests.append(artefacts.digest_of_build(tmp_path / "core.so", tmp_path))
+    assert digests[0] == digests[1] == digests[2] and len(set(digests)) == 4
+
+
 def test_what_does_not_compile_has_no_artefact() -> None:
     assert artefacts.compiled(SECRET, PLACE, wanted(), {"TN": 3}) is None
 

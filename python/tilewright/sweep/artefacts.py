@@ -22,6 +22,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from .. import _core, cli, compile, knobs
@@ -65,8 +66,21 @@ def compiler_name() -> str:
 def _compiler_name() -> str:
     from .. import __version__
 
-    with open(_core.__file__, "rb") as file:
-        return f"{__version__}-{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+    return f"{__version__}-{digest_of_build(Path(_core.__file__), Path(__file__).parents[1])[:12]}"
+
+
+MEASURES = ("sweep", "tune", "examples", "cli.py")  # and makes no program
+
+
+def digest_of_build(core: Path, package: Path) -> str:
+    """Of the compiler, and of what captures kernels for it."""
+    with open(core, "rb") as file:
+        found = hashlib.file_digest(file, "sha256")
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package)
+        if name.parts[0] not in MEASURES:
+            found.update(f"{name.as_posix()}\n".encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def _address(text: str, target: str, plan: int) -> bytes:
