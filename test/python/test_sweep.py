@@ -784,13 +784,16 @@ def test_a_budget_ends_a_sweep(place: str, tmp_path: Path) -> None:
     assert sum(len(o.records) for o in sweep.outcomes) == 0
 
 
+@pytest.mark.parametrize("on", ["cpu", "dask://local*1"])
 def test_what_was_taken_in_advance_is_left_when_the_time_is_over(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str
 ) -> None:
     """And is nobody's: the next sweep measures it."""
+    if on.startswith("dask"):
+        pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     over: list[Event] = []
     monkeypatch.setattr(Sweep, "_is_over", lambda sweep: len(over) >= 2)
-    sweep = Sweep(plan(place, "T=16..4096*2", sampler="exhaustive"), tmp_path, over.append)
+    sweep = Sweep(plan(place, "T=16..4096*2", on=on, sampler="exhaustive"), tmp_path, over.append)
     sweep.run()
     assert len(sweep.outcomes[0].records) == 2
     over.clear()

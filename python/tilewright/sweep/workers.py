@@ -67,10 +67,10 @@ class Pool(Protocol):
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
-        """Measures what `source` gives until that is None. `begins` hears of the next one when a worker of this host is
-        asked for more, and says whether there is time for it; `found` hears what came of each: a record, or why none. A
-        worker takes at most `ahead` tasks beside the one that it measures; None: as many as it compiles at a time. What
-        is `known`, which grows meanwhile, is not measured again."""
+        """Measures what `source` gives until that is None. `begins` hears of the next one when a worker is asked for more
+        (of a cluster, the first that has not ended), and says whether there is time for it; `found` hears what came of
+        each: a record, or why none. A worker takes at most `ahead` tasks beside the one that it measures; None: as many
+        as it compiles at a time. What is `known`, which grows meanwhile, is not measured again."""
 
     def stop(self) -> None:
         """Nothing is told any more, and `run` ends soon, in whatever thread it is."""
@@ -659,6 +659,9 @@ class Cluster:
             except (TileError, LostError) as error:
                 found(task, f"its worker {error}" if isinstance(error, LostError) else str(error).splitlines()[0])
             feed()
+            if waiting and not begins(next(iter(waiting.values()))):  # the time is over
+                self.client.cancel(list(waiting))
+                return
 
     def stop(self) -> None:
         self.client.close(timeout=5)  # whoever waits for a result has an error
