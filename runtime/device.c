@@ -161,6 +161,11 @@ TW_HOT tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device) {
   return TW_LIKELY(device != NULL) ? NULL : open_device(ordinal, out_device);
 }
 
+bool tw_device_is_open(int ordinal) {
+  return ordinal >= 0 && ordinal < TW_MAX_DEVICES &&
+         atomic_load_explicit(&devices[ordinal], memory_order_acquire) != NULL;
+}
+
 tw_status_t tw_context_push(const tw_device_t *device, tw_context_scope_t *out_scope) {
   CUresult result = tw_driver_table.ctx_push(device->context);
   if (result)

@@ -238,6 +238,7 @@ tw_status_t tw_device_count(int *out_count);
 tw_status_t tw_device_get(int ordinal, const tw_device_t **out_device); /* borrowed, never freed */
 /* The same without a context, which takes long to open. */
 tw_status_t tw_device_describe(int ordinal, tw_device_t *out_device);
+bool tw_device_is_open(int ordinal); /* by tw_device_get */
 /* Waits for all work of the device. An error names the kernels that were launched last: one of them failed. */
 tw_status_t tw_device_synchronize(int ordinal);
 /* The device of a stream; `stream` NULL: of the current context, or 0. */

@@ -57,13 +57,13 @@ static PyObject *device_info(PyObject *module, PyObject *object) {
   tw_status_t status;
   Py_BEGIN_ALLOW_THREADS status = tw_device_describe(ordinal, device);
   Py_END_ALLOW_THREADS if (status) return tw_ext_raise(status, NULL);
-  return Py_BuildValue("{sssss(ii)sisisisisisisisisKsN}", "name", device->name, "uuid", device->uuid, "capability",
-                       device->major, device->minor, "sm_count", device->sm_count, "shared_bytes_per_block",
-                       device->shared_bytes_per_block, "shared_bytes_per_sm", device->shared_bytes_per_sm, "l2_bytes",
-                       device->l2_bytes, "max_threads_per_block", device->max_threads_per_block, "clock_khz",
-                       device->clock_khz, "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits",
-                       device->memory_bus_bits, "memory_bytes", (unsigned long long)device->memory_bytes, "machine",
-                       figures_of(device->machine));
+  return Py_BuildValue(
+      "{sssss(ii)sOsisisisisisisisisKsN}", "name", device->name, "uuid", device->uuid, "capability", device->major,
+      device->minor, "is_open", tw_device_is_open(ordinal) ? Py_True : Py_False, "sm_count", device->sm_count,
+      "shared_bytes_per_block", device->shared_bytes_per_block, "shared_bytes_per_sm", device->shared_bytes_per_sm,
+      "l2_bytes", device->l2_bytes, "max_threads_per_block", device->max_threads_per_block, "clock_khz",
+      device->clock_khz, "memory_clock_khz", device->memory_clock_khz, "memory_bus_bits", device->memory_bus_bits,
+      "memory_bytes", (unsigned long long)device->memory_bytes, "machine", figures_of(device->machine));
 }
 
 static PyObject *synchronize(PyObject *module, PyObject *arguments) {

@@ -388,16 +388,20 @@ def assemble(ptx: bytes, target: str) -> bytes:
     return ptx if device is None or b"setmaxnreg" in ptx else _core.ptx_to_cubin(ptx.decode(), device)[0]
 
 
-@functools.cache
 def _device_of(target: str) -> int | None:
+    """One that this process uses anyway, of which there are arrays: a context on another one would take half a gigabyte
+    of a GPU that may be another process's."""
+    able = _devices_of(target)
+    return next((ordinal for ordinal in able if _core.device_info(ordinal)["is_open"]), able[0] if able else None)
+
+
+@functools.cache
+def _devices_of(target: str) -> tuple[int, ...]:
     try:
-        for ordinal in range(_core.device_count()):
-            major, minor = _core.device_info(ordinal)["capability"]
-            if target.rstrip("af") == f"sm_{major}{minor}":
-                return ordinal
+        rows = [_core.device_info(ordinal)["capability"] for ordinal in range(_core.device_count())]
     except DriverError:
-        pass
-    return None
+        return ()
+    return tuple(i for i, (major, minor) in enumerate(rows) if target.rstrip("af") == f"sm_{major}{minor}")
 
 
 def load(

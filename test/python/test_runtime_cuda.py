@@ -555,6 +555,19 @@ def kernels_without_arrays() -> None:
     assert fake.last.context == 0xC000
 
 
+@case(FAKECUDA_NAME="Fake GPU")
+def code_is_assembled_on_a_device_that_is_used_anyway() -> None:
+    """The first GPU may be another process's, which would pay for a context on it with its memory."""
+    from tilewright import compile
+
+    assert compile._device_of("sm_90a") == 0 and compile._device_of("sm_80") is None
+    _core.launch(None, 1, make("A"), (on(1, 4),))
+    assert [_core.device_info(n)["is_open"] for n in range(2)] == [False, True]
+    assert compile._device_of("sm_90a") == 1
+    compile.assemble(b".version 8.0\n.target sm_90a\n.entry kernel()", "sm_90a")
+    assert fake.calls("cuLinkCreate_v2") == 1 and fake.calls("cuDevicePrimaryCtxRetain") == 1
+
+
 # --- failures ----------------------------------------------------------------------------------------
 
 
