@@ -23,11 +23,12 @@
  *   }
  *
  * The forms, each in a file, in the order in which they are found: elements read as numbers (load_element.c), loops
- * that a `break` ends (loop_exits.c), counted `while` (while_to_for.c), loops over every n-th number (count_steps.c),
- * values that count up beside the induction variable (induction.c), sums of products (add_to_product.c), products that
- * are rounded (narrow_products.c), products of a batch of one (batch_of_one.c), sums that are read transposed
- * (turn_products.c), tiles carried to be early, and steps beside the loop or several in one (reroll.c, roll_rest.c),
- * and last, when gathers are loads, branches that do the same (merge_branches.c).
+ * that a `break` ends (loop_exits.c), counted `while` (while_to_for.c), loops over the steps of all tiles
+ * (split_count.c), over every n-th number (count_steps.c) or tile (count_strides.c), values that count up beside the
+ * induction variable (induction.c), sums of products (add_to_product.c), products that are rounded (narrow_products.c),
+ * products of a batch of one (batch_of_one.c), sums that are read transposed (turn_products.c), tiles carried to be
+ * early, and steps beside the loop or several in one (reroll.c, roll_rest.c), and last, when gathers are loads,
+ * branches that do the same (merge_branches.c).
  *
  * What must hold: the ops are legal. A step is moved or rolled up only if the loop writes no array. The result is the
  * same, bit for bit, but for the order in which a product's sum is added up. */
@@ -145,8 +146,10 @@ bool tw_run_canonicalize(MlirOperation func) {
   tw_load_elements(func);
   count_by_for(func);
   fold_comparisons(func);
+  each_for(func, tw_split_count);
   each_for(func, tw_count_steps);
   each_for(func, tw_simplify_inductions);
+  each_for(func, tw_count_strides);
   tw_add_to_products(func);
   tw_narrow_products(func);
   tw_make_matrices(func);

@@ -9,8 +9,12 @@
 void tw_test_exits(MlirOperation loop);
 /* while_to_for.c: an scf.while that counts is an scf.for, in its place; false (and nothing changed) for another one. */
 bool tw_while_to_for(MlirOperation loop);
+/* split_count.c: a loop over the steps of all tiles is one over tiles, and one over the steps of each. */
+void tw_split_count(MlirOperation loop);
 /* count_steps.c: a loop over every n-th number, by which its body divides, counts by one. */
 void tw_count_steps(MlirOperation loop);
+/* count_strides.c: a loop over every n-th tile counts those tiles, not how many it has done. */
+void tw_count_strides(MlirOperation loop);
 /* induction.c: what an scf.for only counts up is computed from its induction variable. */
 void tw_simplify_inductions(MlirOperation loop);
 /* reroll.c: steps that were written beside the loop, or several times in it, are steps of the loop; tiles that it

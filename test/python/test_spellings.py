@@ -17,9 +17,11 @@ from tilewright import tile as ct
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spellings"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "emulator"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "numerics"))
 import emulate
 import plan
 import respell
+import test_flat_loops
 from check import check
 
 GEMM = {
@@ -74,6 +76,15 @@ def test_a_spelling_comes_to_the_plan_of_its_plain_form(
     found = respell.plan_of(respell.choices_of(kind, tile=tile, **change))
     assert plain.counts["wgmma"] > 0 and 1 in plain.waits and not plain.spills
     assert found.is_as_good_as(plain), f"{found}\nand not {plain}"
+
+
+@pytest.mark.parametrize("form", ["BEGIN", "END", "REST", "TILES"])
+def test_steps_of_all_tiles_in_one_loop_have_the_plan_of_two(form: str) -> None:
+    given = [*(f"{x}=f16[?,?]" for x in "ABC"), "T=128"]
+    key = cli.specialization(test_flat_loops.flat, [*given, f"FORM={getattr(test_flat_loops, form)}"])
+    found = plan.of(test_flat_loops.flat, key)
+    assert found.waits == (0, 1) and found.counts["tma stores"] > 0 and found.counts["stores"] == 0, str(found)
+    assert not found.spills and "consumer_groups 2" in found.roles, str(found)
 
 
 # ---- scaled queries ----------------------------------------------------------------------------------------------
