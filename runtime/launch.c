@@ -240,13 +240,13 @@ static tw_status_t start_in_line(const tw_cuda_kernel_t *kernel, const tw_device
   return NULL;
 }
 
-/* Blocks are joined where all multiprocessors still have work then. */
+/* Blocks are joined where most multiprocessors still have work then: so many small blocks take longer to start. */
 static tw_status_t start_joined(const tw_cuda_kernel_t *kernel, const tw_device_t *device, const uint32_t grid[3],
                                 uint64_t *words, started_t *start) {
-  enum { JOINED_PER_MULTIPROCESSOR = 2 };
+  enum { MOST = 3, OF = 4 };
   uint32_t rows = kernel->record.packed_blocks;
   uint64_t joined = (uint64_t)(grid[0] / rows) * grid[1] * grid[2];
-  if (joined >= (uint64_t)JOINED_PER_MULTIPROCESSOR * (uint64_t)device->sm_count) {
+  if (OF * joined >= MOST * (uint64_t)device->sm_count) {
     start->grid[0] = grid[0] / rows + (grid[0] % rows != 0);
     start->rows = rows;
   }

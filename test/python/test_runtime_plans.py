@@ -578,7 +578,7 @@ def joined_kernels() -> None:
     """Four blocks of a warp as the rows of one, where each of 132 multiprocessors still has two of those."""
     a, words = on(0, 4), [p.device_address(0), 4, 1]
     k = make("A", threads=32, packed_blocks=4)
-    many = 4 * 2 * 132
+    many = 4 * 3 * 132 // 4
     for grid, started, rows in [
         ((1,), (1, 1, 1), 1),
         ((many - 1,), (many - 1, 1, 1), 1),
@@ -598,7 +598,7 @@ def joined_blocks_of_threads() -> None:
     """Where the launch says how many threads a block has, they are those of a joined one, too."""
     a, words = on(0, 4), [p.device_address(0), 4, 1]
     k = make("A", threads=0, packed_blocks=4, simt=True)
-    many = 4 * 2 * 132
+    many = 4 * 3 * 132 // 4
     for grid, started in [((many - 1,), (many - 1, 1, 1)), ((many + 1,), (many // 4 + 1, 1, 1))]:
         _core.launch_threads(None, grid, (96, 2, 1), k, (a,), 0)
         assert (tuple(fake.last.grid), tuple(fake.last.block)) == (started, (96, 2, 1))
