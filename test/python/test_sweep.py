@@ -935,7 +935,7 @@ def test_a_shape_after_one_that_cannot_be_opened_is_opened_anew(place: str) -> N
         before = station.session
         with pytest.raises(TileError):
             station.describe(bad)
-        assert station.measure(Task(good, ()), []).measured and station.session is not before
+        assert one(station, Task(good, ())).measured and station.session is not before
     finally:
         station.close()
 

@@ -148,10 +148,31 @@ def test_candidates_write_what_the_reference_writes_and_nothing_else(isolate: bo
     found = tune.search(writes, (x, y, z, 64, 0), space=space, grid=64, isolate=isolate, record_file=False, budget=0.5)
     why = {str(trial.candidate): trial.dropped for trial in found.trials}
     assert why["as given"] is None and why["MODE=3"] is None
-    assert re.fullmatch(r"Y differs from the reference by .*, which writes this array", str(why["MODE=1"]))
-    assert re.fullmatch(r"Z differs from the reference by .*, which does not write this array", str(why["MODE=2"]))
-    assert re.fullmatch(r"X differs from the reference by .*, which does not write this array", str(why["MODE=4"]))
+    assert re.fullmatch(
+        r"Y differs from the reference by .*, which writes this array; say scratch='Y' if .*", str(why["MODE=1"])
+    )
+    assert re.fullmatch(
+        r"Z differs from the reference by .*, which does not write this array; say scratch='Z' if .*",
+        str(why["MODE=2"]),
+    )
+    assert re.fullmatch(r"X differs from the reference by .*, which does not write this array; .*", str(why["MODE=4"]))
     assert not y.any() and not z.any() and (x == 1).all()
+
+
+def test_scratch_holds_what_candidates_like() -> None:
+    """As the sums of a split product do: of one part there are none. It is put back as all is that candidates write."""
+    x, y, z = np.ones(4096, np.float32), np.zeros(4096, np.float32), np.zeros(4096, np.float32)
+    space = [{"MODE": mode} for mode in (1, 2, 3)]
+    settings: dict[str, Any] = {"space": space, "grid": 64, "record_file": False, "budget": 0.5}
+    found = tune.search(writes, (x, y, z, 64, 0), scratch="Z", **settings)
+    why = {str(trial.candidate): trial.dropped for trial in found.trials}
+    assert why["as given"] is why["MODE=2"] is why["MODE=3"] is None and "Y differs" in str(why["MODE=1"])
+    assert not z.any()
+    base = np.zeros((4096, 2), np.float32)  # in one segment with the result
+    found = tune.search(writes, (x, base[:, 0], base[:, 1], 64, 0), scratch=["Z"], isolate=False, **settings)
+    assert {str(trial.candidate): trial.dropped for trial in found.trials}["MODE=2"] is None and not base.any()
+    with pytest.raises(TileValueError, match="scratch: kernel writes has no array 'W'; it has X, Y, Z"):
+        tune.search(writes, (x, y, z, 64, 0), scratch=("W",), **settings)
 
 
 @ct.kernel

@@ -84,6 +84,7 @@ def command_sweep(options: argparse.Namespace) -> int:
         seed=options.seed,
         timeout=options.timeout,
         compile_timeout=options.compile_timeout,
+        scratch=tuple(options.scratch),
         keep=not options.forget,
     )
     shown = Shown(sys.stderr)

@@ -71,6 +71,13 @@ def add_parsers(commands: Any) -> None:
         metavar="SECONDS",
         help="a candidate that compiles longer fails",
     )
+    sweep.add_argument(
+        "--scratch",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an array whose contents nobody wants; repeatable",
+    )
     sweep.add_argument("--forget", action="store_true", help="do not keep the best where tune.launch finds it")
     sweep.add_argument("-o", "--output", default=FOLDER, metavar="FOLDER", help=f"of the records (default: {FOLDER}/)")
     sweep.add_argument("--html", metavar="FILE", help="the page (default: beside the records)")

@@ -56,6 +56,7 @@ class Plan:
     timeout: float = 10.0
     compile_timeout: float = 60.0
     tolerance: float | None = None
+    scratch: tuple[str, ...] = ()  # arrays whose contents nobody wants
     turns: bool = True  # the best few are measured in turns at the end
     keep: bool = True  # and the winner is kept in tune's record
 
@@ -154,7 +155,9 @@ class Sweep:
         self.kernel = cli.load_kernel(plan.place)
         if not isinstance(self.kernel, tile_kernel) or self.kernel.rules.simt:
             raise TileTypeError(f"a sweep works on a @ct.kernel, found {self.kernel!r}")
-        self.settings = Settings(_anywhere(plan.place), plan.timeout, plan.compile_timeout, plan.tolerance)
+        self.settings = Settings(
+            _anywhere(plan.place), plan.timeout, plan.compile_timeout, plan.tolerance, plan.scratch
+        )
         for shape in plan.shapes:
             shape.grid_of(self.kernel).of(self._given(shape))
         self.path = records.file_of(place)

@@ -52,6 +52,7 @@ class Settings:
     timeout: float = 10.0
     compile_timeout: float = 60.0
     tolerance: float | None = None
+    scratch: tuple[str, ...] = ()
     secret: bytes = dataclasses.field(default=b"", repr=False)  # of this sweep, for artefacts
     stations: int = 0  # of this host, which share its processors; 0: nobody knows
 
@@ -97,8 +98,8 @@ def driver_of(device: int | None) -> str:
 class _Launch(Problem):
     """A problem whose grid is an expression."""
 
-    def __init__(self, kernel: Any, args: tuple[Any, ...], expression: Grid) -> None:
-        super().__init__(kernel, args, 1)
+    def __init__(self, kernel: Any, args: tuple[Any, ...], expression: Grid, scratch: tuple[str, ...]) -> None:
+        super().__init__(kernel, args, 1, scratch)
         self.expression = expression
 
     def grid_of(self, candidate: Candidate) -> tuple[int, int, int]:
@@ -116,7 +117,7 @@ class Session:
         args, self.memory = make_arguments(kernel, key, shape.arguments, device)
         self.given = list(zip(kernel.parameters, key, strict=True))
         grid = shape.grid_of(kernel)
-        self.problem = _Launch(kernel, args, grid)
+        self.problem = _Launch(kernel, args, grid, settings.scratch)
         self.facts = self.problem.facts()
         self.layout = self.facts.layout()
         self.machine = cost.machine_of(self.layout.device)

@@ -67,10 +67,10 @@ class Pool(Protocol):
         ahead: int | None = None,
         known: Sequence[Known] = (),
     ) -> None:
-        """Measures what `source` gives until that is None. `begins` hears of the next one when a worker is asked for more
-        (of a cluster, the first that has not ended), and says whether there is time for it; `found` hears what came of
-        each: a record, or why none. A worker takes at most `ahead` tasks beside the one that it measures; None: as many
-        as it compiles at a time. What is `known`, which grows meanwhile, is not measured again."""
+        """Measures what `source` gives until that is None. `begins` hears of the next one when a worker is asked for
+        more (of a cluster, the first that has not ended), and says whether there is time for it; `found` hears what
+        came of each: a record, or why none. A worker takes at most `ahead` tasks beside the one that it measures; None:
+        as many as it compiles at a time. What is `known`, which grows meanwhile, is not measured again."""
 
     def stop(self) -> None:
         """Nothing is told any more, and `run` ends soon, in whatever thread it is."""

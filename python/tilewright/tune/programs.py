@@ -138,6 +138,7 @@ def program_of(
         constants=tuple(sorted(facts.constants)),
         values=_values(problem, facts, layout, candidate),
         grid=grid,
+        scratch=sum(1 << facts.names.index(name) for name in problem.scratch),
     )
     settled = chosen.kernel.hints.items()
     return program, {name: value for name, value in settled if kernel.hints.get(name) != value}

@@ -17,7 +17,7 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -151,6 +151,7 @@ def search(
     timeout: float = 10.0,
     compile_timeout: float = 60.0,
     tolerance: float | None = None,
+    scratch: Sequence[str] = (),
     isolate: bool = True,
     flush_l2: bool = True,
     record_file: str | os.PathLike[str] | bool | None = True,
@@ -174,6 +175,8 @@ def search(
     timeout, compile_timeout: seconds after which a launch hangs, and a compilation is given up.
     tolerance: the largest difference between results, relative to a value plus the root mean square of all; by default
         one that fits the dtype.
+    scratch: arrays, by name, whose contents nobody wants: candidates may differ in what they leave there. Of all others
+        each must leave what the kernel as given does.
     isolate: run the candidates in a process of their own, on copies of the arrays. False: here, on the arrays
         themselves, which have their contents back afterwards; a candidate that hangs or faults then ends this process.
     flush_l2: each launch that is measured finds the GPU's L2 cache empty; False: what the one before has left there.
@@ -182,9 +185,15 @@ def search(
 
     What hangs, faults, fails to compile or gives another result is dropped; `Result.trials` says why.
     """
-    found = Search(Problem(kernel, args, grid), tolerance, timeout, compile_timeout, Progress(progress))
+    found = Search(
+        Problem(kernel, args, grid, _names(scratch)), tolerance, timeout, compile_timeout, Progress(progress)
+    )
     found.flush_l2 = flush_l2
     return found.run(space, limit, budget, isolate, record_file)
+
+
+def _names(scratch: Sequence[str]) -> tuple[str, ...]:
+    return (scratch,) if isinstance(scratch, str) else tuple(scratch)
 
 
 class Settings(Protocol):

@@ -64,7 +64,8 @@ class Candidate:
 class Problem:
     """A kernel with the arguments of one launch: the same for every candidate."""
 
-    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...], grid: Grid) -> None:
+    def __init__(self, kernel: tile_kernel, args: tuple[Any, ...], grid: Grid, scratch: Sequence[str] = ()) -> None:
+        """`scratch`: arrays, by name, in which candidates may leave what they like."""
         if not isinstance(kernel, tile_kernel) or kernel.rules.simt:
             raise TileTypeError(f"tune works on a @ct.kernel, found {kernel!r}")
         self.kernel, self.args, self.grid = kernel, tuple(args), grid
@@ -72,9 +73,15 @@ class Problem:
         if len(self.args) != len(kernel.parameters):
             names = ", ".join(kernel.parameters)
             raise TileTypeError(f"kernel {kernel.name} takes ({names}), found {len(self.args)} arguments")
+        self.scratch = tuple(scratch)
 
     def facts(self) -> Facts:
-        return Facts(self.kernel, self.args)
+        facts = Facts(self.kernel, self.args)
+        arrays = [facts.names[i] for i in facts.arrays]
+        if strangers := [name for name in self.scratch if name not in arrays]:
+            known = ", ".join(arrays) or "none"
+            raise TileValueError(f"scratch: kernel {self.kernel.name} has no array {strangers[0]!r}; it has {known}")
+        return facts
 
     def candidates(self, space: Space) -> list[Candidate]:
         """The candidates of a space, the one as given first, none twice."""
