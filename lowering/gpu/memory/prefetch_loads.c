@@ -177,9 +177,10 @@ static bool has_room(MlirBlock body, int64_t words) {
 }
 
 /* Whether a tile of a loop that reduces is read behind a store, or behind all reductions: to load the next one behind
- * that reader leaves nothing of the iteration to run beside the load. */
-static bool is_read_at_end(MlirBlock body, MlirOperation last) {
-  if (!only_combines(body))
+ * that reader leaves nothing of the iteration to run beside the load. Of f32, which no reader widens; pairs of 16 bits
+ * are not moved. */
+static bool is_read_at_end(MlirBlock body, MlirValue tile, MlirOperation last) {
+  if (!only_combines(body) || !mlirTypeIsAF32(tw_element(mlirValueGetType(tile))))
     return false;
   MlirOperation sum = tw_null_op();
   bool stores = false;
@@ -252,7 +253,7 @@ static MlirOperation prefetch(MlirOperation loop, MlirOperation load, bool behin
   MlirValue tile = mlirOperationGetResult(load, 0);
   MlirOperation last = last_user(body, tile);
   bool settles = behind ? is_read_behind(body, tile) : is_read_late(body, tile, last);
-  settles |= is_read_at_end(body, last) && has_room(body, words_of(mlirValueGetType(tile)));
+  settles |= is_read_at_end(body, tile, last) && has_room(body, words_of(mlirValueGetType(tile)));
   if (behind && is_read_late(body, tile, last))
     last = last_reader(body, tile);
   MlirOperation at = settles ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(last);

@@ -133,6 +133,25 @@ module attributes {tile.target = "sm_90a"} {
     return %r#0, %r#1 : tensor<64xf32, #slice>, tensor<64x8xf32, #walk>
   }
 
+  // Nor does one of 16 bits.
+  // CHECK-LABEL: @halves
+  // CHECK-NOT: tile.settle
+  // CHECK: arith.mulf
+  // CHECK: tile.load
+  func.func @halves(%s: memref<?x?xf16>, %n: i32, %init: tensor<64xf16, #slice>, %none: tensor<64x8xf16, #walk>) -> (tensor<64xf16, #slice>, tensor<64x8xf16, #walk>) attributes {tile.hints = {num_warps = 4 : i32}} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %init, %all = %none) -> (tensor<64xf16, #slice>, tensor<64x8xf16, #walk>) : i32 {
+      %x = tile.load %s[%c0, %k] : memref<?x?xf16>, i32, i32 -> tensor<64x8xf16, #walk>
+      %m = "tile.reduce"(%x) {kind = 0 : i32, axis = 1 : i32} : (tensor<64x8xf16, #walk>) -> tensor<64xf16, #slice>
+      %e = arith.addf %sum, %m : tensor<64xf16, #slice>
+      %y = arith.mulf %x, %x : tensor<64x8xf16, #walk>
+      %f = arith.addf %all, %y : tensor<64x8xf16, #walk>
+      scf.yield %e, %f : tensor<64xf16, #slice>, tensor<64x8xf16, #walk>
+    }
+    return %r#0, %r#1 : tensor<64xf16, #slice>, tensor<64x8xf16, #walk>
+  }
+
   // Not where the loop writes to the array, nor where the position comes from what was loaded.
   // CHECK-LABEL: @writes
   // CHECK-NOT: iter_args
