@@ -18,7 +18,8 @@
  * none has one loop, with one sum, as if it had said so once. A branch that promises that a tile lies within its array
  * promises that where it is taken only.
  *
- * What must hold: the branches have the same ops in the same order, with the same attributes but for those two. */
+ * What must hold: the branches have the same ops in the same order, with the same attributes but for those two. None of
+ * them tells which threads are there: two places where threads wait for others are not one. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/common/match_step.h"
 
@@ -43,7 +44,14 @@ static bool have_twin_regions(branches_t *t, MlirOperation x, MlirOperation y) {
   return true;
 }
 
+/* Whether what it does depends on the threads that come there. */
+static bool tells_threads(MlirOperation op) {
+  return tw_op_has(op, TW_ORDERS_THREADS) || tw_op_has(op, TW_MEETS_BLOCK) || tw_op_has(op, TW_MEETS_WARP);
+}
+
 static bool are_twin_ops(branches_t *t, MlirOperation x, MlirOperation y) {
+  if (tells_threads(x))
+    return false;
   if (!mlirIdentifierEqual(mlirOperationGetName(x), mlirOperationGetName(y)) ||
       mlirOperationGetNumOperands(x) != mlirOperationGetNumOperands(y) ||
       mlirOperationGetNumResults(x) != mlirOperationGetNumResults(y) ||

@@ -93,3 +93,29 @@ func.func @others(%a: !V, %b: !V, %c: i1, %d: i1, %e: i1, %f: i1, %i: i32, %j: i
   }
   return %p, %q, %r, %s : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// What tells which threads are there stays in both places, for the threads that come to each.
+// CHECK-LABEL: @threads
+// CHECK: tile.sync_threads
+// CHECK: else
+// CHECK: tile.sync_threads
+// CHECK: tile.active_mask
+// CHECK: else
+// CHECK: tile.active_mask
+func.func @threads(%c: i1, %d: i1) -> i32 attributes {tile.kernel, tile.simt} {
+  scf.if %c {
+    tile.sync_threads
+  } else {
+    tile.sync_threads
+  }
+  %m = scf.if %d -> i32 {
+    %x = tile.active_mask
+    scf.yield %x : i32
+  } else {
+    %x = tile.active_mask
+    scf.yield %x : i32
+  }
+  return %m : i32
+}
