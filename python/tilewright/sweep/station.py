@@ -168,8 +168,7 @@ class Session:
 
     def start(self) -> SafeBench:
         """The bench, in which the kernel as given has run: its result is what the others must give. Where it does not
-        compile, that of the first which works. It is compiled in this process, whose device is open before that of
-        any that assembles, while the bench copies the arguments."""
+        compile, that of the first which works. It is compiled while the bench copies the arguments."""
         if self.failure is not None:
             raise self.failure
         if self.bench is None:

@@ -1,10 +1,10 @@
 """The worker processes of a search, which are forks (forkserver.py).
 
 One has a `Bench` and runs candidates. A candidate that hangs or crashes takes this process with it and nothing else:
-the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, because the driver loads
-one kernel at a time in a process, and assembles what it loads. The parent sends (method, arguments) and gets
-("ok", result), ("failed", text) or nothing any more; the first method says which of the two it shall be, or "open" that
-it shall have a context by then.
+the user's arrays are copies here, and so is the CUDA context. Others have an `Assembler` each, which what the driver
+hangs in or crashes at ends. The parent sends (method, arguments) and gets ("ok", result), ("failed", text), ("unfit",
+text) or nothing any more; the first method says which of the two it shall be, or "open" that it shall have a context
+by then.
 """
 
 from __future__ import annotations
