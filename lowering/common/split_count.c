@@ -16,9 +16,9 @@
  *            }
  *
  * So a sum of products is one of a loop, and what is done with it stands behind that. What must hold: the count of
- * steps is a natural number. Upon the first step there is arithmetic alone, which the other steps keep; upon the last
- * one what writes to memory, from what that step leaves, and what a step carries on begins anew with something from
- * outside. */
+ * steps is a natural number, and that of all steps a product of numbers of tiles, which does not wrap. Upon the first
+ * step there is arithmetic alone, which the other steps keep; upon the last one what writes to memory, from what that
+ * step leaves, and what a step carries on begins anew with something from outside. */
 #include "lowering/common/canonicalize.h"
 #include "lowering/loops.h"
 #include "lowering/ranges.h"
