@@ -117,10 +117,10 @@ static bool is_cheap(MlirOperation op) {
                              tw_op_class(op) != TW_CLASS_REST);
 }
 
-/* What no loop over threads does: effects other than those on elements of arrays, and waiting for another thread or for
- * other blocks. */
+/* What no loop over threads does: effects other than those on elements of arrays, waiting for another thread or for
+ * other blocks, and returning values, which are one thread's. */
 static bool is_foreign(MlirOperation op) {
-  if (tw_op_is(op, TW_TILE_SYNC_GRID))
+  if (tw_op_is(op, TW_TILE_SYNC_GRID) || (tw_op_is(op, TW_FUNC_RETURN) && mlirOperationGetNumOperands(op) > 0))
     return true;
   if (mlirOperationGetNumRegions(op) > 0 || tw_op_form(op) == TW_FORM_CONTROL || tw_op_has(op, TW_PURE))
     return false;

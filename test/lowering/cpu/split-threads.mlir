@@ -267,3 +267,14 @@ func.func @large(%x: !x, %k: i32) attributes {tile.kernel, tile.simt} {
   tile.scatter %v, %a[%k] : f32, memref<1000xf32, 5>, i32
   return
 }
+
+// -----
+
+// What returns a value is no body of a loop.
+// CHECK-LABEL: func.func @returns
+// CHECK-NEXT: tile.thread_id
+// CHECK-NEXT: return
+func.func @returns() -> i32 attributes {tile.kernel, tile.simt} {
+  %t = tile.thread_id 0
+  return %t : i32
+}
