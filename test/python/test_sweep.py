@@ -24,10 +24,11 @@ import pytest
 from tilewright import cli
 from tilewright import tile as ct
 from tilewright.errors import TileError, TileTypeError, TileValueError
-from tilewright.sweep import command, page, records, run, samplers, shapes, workers
+from tilewright.sweep import cluster, command, page, records, run, samplers, shapes, workers
 from tilewright.sweep.axes import Axis, Space, key_of, parts_of, read_axis
 from tilewright.sweep.claims import Claims
 from tilewright.sweep.expressions import Expression
+from tilewright.sweep.pool import GoneError
 from tilewright.sweep.records import Record
 from tilewright.sweep.run import Event, Outcome, Plan, Sweep
 from tilewright.sweep.station import (
@@ -1052,8 +1053,8 @@ def test_workers_that_have_another_source_are_told(
 
 def test_a_scheduler_that_is_not_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
-    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
-    with pytest.raises(workers.GoneError, match="there is no Dask scheduler at '127.0.0.1:1'"):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    with pytest.raises(GoneError, match="there is no Dask scheduler at '127.0.0.1:1'"):
         workers.open_pools("dask://127.0.0.1:1", Settings(place))
 
 
@@ -1098,7 +1099,7 @@ def test_what_goes_wrong_in_a_cluster_is_told(monkeypatch: pytest.MonkeyPatch) -
     """Workers that die over a question, and those that have no Tilewright."""
     distributed = pytest.importorskip("distributed", reason="Dask is an extra: pip install tilewright[sweep]")
     address = types.SimpleNamespace(address="tcp://h:1")
-    pool = workers.Cluster.__new__(workers.Cluster)
+    pool = cluster.Cluster.__new__(cluster.Cluster)
     for problem, kind, told in (
         (
             distributed.KilledWorker("serve", address, 3),
@@ -1107,10 +1108,10 @@ def test_what_goes_wrong_in_a_cluster_is_told(monkeypatch: pytest.MonkeyPatch) -
         ),
         (
             ModuleNotFoundError("No module named 'tilewright'"),
-            workers.GoneError,
+            GoneError,
             "No module named 'tilewright'; all need",
         ),
-        (distributed.CancelledError("gone"), workers.GoneError, "the Dask scheduler is gone: gone"),
+        (distributed.CancelledError("gone"), GoneError, "the Dask scheduler is gone: gone"),
     ):
 
         def result(timeout: float, problem: BaseException = problem) -> None:

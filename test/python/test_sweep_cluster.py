@@ -20,7 +20,7 @@ from fake_driver import find_driver
 
 from tilewright import cli, compile
 from tilewright.errors import TileError
-from tilewright.sweep import artefacts, records, shapes, workers
+from tilewright.sweep import artefacts, cluster, records, shapes, workers
 from tilewright.sweep.run import Plan, Sweep
 from tilewright.tune import memory
 from tilewright.tune.trial import Bench
@@ -115,9 +115,9 @@ def test_machine_code_is_made_by_an_assembler_of_the_drivers_version(monkeypatch
 
 
 def test_the_address_of_a_cluster_says_who_does_what() -> None:
-    read = workers.Where.read
-    assert read("dask://h:1") == workers.Where("h:1", ({},), {})
-    assert read("dask://h:1?GPU=2") == workers.Where("h:1", ({"GPU": 2.0},), {})
+    read = cluster.Where.read
+    assert read("dask://h:1") == cluster.Where("h:1", ({},), {})
+    assert read("dask://h:1?GPU=2") == cluster.Where("h:1", ({"GPU": 2.0},), {})
     assert read("dask://h:1?kinds=H200,L4&compile=CPU").kinds == ({"H200": 1.0}, {"L4": 1.0})
     assert read("dask://h:1?kinds=H200,L4&compile=CPU").compilers == {"CPU": 1.0}
     with pytest.raises(TileError, match="a resource has a number, as in \\?GPU=1"):
@@ -128,7 +128,7 @@ def test_a_worker_has_as_many_tasks_as_it_has_threads() -> None:
     """So that others are compiled while one is measured, and none waits where another worker is free."""
     rows = [{"nthreads": n, "resources": {"GPU": 1} if n != 2 else {}} for n in (1, 2, 4, 64)]
     client = types.SimpleNamespace(scheduler_info=lambda n_workers: {"workers": dict(enumerate(rows))})
-    users = workers.Users(client, None, 1)
+    users = cluster.Users(client, None, 1)
     assert users.tasks_of({}) == [2, 2, 4, 5]
     assert users.tasks_of({"GPU": 1.0}) == [2, 4, 5]
     with pytest.raises(TileError, match="no worker of the cluster has the resource CPU=1; its 4 workers have GPU"):

@@ -6,7 +6,8 @@
 axes.py         what may vary, as a person writes it; expressions.py constraints, without eval
 shapes.py       the launches that are measured
 samplers.py     which candidates, in which order
-station.py      a process that measures on one device; workers.py where stations are: this host, a Dask cluster
+station.py      a process that measures on one device
+pool.py         many of them; workers.py those of this host, cluster.py those of a Dask cluster
 artefacts.py    what one worker compiles for another one
 run.py          the sweep itself
 records.py      the file of measurements

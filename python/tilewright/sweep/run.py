@@ -29,10 +29,11 @@ from . import records, samplers
 from .axes import Row, Space, key_of, read_axis
 from .claims import Claims
 from .expressions import Expression
+from .pool import GoneError, Pool, side_by_side
 from .records import Followed, Record, Writer
 from .shapes import Shape
 from .station import Decided, Known, Settings, Task, figures_of, made_of
-from .workers import GoneError, Pool, open_pools, side_by_side
+from .workers import open_pools
 
 FINALISTS, MOST_DECISIONS = 4, 3
 DECIDING_SECONDS = 10.0  # at most; by then a winner is clear, or there is none
