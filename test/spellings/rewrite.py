@@ -119,82 +119,68 @@ class While(Loops):
         return [start, loop]
 
 
-class Forever(Loops):
-    """A loop that a test at its head leaves."""
+class Left(Loops):
+    """A loop that a test in it leaves. The body stands in front of statement `at` of the loop."""
+
+    text = ""
+    at = 0
 
     def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
-        start, end_is, loop = statements(
-            f"""
-            {name} = first
-            end_of_{name} = end
-            while True:
-                if {name} >= end_of_{name}:
-                    break
-                {name} += 1
-            """,
-            first=first,
-            end=end,
-        )
-        loop.body = [loop.body[0], *body, loop.body[1]]
-        return [start, end_is, loop]
+        *before, loop = statements(self.text.replace("NAME", name), first=first, end=end)
+        loop.body[self.at : self.at] = body
+        return [*before, loop]
 
 
-class Until(Loops):
-    """A loop that a test at its end leaves; there is a step."""
+class Forever(Left):
+    """By a test at its head."""
 
-    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
-        start, end_is, loop = statements(
-            f"""
-            {name} = first
-            end_of_{name} = end
-            while True:
-                {name} += 1
-                if {name} >= end_of_{name}:
-                    break
-            """,
-            first=first,
-            end=end,
-        )
-        loop.body = [*body, *loop.body]
-        return [start, end_is, loop]
+    text = """
+        NAME = first
+        end_of_NAME = end
+        while True:
+            if NAME >= end_of_NAME:
+                break
+            NAME += 1
+    """
+    at = 1
 
 
-class Met(Loops):
+class Until(Left):
+    """By one at its end; there is a step."""
+
+    text = """
+        NAME = first
+        end_of_NAME = end
+        while True:
+            NAME += 1
+            if NAME >= end_of_NAME:
+                break
+    """
+
+
+class Met(Left):
     """The same, tested before the count."""
 
-    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
-        start, last, loop = statements(
-            f"""
-            {name} = first
-            last_of_{name} = (end) - 1
-            while True:
-                if {name} == last_of_{name}:
-                    break
-                {name} += 1
-            """,
-            first=first,
-            end=end,
-        )
-        loop.body = [*body, *loop.body]
-        return [start, last, loop]
+    text = """
+        NAME = first
+        last_of_NAME = (end) - 1
+        while True:
+            if NAME == last_of_NAME:
+                break
+            NAME += 1
+    """
 
 
-class Stopped(Loops):
-    """A loop of many steps that a test at its head leaves."""
+class Stopped(Left):
+    """A loop of many steps, by a test at its head."""
 
-    def spelled(self, name: str, first: Any, end: Any, body: list[Any]) -> list[Any]:
-        end_is, loop = statements(
-            f"""
-            end_of_{name} = end
-            for {name} in range(first, 1 << 30):
-                if {name} >= end_of_{name}:
-                    break
-            """,
-            first=first,
-            end=end,
-        )
-        loop.body += body
-        return [end_is, loop]
+    text = """
+        end_of_NAME = end
+        for NAME in range(first, 1 << 30):
+            if NAME >= end_of_NAME:
+                break
+    """
+    at = 1
 
 
 class Branched(Loops):
